@@ -22,8 +22,8 @@ from typing import Any
 
 import symgrad
 from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
+from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.frameworks import FOREIGN, FRAMEWORKS, framework_of
 from symgrad.reports.base import BaseReport
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
@@ -156,10 +156,10 @@ def _check(options: argparse.Namespace) -> int:
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
         module = _loaded(path)
         if name:
-            chosen = [_named(module, name, path)]
+            chosen = [(name, _named(module, name, path))]
         else:
             chosen = _described(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
-        reports = [_checked(function, at, wrt, path, options) for function in chosen]
+        reports = [_checked(name, function, at, wrt, path, options) for name, function in chosen]
     return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
 
@@ -214,13 +214,14 @@ def _functions(module: ModuleType) -> dict[str, Callable[..., Any]]:
             if not name.startswith("_") and inspect.isroutine(f) and getattr(f, "__module__", None) == module.__name__ and not inspect.isclass(f)}
 
 
-def _named(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
+def _named(module: ModuleType, name: str, path: Path) -> Any:
+    """A function of the file, or a tuple of a function and its derivatives."""
     found = getattr(module, name, None)
     if found is None:
         known = ", ".join(_functions(module)) or "none"
         raise BadInput(f"{path} has no function {name!r}; its functions are: {known}")
-    if not callable(found):
-        raise BadInput(f"{name} in {path} is not a function, but of type {type(found).__name__}")
+    if not callable(found) and not (isinstance(found, tuple) and found and all(map(callable, found))):
+        raise BadInput(f"{name} in {path} is not a function, but of type {type(found).__name__}; a tuple (function, gradient) can be checked, too")
     return found
 
 
@@ -234,35 +235,37 @@ def _needed(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
-def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[Callable[..., Any]]:
+def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[tuple[str, Callable[..., Any]]]:
     """The functions to check when none is named: those whose parameters all have values, with a real number among them."""
     functions = _functions(module)
     out = []
-    for f in functions.values():
+    for known, f in functions.items():
         names = _needed(f)
         values = {**_carried(f), **at}
         if names and all(name in values for name in names) and all(name in names for name in at) and (
                 examples_of(f) or at or any(_is_real(values[name]) for name in names)):
-            out.append(f)
+            out.append((known, f))
     if not out:
-        known = ", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none"
-        raise BadInput(f"no function in {path} has all its inputs{' with --at ' + ','.join(at) if at else ''}; the functions are: {known}\n"
+        raise BadInput(f"no function in {path} has all its inputs{' with --at ' + ','.join(at) if at else ''}; {_listed(functions)}\n"
                        f"give float defaults, decorate one with @symgrad.example(...), or name it and its inputs: "
                        f"symgrad check {path}:FUNCTION --at x=1,y=[1,2]")
     return out
 
 
-def _described(module: ModuleType, path: Path, formula: str) -> list[Callable[..., Any]]:
+def _listed(functions: Mapping[str, Callable[..., Any]]) -> str:
+    return "the functions are: " + (", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none")
+
+
+def _described(module: ModuleType, path: Path, formula: str) -> list[tuple[str, Callable[..., Any]]]:
     """The one function whose arguments have the names in a formula."""
     from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
 
     names = names_of(formula) or ()
     functions = _functions(module)
-    out = [f for f in functions.values() if set(names) <= set(inspect.signature(f).parameters)]
+    out = [(name, f) for name, f in functions.items() if set(names) <= set(inspect.signature(f).parameters)]
     if len(out) != 1:
-        known = ", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none"
         raise BadInput(f"{'no function' if not out else 'more than one function'} in {path} has the arguments {', '.join(names)}; "
-                       f"the functions are: {known}\nname it: symgrad check {path}:FUNCTION --formula ...")
+                       f"{_listed(functions)}\nname it: symgrad check {path}:FUNCTION --formula ...")
     return out
 
 
@@ -274,11 +277,10 @@ def _is_real(value: Any) -> bool:
         isinstance(value, symgrad.Tensor) and value.is_floating_point())
 
 
-def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Any:
-    name = getattr(function, "__name__", "function")
+def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Any:
     asked = options.formula, options.domain, options.framework, options.gradient, options.returns
-    if any(option is not None for option in asked) or framework_of(function) in FOREIGN:
-        return _compared(function, at, wrt, path, options)
+    if any(option is not None for option in asked) or is_foreign(function):
+        return _compared(name, function, at, wrt, path, options)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
@@ -290,14 +292,14 @@ def _checked(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str]
     if missing:
         raise BadInput(f"{name}{signature} needs a value for {', '.join(missing)}; give it as --at {','.join(f'{m}=1' for m in missing)}")
     try:
-        return _run(function, values, wrt, options)
+        return _run(name, function, values, wrt, options)
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
         raise BadInput(f"{name} does not run at these inputs\n{_where(error, path)}") from None
 
 
-def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
+def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
     """Check a function of any framework against a formula."""
     from symgrad.checks.cross import cross_check  # imports SymPy, which takes a third of a second
 
@@ -305,11 +307,13 @@ def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str
         domains = None if options.domain is None else parse_domains(options.domain)
     except ValueError as error:
         raise BadInput(f"cannot read --domain: {error}") from None
+    if options.gradient and isinstance(function, tuple):
+        raise BadInput(f"{name} in {path} comes with its derivatives; leave out --gradient")
     given = (function, _named(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
     try:
-        return cross_check(given, (examples_of(function) or {}) | dict(at), formula=options.formula, order=options.order, domain=domains,
-                           framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, ulp=options.ulp, atol=options.atol,
-                           rtol=options.rtol, range=None if options.range is None else _range(options.range), seed=options.seed,
+        return cross_check(given, (examples_of(function) or {}) | dict(at), name=name, formula=options.formula, order=options.order,
+                           domain=domains, framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, ulp=options.ulp,
+                           atol=options.atol, rtol=options.rtol, range=None if options.range is None else _range(options.range), seed=options.seed,
                            progress=False if options.quiet else None)
     except ParseError as error:
         raise BadInput(f"cannot read --formula: {error}") from None
@@ -317,11 +321,11 @@ def _compared(function: Callable[..., Any], at: Mapping[str, Any], wrt: list[str
         raise BadInput(str(error).removeprefix("check: ")) from None
 
 
-def _run(function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
+def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
     from symgrad.checks import check_named  # imports SymPy, which takes a third of a second
 
     return check_named(function, values, order=options.order, wrt=wrt, points=options.points, seed=options.seed,
-                       progress=False if options.quiet else None)
+                       progress=False if options.quiet else None, name=name)
 
 
 # symgrad derive
@@ -338,7 +342,7 @@ def _derive(options: argparse.Namespace) -> int:
     missing = [name for name in formula.names if name not in at]
     values = {name: at.get(name, 1.0) for name in formula.names}
     try:
-        report = _run(_function_of(formula), values, wrt, options)
+        report = _run(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", _function_of(formula), values, wrt, options)
     except ParseError:
         raise
     except (RuntimeError, TypeError, ValueError) as error:
@@ -357,7 +361,6 @@ def _function_of(formula: Formula) -> Callable[..., Any]:
         return formula(**values)
 
     kind = inspect.Parameter.KEYWORD_ONLY
-    function.__name__ = formula.text if len(formula.text) <= 60 else formula.text[:58] + " …"
     function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in formula.names])  # type: ignore[attr-defined]
     return function
 

@@ -341,6 +341,28 @@ def test_a_function_and_its_gradient_are_compared_with_a_formula(run, file):
     assert run("check", path + ":power", "--formula", "x**4", "--framework", "numpy", "--ulp", "10")[0] == 1
 
 
+def test_a_tuple_of_a_function_and_its_derivatives_is_checked_under_its_name(run, file):
+    path = file("import numpy as np\n\ndef sine(x):\n    return np.sin(x)\n\ndef cosine(x):\n    return np.cos(x)\n\n"
+                "pair = sine, cosine\nwrong = sine, lambda x: 2 * np.cos(x)\n"
+                "three = sine, cosine, lambda x: -np.sin(x)\nnumbers = 1, 2\nloss = sine\n")
+    for name, formula, expected in (("pair", ["--formula", "sin(x)"], 0), ("pair", [], 0), ("three", ["--formula", "sin(x)"], 0),
+                                    ("wrong", ["--formula", "sin(x)"], 1), ("wrong", [], 1), ("loss", ["--formula", "sin(x)"], 0)):
+        code, out, err = run("check", f"{path}:{name}", "--order", "1", "--quiet", *formula)
+        assert code == expected and out.startswith(f"{name} (numpy): "), out + err
+    code, out, err = run("check", f"{path}:numbers", "--formula", "x")
+    assert code == 2 and "is not a function, but of type tuple; a tuple (function, gradient) can be checked, too" in err
+    code, out, err = run("check", f"{path}:pair", "--formula", "sin(x)", "--gradient", "cosine")
+    assert code == 2 and "pair in" in err and "leave out --gradient" in err
+
+
+def test_a_report_has_the_name_that_the_file_has_for_a_function(run, file):
+    path = file("import functools\n\ndef scaled(a, x):\n    return a * x\n\n"
+                "energy = functools.partial(scaled, 2.0)\nother = scaled\ncube = lambda x: x**3\n")
+    for name, at in (("energy", "x=1.0"), ("other", "a=1.0,x=2.0"), ("cube", "x=1.5")):
+        code, out, err = run("check", f"{path}:{name}", "--at", at, "--quiet")
+        assert code == 0 and out.startswith(f"{name}: proved"), out + err
+
+
 @pytest.mark.parametrize("options, expected", [
     (["--formula", "sine(x)*y"], "cannot read --formula: there is no function 'sine'; did you mean sin"),
     (["--formula", "__import__('os').system('echo hacked')"], "cannot read --formula"),

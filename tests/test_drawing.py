@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import REGISTRY
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.testing import drawing, edges
@@ -23,7 +24,6 @@ from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import KINDS, Draft
-from symgrad.testing.failure import NotApplicable
 from symgrad.types.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 
 OPS = ["sin", "log", "pow", "tan", "maximum", "add_quotient", "where", "mm", "amax", "cat", "clamp_number"]

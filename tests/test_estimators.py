@@ -225,6 +225,13 @@ def test_an_iteration_that_does_not_converge_raises():
     (lambda: hessian_diag(dense, chunk_size=0)(point()), ValueError, "chunk_size"),
     (lambda: grad(lambda z: hessian_trace(dense, method="hutch++", seed=0)(z).value)(point()), RuntimeError, "hutchinson"),
     (lambda: extreme_eigenvalues(dense, which="middle"), ValueError, "largest"),
+    (lambda: extreme_eigenvalues(dense, point()), TypeError, r"argnums is of type Tensor; .* as in extreme_eigenvalues\(func\)\(x\)"),
+    (lambda: extreme_eigenvalues(dense, np.ones(3)), TypeError, "argnums is of type ndarray"),
+    (lambda: extreme_eigenvalues(dense, [1.0, 2.0]), TypeError, "argnums is of type list"),
+    (lambda: hessian_trace(dense, point()), TypeError, r"as in hessian_trace\(func\)\(x\)"),
+    (lambda: grad(dense, 2.0), TypeError, r"as in grad\(func\)\(x\)"),
+    (lambda: symgrad.func.hessian(dense, point()), TypeError, r"as in hessian\(func\)\(x\)"),
+    (lambda: symgrad.func.jacrev(dense, point()), TypeError, r"as in jacrev\(func\)\(x\)"),
     (lambda: extreme_eigenvalues(dense, count=13)(point()), ValueError, "26"),
     (lambda: hessian_operator(lambda x: x)(point()), RuntimeError, "scalar"),
 ])

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
-from symgrad.checks.cross import cross_check, is_foreign
+from symgrad.checks.cross import cross_check
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
-from symgrad.frameworks.frameworks import framework_of
+from symgrad.frameworks.detection import framework_of, is_foreign
 from symgrad.reference.cross_truth import ExpressionTruth
 from symgrad.reference.differences import differences
 from symgrad.reference.heads import Undefined
@@ -82,6 +82,12 @@ def test_the_framework_is_found_through_classes_closures_wrappers_and_partial():
     assert is_foreign(inner) and is_foreign(SINE) and not is_foreign(np.sin) and not is_foreign(symgrad.sin)
 
 
+def test_functions_of_scipy_are_those_of_numpy():
+    from scipy.optimize import rosen, rosen_der
+
+    assert framework_of(rosen) == framework_of(rosen_der) == framework_of(lambda x: rosen(x)) == "numpy"
+
+
 def test_an_explicit_framework_wins():
     function = in_module("def f(x): return x * x if x is not None else torch", torch=module("torch"))
     assert framework_of(function) == "torch"
@@ -95,7 +101,7 @@ def test_an_explicit_framework_wins():
 @pytest.mark.parametrize("name", ["torch", "jax", "autograd"])
 def test_a_framework_that_is_not_installed_is_named_with_its_extra(monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf"{name} is not installed.*pip install 'symgrad\[parity\]'"):
+    with pytest.raises(ImportError, match=rf"{name}, which is not installed: pip install 'symgrad\[parity\]'"):
         cross_check(lambda x: x, formula="x", framework=name)
 
 

@@ -14,10 +14,10 @@ from identities import FALSE, TRUE
 from sympy import Abs, Function, I, Interval, Matrix, Max, Piecewise, Rational, S, cos, exp, log, sin, sqrt, tanh
 
 from symgrad.algebra import comparison, deciding
-from symgrad.algebra.balls import Arithmetic, Ball, Gaussian
 from symgrad.algebra.evaluating import Program
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample, Undecided
 from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 
 x, y = sympy.symbols("x y", real=True)
@@ -147,12 +147,30 @@ def test_a_value_is_never_further_off_than_its_error(e, rng):
     [a], [b] = program.at(point, rough), program.at(point, fine)
     if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
         return
-    if not isinstance(a, Ball):
+    if not isinstance(a, Sample):
         assert fine.apart(a, b) is False
         return
     with mpmath.workdps(250):
-        off = abs(mpmath.mp.make_mpf(a.value._mpf_) - mpmath.mp.make_mpf(fine.value(b)._mpf_))
-        assert off <= mpmath.ldexp(1, max(a.error, -(10**6)))
+        off = abs(mpmath.mp.make_mpf(a.value._mpf_) - mpmath.mp.make_mpf(fine.sample(b).value._mpf_))
+        assert off <= mpmath.ldexp(1, max(rough.error(a), -(10**6)))
+
+
+ONE = sin(x) ** 2 + cos(x) ** 2
+
+
+@pytest.mark.parametrize("e", [sympy.sign(1 - tanh(x) ** 2 - 1 / sympy.cosh(x) ** 2), sympy.floor(ONE), sympy.Heaviside(ONE - 1),
+                               log(-1 + I * (ONE - 1)), sqrt(-1 + I * (ONE - 1)), sympy.Eq(exp(-x) + ONE, 1), 1 / (ONE - 1)])
+def test_what_the_digits_do_not_decide_is_undecided(e):
+    """A zero by cancellation has no sign, an integer within the error no floor, and a number on a branch cut no logarithm."""
+    [found] = Program([e], [x]).at([Fraction(1000)], Arithmetic(50))
+    assert isinstance(found, Undecided), found
+
+
+def test_an_error_is_never_measured_as_nothing_after_cancellation():
+    """Both computations give exactly 1 for tanh(1000), so only the random change shows what is unknown about 1 - tanh(1000)."""
+    fifty = Arithmetic(50)
+    [found] = Program([1 - tanh(x)], [x]).at([Fraction(1000)], fifty)
+    assert -170 < fifty.error(found) < -120 and not fifty.apart(found, Fraction(0))
 
 
 # ---------------------------------------------------------------------- never a silent zero

@@ -14,10 +14,10 @@ from test_compositions import POINTS, formula, trees, value
 
 import symgrad
 from symgrad import func, tensor
+from symgrad.codegen.languages import C, Jax, NumPy, Torch
 from symgrad.codegen.lines import lines
 from symgrad.codegen.printers import to_latex
-from symgrad.codegen.sources import _Printer, to_c, to_jax, to_python, to_torch
-from symgrad.codegen.targets import JAX, NUMPY, TORCH, C
+from symgrad.codegen.sources import to_c, to_jax, to_python, to_torch
 from symgrad.engine.traced import core
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.programs import Place, Program, Step
@@ -141,10 +141,10 @@ OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambd
               "neg": lambda a: -a, "square": lambda a: a * a, "where": lambda a, b: a if a > b else b}
 
 
-@pytest.mark.parametrize("target, head, tail", [
-    (NUMPY, "import numpy as np\n\ndef f(x, y):\n    ", "\n"),
+@pytest.mark.parametrize("language, head, tail", [
+    (NumPy, "import numpy as np\n\ndef f(x, y):\n    ", "\n"),
     (C, "#include <math.h>\n\ndouble f(double x, double y)\n{\n    ", ";\n}\n")], ids=["numpy", "c"])
-def test_parentheses_stand_where_they_are_needed(target, head, tail):
+def test_parentheses_stand_where_they_are_needed(language, head, tail):
     start = [Step("input", value=Place(0, ())), Step("input", value=Place(1, ())), Step("constant", value=sympy.Rational(-3, 2)),
              Step("constant", value=sympy.Integer(-1))]
     for outer, left, right in itertools.product(OPERATIONS, [*OPERATIONS, 0, 2], [*OPERATIONS, 1, 3]):
@@ -161,9 +161,9 @@ def test_parentheses_stand_where_they_are_needed(target, head, tail):
             return len(program.steps) - 1
 
         program.outputs = [add(outer, left if isinstance(left, int) else add(left, 0, 2), right if isinstance(right, int) else add(right, 3, 1))]
-        printer = _Printer(target, program, ["x", "y"], [(), ()])
+        printer = language(program, ["x", "y"], [(), ()])
         text = head + "\n    ".join([*printer.lines, f"return {printer.texts[-1]}"]) + tail
-        f = run(text) if target is NUMPY else compiled(text)["f"]
+        f = run(text) if language is NumPy else compiled(text)["f"]
         assert f(0.75, -1.25) == pytest.approx(values[program.outputs[0]], rel=1e-12), text
 
 
@@ -219,8 +219,8 @@ def test_names_are_identifiers_and_never_code():
 
 
 def test_every_op_that_can_be_planned_is_in_every_language():
-    assert set(NUMPY.ops) - set(TORCH.ops) == set() and set(NUMPY.ops) - set(JAX.ops) == set()
-    assert set(NUMPY.ops) - set(C.ops) == {"conj", "real", "imag", "angle"}
+    assert set(NumPy.ops) - set(Torch.ops) == set() and set(NumPy.ops) - set(Jax.ops) == set()
+    assert set(NumPy.ops) - set(C.ops) == {"conj", "real", "imag", "angle"}
 
 
 def test_torch_and_jax_source_is_python():

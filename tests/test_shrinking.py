@@ -8,13 +8,14 @@ from failing import body_check, failed, failure_of, multiply, multiply_back, mul
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing import check_pullback, shrinking
 from symgrad.testing.attack import Attack
 from symgrad.testing.attempt import attempt
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import run
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
+from symgrad.testing.failure import Wrong
 from symgrad.testing.shrinking import simplest
 
 

@@ -12,9 +12,9 @@ import sympy
 
 import symgrad
 import symgrad.testing as testing
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.naming import argument_names, import_path, name_of
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.naming import argument_names, import_path, name_of
 
 X = sympy.Symbol("x", real=True)
 
@@ -100,6 +100,13 @@ def test_a_right_function_passes_every_check_that_applies(op, claims):
 ], ids=["another function", "a millionth below -1", "swapped", "the value", "the pushforward", "matrices"])
 def test_a_wrong_function_is_caught_by_the_check_that_is_meant(op, claims, check):
     assert verdicts(attack(op, **claims, checks=[check])) == {check: "failed"}
+
+
+@pytest.mark.parametrize("function", [symgrad.sin, lambda x: symgrad.sin(x), np.sin], ids=["an op", "symgrad", "numpy"])
+def test_the_gradient_in_a_tuple_is_checked_for_functions_of_symgrad_too(function):
+    claims = {"formula": "sin(x)", "domain": (-9, 9), "checks": ["value", "pullback", "differences", "dtypes"], "shrink": False}
+    assert attack((function, np.cos), **claims).verdict == "passed"
+    assert verdicts(attack((function, lambda x: np.cos(2 * x)), **claims))["pullback"] == "failed"
 
 
 # What a subject does

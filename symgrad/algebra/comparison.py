@@ -1,4 +1,4 @@
-"""Comparison of two expressions: numerically with error bounds, then by algebra; and the verdict with a counterexample."""
+"""Comparison of two expressions: numerically with measured errors, then by algebra; and the verdict with a counterexample."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian, Undecided
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample, Undecided
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
@@ -180,8 +180,8 @@ class Comparison:
             return sympy.Rational(x.numerator, x.denominator)
         if isinstance(x, Gaussian):
             return self._number(x.real) + sympy.I * self._number(x.imag)
-        hidden = max(x.error + 2, -4000)
-        parts = [sympy.Float._new(part.value._mpf_, self.arithmetic.bits) if isinstance(part, Ball) else self._number(part)
+        hidden = max(self.arithmetic.error(x) + 2, -4000)
+        parts = [sympy.Float._new(part.value._mpf_, self.arithmetic.bits) if isinstance(part, Sample) else self._number(part)
                  for part in self.arithmetic.parts(x)]
         return parts[0] if abs(parts[1]) < sympy.Integer(2) ** hidden else parts[0] + sympy.I * parts[1]
 
@@ -272,8 +272,8 @@ class Comparison:
 
     def _agreeing(self, numbers: Sequence[Any]) -> float:
         """The number of digits to which the first two numbers agree, relative to the largest of all."""
-        error = max((x.error for x in numbers[:2] if isinstance(x, Ball)), default=EXACT)
-        size = max(self.arithmetic.magnitude(self.arithmetic.value(x)) for x in numbers if not isinstance(x, ArithmeticError))
+        error = max(map(self.arithmetic.error, numbers[:2]))
+        size = max(self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in numbers if not isinstance(x, ArithmeticError))
         return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
 
     def _confirmed(self, point: Sequence[Exact], level: int) -> bool:

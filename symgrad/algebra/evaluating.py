@@ -1,4 +1,4 @@
-"""SymPy expressions at exact points, each value with a bound on its error.
+"""SymPy expressions at exact points, each value with a measure of its error.
 
 An expression becomes a list of steps, one for each distinct part, and every step is a function of numbers with errors. A step without
 a value (a pole, a jump within the error) holds its exception, which only steps that use it raise: a `Piecewise` reads only the case it takes.
@@ -14,7 +14,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
-from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Gaussian, Number, Undecided, Undefined
+from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample, Undecided, Undefined
 
 __all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
 
@@ -58,7 +58,7 @@ class Program:
                 stack.pop()
                 continue
             step, parts = self._step(top)
-            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table)
+            self.quick = self.quick and (not isinstance(top, sympy.Function) or type(top) in self.table or type(top) in DEFINITIONS)
             missing = [part for part in parts if part not in self.places]
             if missing:
                 stack.extend(missing)
@@ -86,10 +86,9 @@ class Program:
             raise Unknown(f"{e} has no value")
         name = NAMES.get(kind.__name__)
         if name is not None:
-            function, slope = name
-            return (lambda a, *xs: a.function(_method(a, function), xs, slope)), e.args
+            return (lambda a, *xs: a.function(_method(a, name), xs)), e.args
         if isinstance(e, sympy.Function):
-            simpler = expanded(e)
+            simpler = DEFINITIONS[kind](*e.args) if kind in DEFINITIONS else expanded(e)
             if simpler is not None:
                 return (lambda a, x: x), (simpler,)
             return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
@@ -176,28 +175,11 @@ def _method(a: Arithmetic, name: Any) -> Callable[..., Any]:
 # ---------------------------------------------------------------------- the steps of SymPy's functions
 
 
-def _elementary(name: str, slope: int | None = 1, at_zero: int | None = 0) -> Step:
+def _elementary(name: str, at_zero: int | None) -> Step:
     """A function of mpmath with its value at 0."""
     def step(a: Arithmetic, x: Number) -> Number:
-        if x == 0 and at_zero is not None:
-            return Fraction(at_zero)
-        return a.function(getattr(a.context, name), [x], slope, 6)
+        return Fraction(at_zero) if x == 0 and at_zero is not None else a.function(getattr(a.context, name), [x])
     return step
-
-
-def _growing(name: str, at_zero: int) -> Step:
-    """sinh and cosh, whose derivative is about as large as they are; tan, whose derivative is about its square."""
-    def step(a: Arithmetic, x: Number) -> Number:
-        if x == 0:
-            return Fraction(at_zero)
-        ball = a.bounded(x)
-        if ball.error > EXACT and not isinstance(ball.value, a.context.mpc):
-            size = max(a.magnitude(a.value(a.function(getattr(a.context, name), [Ball(ball.value, EXACT)]))), 0)
-            return a.function(getattr(a.context, name), [x], 2 * size + 2 if name == "tan" else size + 2, 6)
-        return a.function(getattr(a.context, name), [x], None, 6)
-    return step
-
-
 
 
 def _abs(a: Arithmetic, x: Number) -> Number:
@@ -205,11 +187,11 @@ def _abs(a: Arithmetic, x: Number) -> Number:
         return abs(x)
     if isinstance(x, Gaussian):
         return a.root(x.real**2 + x.imag**2)
-    return a.rounded(abs(x.value), x.error, 2)
+    return Sample(abs(x.value), abs(x.changed))
 
 
 def _sign(a: Arithmetic, x: Number) -> Number:
-    if isinstance(x, Gaussian) or isinstance(x, Ball) and isinstance(x.value, a.context.mpc):
+    if isinstance(x, Gaussian) or isinstance(x, Sample) and isinstance(x.value, a.context.mpc):
         return a.product([x, a.inverse(_abs(a, x))])
     return Fraction(a.sign(x))
 
@@ -219,9 +201,7 @@ def _extreme(larger: bool) -> Step:
         reals = [a.real(x) for x in xs]
         if all(isinstance(x, Fraction) for x in reals):
             return (max if larger else min)(reals)
-        balls = [a.ball(x) for x in reals]
-        value = (max if larger else min)(x.value for x in balls)
-        return Ball(value, max(x.error for x in balls))
+        return Sample(*map(max if larger else min, zip(*map(a.sample, reals))))
     return step
 
 
@@ -243,9 +223,8 @@ def _floor(a: Arithmetic, x: Number) -> Number:
     if a.magnitude(real.value) > a.bits:
         raise Undecided("floor")
     below = int(a.context.floor(real.value))
-    for edge in (below, below + 1):
-        if a.magnitude(real.value - edge) <= real.error + 1:
-            raise Undecided("floor")
+    if any(a.magnitude(real.value - edge) <= a.error(real) + 1 for edge in (below, below + 1)):
+        raise Undecided("floor")
     return Fraction(below)
 
 
@@ -255,10 +234,6 @@ def _negative(a: Arithmetic, x: Number) -> Number:
 
 def _ceiling(a: Arithmetic, x: Number) -> Number:
     return _negative(a, _floor(a, _negative(a, x)))
-
-
-def _mod(a: Arithmetic, x: Number, y: Number) -> Number:
-    return a.sum([x, _negative(a, a.product([y, _floor(a, a.product([x, a.inverse(y)]))]))])
 
 
 def _conjugate(a: Arithmetic, x: Number) -> Number:
@@ -274,26 +249,6 @@ def _arg(a: Arithmetic, x: Number) -> Number:
 
 def _atan2(a: Arithmetic, y: Number, x: Number) -> Number:
     return _arg(a, a.sum([a.real(x), a.product([Gaussian(Fraction(0), Fraction(1)), a.real(y)])]))
-
-
-def _log(a: Arithmetic, x: Number, base: Number | None = None) -> Number:
-    return a.log(x) if base is None else a.product([a.log(x), a.inverse(a.log(base))])
-
-
-def _acot(a: Arithmetic, x: Number) -> Number:
-    return a.product([a.rounded(+a.context.pi), Fraction(1, 2)]) if x == 0 else a.function(a.context.atan, [a.inverse(x)], 1, 6)
-
-
-def _sinc(a: Arithmetic, x: Number) -> Number:
-    return Fraction(1) if x == 0 else a.product([_elementary("sin")(a, x), a.inverse(x)])
-
-
-def _reciprocal(step: Step) -> Step:
-    return lambda a, x: a.inverse(step(a, x))
-
-
-def _of_reciprocal(name: str) -> Step:
-    return lambda a, x: a.function(getattr(a.context, name), [a.inverse(x)], None, 6)
 
 
 def _piecewise(a: Arithmetic, *parts: Any) -> Any:
@@ -317,7 +272,7 @@ def _ordered(holds: Callable[[int], bool]) -> Step:
 def _equal(a: Arithmetic, x: Any, y: Any) -> bool:
     if isinstance(x, bool) or isinstance(y, bool):
         return x is y
-    if isinstance(x, Ball) or isinstance(y, Ball):
+    if isinstance(x, Sample) or isinstance(y, Sample):
         if a.apart(x, y):
             return False
         raise Undecided("equal")
@@ -326,19 +281,12 @@ def _equal(a: Arithmetic, x: Any, y: Any) -> bool:
 
 STEPS: dict[Any, Step] = {
     sympy.Add: lambda a, *xs: a.sum(xs), sympy.Mul: lambda a, *xs: a.product(xs), sympy.Pow: lambda a, x, y: a.power(x, y),
-    sympy.exp: lambda a, x: a.exp(x), sympy.log: _log, sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True), sympy.Min: _extreme(False),
-    sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor, sympy.ceiling: _ceiling, sympy.Mod: _mod,
-    sympy.frac: lambda a, x: a.sum([x, _negative(a, _floor(a, x))]),
+    sympy.exp: lambda a, x: a.exp(x), sympy.log: lambda a, x: a.log(x), sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True),
+    sympy.Min: _extreme(False), sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor, sympy.ceiling: _ceiling,
     sympy.re: lambda a, x: a.parts(x)[0], sympy.im: lambda a, x: a.parts(x)[1], sympy.conjugate: _conjugate, sympy.arg: _arg,
-    sympy.sin: _elementary("sin"), sympy.cos: _elementary("cos", at_zero=1), sympy.tan: _growing("tan", 0),
-    sympy.cot: _reciprocal(_growing("tan", 0)), sympy.sec: _reciprocal(_elementary("cos", at_zero=1)), sympy.csc: _reciprocal(_elementary("sin")),
-    sympy.sinh: _growing("sinh", 0), sympy.cosh: _growing("cosh", 1), sympy.tanh: _elementary("tanh"),
-    sympy.coth: _reciprocal(_elementary("tanh")), sympy.sech: _reciprocal(_growing("cosh", 1)), sympy.csch: _reciprocal(_growing("sinh", 0)),
-    sympy.asin: _elementary("asin", None), sympy.acos: _elementary("acos", None, None), sympy.atan: _elementary("atan"), sympy.acot: _acot,
-    sympy.asinh: _elementary("asinh"), sympy.acosh: _elementary("acosh", None, None), sympy.atanh: _elementary("atanh", None),
-    sympy.asec: _of_reciprocal("acos"), sympy.acsc: _of_reciprocal("asin"), sympy.asech: _of_reciprocal("acosh"),
-    sympy.acsch: _of_reciprocal("asinh"), sympy.acoth: _of_reciprocal("atanh"),
-    sympy.atan2: _atan2, sympy.sinc: _sinc, sympy.erf: _elementary("erf", 2), sympy.erfc: _elementary("erfc", 2, 1),
+    **{getattr(sympy, name): _elementary(name, 0) for name in "sin tan sinh tanh asin atan asinh atanh erf".split()},
+    **{getattr(sympy, name): _elementary(name, 1) for name in "cos cosh erfc".split()},
+    **{getattr(sympy, name): _elementary(name, None) for name in "acos acosh".split()}, sympy.atan2: _atan2,
     sympy.Lt: _ordered(lambda s: s < 0), sympy.Le: _ordered(lambda s: s <= 0), sympy.Gt: _ordered(lambda s: s > 0),
     sympy.Ge: _ordered(lambda s: s >= 0), sympy.Eq: _equal, sympy.Ne: lambda a, x, y: not _equal(a, x, y),
     sympy.And: lambda a, *xs: all(xs), sympy.Or: lambda a, *xs: any(xs), sympy.Not: lambda a, x: not x, sympy.Xor: lambda a, *xs: sum(xs) % 2 == 1,
@@ -347,19 +295,26 @@ STEPS: dict[Any, Step] = {
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
 Program.table = STEPS
 
-# From the SymPy name of a function to that of mpmath, or to a function of a context; with a bound on the logarithm of its derivative if known.
-NAMES: dict[str, tuple[Any, int | None]] = {
-    "gamma": ("gamma", None), "loggamma": ("loggamma", None), "factorial": ("factorial", None), "digamma": ("digamma", None),
-    "polygamma": (lambda c, n, x: c.psi(int(n), x), None), "erfi": ("erfi", None), "erfinv": ("erfinv", None), "Si": ("si", 1), "Ci": ("ci", None),
-    "Ei": ("ei", None), "li": ("li", None), "expint": ("expint", None), "zeta": ("zeta", None), "LambertW": ("lambertw", None),
-    "beta": ("beta", None), "binomial": ("binomial", None), "RisingFactorial": ("rf", None), "FallingFactorial": ("ff", None),
-    "factorial2": ("fac2", None), "besselj": ("besselj", None), "bessely": ("bessely", None), "besseli": ("besseli", None),
-    "besselk": ("besselk", None), "airyai": ("airyai", None), "airybi": ("airybi", None), "fresnels": ("fresnels", None),
-    "fresnelc": ("fresnelc", None), "polylog": ("polylog", None), "uppergamma": (lambda c, s, x: c.gammainc(s, x), None),
-    "lowergamma": (lambda c, s, x: c.gammainc(s, 0, x), None), "erfcinv": (lambda c, x: c.erfinv(1 - x), None), "harmonic": ("harmonic", None),
-    "legendre": ("legendre", None), "chebyshevt": ("chebyt", None), "chebyshevu": ("chebyu", None), "hermite": ("hermite", None),
-    "elliptic_k": ("ellipk", None), "elliptic_e": ("ellipe", None), "catalan": (lambda c, n: c.binomial(2 * n, n) / (n + 1), None),
+# Functions by others.
+DEFINITIONS: dict[Any, Callable[..., Any]] = {
+    sympy.sec: lambda x: 1 / sympy.cos(x), sympy.csc: lambda x: 1 / sympy.sin(x), sympy.cot: lambda x: 1 / sympy.tan(x),
+    sympy.sech: lambda x: 1 / sympy.cosh(x), sympy.csch: lambda x: 1 / sympy.sinh(x), sympy.coth: lambda x: 1 / sympy.tanh(x),
+    sympy.asec: lambda x: sympy.acos(1 / x), sympy.acsc: lambda x: sympy.asin(1 / x), sympy.asech: lambda x: sympy.acosh(1 / x),
+    sympy.acsch: lambda x: sympy.asinh(1 / x), sympy.acoth: lambda x: sympy.atanh(1 / x),
+    sympy.acot: lambda x: sympy.Piecewise((sympy.pi / 2, sympy.Eq(x, 0)), (sympy.atan(1 / x), True)),
+    sympy.sinc: lambda x: sympy.Piecewise((1, sympy.Eq(x, 0)), (sympy.sin(x) / x, True)),
+    sympy.Mod: lambda x, y: x - y * sympy.floor(x / y), sympy.frac: lambda x: x - sympy.floor(x),
 }
+
+# From the SymPy name of a function to that of mpmath, or to a function of a context.
+NAMES: dict[str, Any] = {name: name for name in (
+    "gamma loggamma factorial digamma erfi erfinv expint zeta beta binomial besselj bessely besseli besselk airyai airybi fresnels fresnelc "
+    "polylog harmonic legendre hermite").split()} | {
+    "Si": "si", "Ci": "ci", "Ei": "ei", "li": "li", "LambertW": "lambertw", "RisingFactorial": "rf", "FallingFactorial": "ff",
+    "factorial2": "fac2", "chebyshevt": "chebyt", "chebyshevu": "chebyu", "elliptic_k": "ellipk", "elliptic_e": "ellipe",
+    "polygamma": lambda c, n, x: c.psi(int(n), x), "uppergamma": lambda c, s, x: c.gammainc(s, x),
+    "lowergamma": lambda c, s, x: c.gammainc(s, 0, x), "erfcinv": lambda c, x: c.erfinv(1 - x),
+    "catalan": lambda c, n: c.binomial(2 * n, n) / (n + 1)}
 
 
 def opaque(e: Any) -> Mapping[Any, Any]:

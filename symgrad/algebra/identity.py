@@ -20,7 +20,7 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
               seed: int = 0) -> Identity:
     """Whether two expressions are the same function wherever both are defined, on the ranges of their symbols.
 
-    First both are evaluated at exact points inside the ranges, including special ones and points of every size, with a bound on the error. A
+    First both are evaluated at exact points inside the ranges, including special ones and points of every size, with a measure of the error. A
     difference counts if it is larger than rounding and cancellation explain, even 1e-60. Then the difference is reduced to a normal
     form: a fraction of polynomials in symbols, roots, logarithms and exponentials, case by case where there are kinks.
 

@@ -1,7 +1,7 @@
 """The ladder of precision: a computation is repeated with more and more digits until its result is certain.
 
 **Error estimate.** The error of a number is estimated by its change from one rung to the next, which has twice the digits. Where a computation
-carries a bound of its error (`symgrad.algebra.balls`), that bound is taken.
+measures its error (`symgrad.algebra.stochastic`), that is taken.
 
 **Stopping rule.** A number is settled at the first rung where it differs from the one before by at most one part in 10^`right`. Two numbers
 with too few digits may agree and be wrong: (1 + x) - 1 is 0 for every tiny x. So a number below `NOTHING`, which no float times a float

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.balls import Exact, Gaussian
+from symgrad.algebra.stochastic import Exact, Gaussian
 from symgrad.sampling.domain_reader import domain_of, pieces_of
 from symgrad.sampling.pieces import Piece
 from symgrad.types.domains import Domain

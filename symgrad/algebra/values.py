@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import mpmath
 import sympy
 
-from symgrad.algebra.balls import Gaussian, Undefined
 from symgrad.algebra.evaluating import STEPS, Program, Unknown
 from symgrad.algebra.ladder import settle
 from symgrad.algebra.stable_heads import DEFINITIONS, elementary
+from symgrad.algebra.stochastic import Gaussian, Undefined
 from symgrad.carriers.digits import bounded, context, cosh, exponential, sech, sinh, working
 
 __all__ = ["Real", "Unknown", "truth", "value"]
@@ -29,7 +29,7 @@ GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch
 
 
 class _Numbers:
-    """Many-digit numbers without error bounds, as the steps of a `Program` need them."""
+    """Many-digit numbers without a measure of their error, as the steps of a `Program` need them."""
 
     context = context
 
@@ -49,7 +49,7 @@ class _Numbers:
         return context.convert(x)
 
     @staticmethod
-    def function(f: Callable[..., Any], xs: Sequence[Any], slope: Any = None) -> Any:
+    def function(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
         """A function of mpmath at numbers."""
         try:
             return context.convert(f(*xs))
@@ -70,18 +70,13 @@ def _heaviside(x: Any, at_zero: Any = 0.5) -> Any:
     return context.mpf(at_zero if x == 0 else x > 0)
 
 
-def _mod(a: Any, b: Any) -> Any:
-    return a - b * context.floor(a / b)
-
-
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.Add: lambda *xs: context.fsum(xs), sympy.Mul: lambda *xs: context.fprod(xs), sympy.Pow: _power, sympy.log: context.log,
     sympy.exp: exponential, sympy.cosh: cosh, sympy.sinh: sinh, sympy.sech: sech,
-    **{getattr(sympy, name): bounded(getattr(context, name)) for name in "sin cos tan tanh sec csc cot csch coth atan asinh".split()},
-    **{getattr(sympy, name): getattr(context, name) for name in
-       "asin acos acosh atanh atan2 acot asec acsc asech acsch acoth erf erfc re im arg sinc floor sign".split()},
-    sympy.ceiling: context.ceil, sympy.frac: lambda x: x - context.floor(x), sympy.conjugate: context.conj, sympy.Abs: abs, sympy.Max: max,
-    sympy.Min: min, sympy.Mod: _mod, sympy.Heaviside: _heaviside, sympy.DiracDelta: lambda x, order=0: context.zero if x else context.nan,
+    **{getattr(sympy, name): bounded(getattr(context, name)) for name in "sin cos tan tanh atan asinh".split()},
+    **{getattr(sympy, name): getattr(context, name) for name in "asin acos acosh atanh atan2 erf erfc re im arg floor sign".split()},
+    sympy.ceiling: context.ceil, sympy.conjugate: context.conj, sympy.Abs: abs, sympy.Max: max,
+    sympy.Min: min, sympy.Heaviside: _heaviside, sympy.DiracDelta: lambda x, order=0: context.zero if x else context.nan,
     sympy.Eq: operator.eq, sympy.Ne: operator.ne, sympy.Lt: operator.lt, sympy.Le: operator.le, sympy.Gt: operator.gt, sympy.Ge: operator.ge,
 }
 

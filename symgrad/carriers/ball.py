@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import sys
 from collections.abc import Iterator
+from functools import reduce as _reduce
 from typing import Any
 
 import numpy as np
@@ -141,27 +142,9 @@ def _nearest(x: Any) -> Any:
     return whole - 1 if above.is_integer() and not (whole / 2).is_integer() else whole
 
 
-def _sech(x: Any) -> Any:
-    """2 t / (1 + t²) with t = exp(-|x|), which does not overflow."""
-    t = (-builtins.abs(x) if isinstance(x, arb) else x).exp()
-    return 2 * t / (1 + t * t)
-
-
-def _negative(x: Any) -> bool:
-    """Whether the formula for negative arguments is the more accurate one."""
-    return bool((x.real if isinstance(x, acb) else x).mid() < 0)
-
-
-def _sigmoid(x: Any) -> Any:
-    if _negative(x):
-        t = x.exp()
-        return t / (1 + t)
-    return 1 / (1 + (-x).exp())
-
-
 def _softplus(x: Any) -> Any:
     """log(1 + exp(x)), without an exponential of a large number."""
-    return x.exp().log1p() if _negative(x) else x + (-x).exp().log1p()
+    return x.exp().log1p() if (x.real if isinstance(x, acb) else x).mid() < 0 else x + (-x).exp().log1p()
 
 
 def _direction(a: Any, b: Any) -> Any:
@@ -189,10 +172,6 @@ def _smaller(a: Any, b: Any) -> Any:
     return a.min(b) if less is MAYBE else b if less else a
 
 
-def _toward_zero(x: Any) -> Any:
-    return x.ceil() if x < 0 else x.floor()
-
-
 def _power(a: Any, b: Any) -> Any:
     if isinstance(a, arb) and isinstance(b, arb) and b.is_exact() and not b.is_integer() and a.is_zero() and b > 0:
         return arb(0)
@@ -200,27 +179,18 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _sinc_derivative(x: Any, order: Any) -> Any:
-    """The power series of sin(u)/u at u = πx where its terms stay small, beyond it the recurrence of sin(u) = u · sin(u)/u."""
+    """πⁿ ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt with u = πx: a hypergeometric series where u is small, else the recurrence of sin(u) = u · sin(u)/u."""
     n, u = int(order.unique_fmpz()), arb.pi() * x
-    if not builtins.abs(u) < n + 4:
-        sine, cosine = x.sin_pi(), x.cos_pi()
-        value = sine / u
-        for i in range(1, n + 1):
-            value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
-        return value * arb.pi() ** n
-    total, k, term = arb(0), (n + 1) // 2, arb(1)
-    power = 2 * k - n
-    start = k
-    term = arb((-1) ** k) * u**power / arb.fac_ui(power)
-    while k - start < 8 or 2 * k - n < 2 * (n + 4) or not builtins.abs(term) <= builtins.abs(total) * arb(2) ** -ctx.prec:
-        total += term / (2 * k + 1)
-        k += 1
-        power = 2 * k - n
-        term = -term * u * u / (power * (power - 1))
-        if term.is_zero() or k - start > 4 * ctx.prec:
-            break
-    # From here on each term is less than half of the previous one, so the remainder is at most twice the first of them.
-    return (total + arb(0, 2 * builtins.abs(term).upper())) * arb.pi() ** n
+    if builtins.abs(u) < n + 4:
+        odd = n % 2
+        a = n + 1 + odd
+        series = (-_square(u) / 4).hypgeom([arb(a) / 2], [arb(0.5 + odd), arb(a) / 2 + 1])
+        return (-1) ** ((n + 1) // 2) * arb.pi() ** n * (u if odd else 1) * series / a
+    sine, cosine = x.sin_pi(), x.cos_pi()
+    value = sine / u
+    for i in range(1, n + 1):
+        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
+    return value * arb.pi() ** n
 
 
 pow = _each(_power, 2)
@@ -232,15 +202,9 @@ class Balls(Cells):
     carrier, complex_parts = sys.modules[__name__], (lambda x: x.real, lambda x: x.imag)
     number = staticmethod(_number)
     folds = {np.add: lambda row: builtins.sum(row[1:], row[0]) if row else arb(0), np.logaddexp: _log_sum_exp,
-             np.maximum: lambda row: _every(_larger, row[1:], row[0]), np.minimum: lambda row: _every(_smaller, row[1:], row[0]),
-             np.logical_and: lambda row: _every(_and, row, True), np.logical_or: lambda row: _every(_or, row, False)}
+             np.maximum: lambda row: _reduce(_larger, row), np.minimum: lambda row: _reduce(_smaller, row),
+             np.logical_and: lambda row: _reduce(_and, row, True), np.logical_or: lambda row: _reduce(_or, row, False)}
     ufuncs = {np.power: pow}
-
-
-def _every(function: Any, row: Any, start: Any) -> Any:
-    for x in row:
-        start = function(start, x)
-    return start
 
 
 def lift_value(value: Any) -> Any:
@@ -251,12 +215,12 @@ def lift_value(value: Any) -> Any:
 abs = _each(builtins.abs)
 exp, expm1, log, log1p, sqrt, rsqrt = map(_method, ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt"))
 sin, cos, tan, asin, acos, atan = map(_method, ("sin", "cos", "tan", "asin", "acos", "atan"))
-sinh, cosh, tanh, asinh, acosh, atanh = map(_method, ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"))
+sinh, cosh, tanh, sech, asinh, acosh, atanh = map(_method, ("sinh", "cosh", "tanh", "sech", "asinh", "acosh", "atanh"))
 sign, floor, ceil = map(_method, ("sgn", "floor", "ceil"))
-round, trunc = _each(_ends(_nearest)), _each(_ends(_toward_zero))
+round = _each(_ends(_nearest))
 exp2 = _each(lambda x: (x * arb(2).log()).exp() if not x.is_exact() or not isinstance(x, arb) or not x.is_integer() else arb(2) ** x)
 square = _each(_square)
-sech, sigmoid = _each(_sech), _each(_sigmoid)
+sigmoid = _each(lambda x: (-_softplus(-x)).exp())
 
 atan2 = _each(lambda a, b: arb.atan2(a, b), 2)
 direction = _each(_direction, 2)

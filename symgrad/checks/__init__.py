@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.checks.checker import Checker
-from symgrad.checks.cross import cross_check, is_foreign
+from symgrad.checks.cross import cross_check
+from symgrad.frameworks.detection import is_foreign
 from symgrad.frameworks.examples import examples_of
+from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import NotCheckable, Problem
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.progress import progress_bar
@@ -78,13 +80,13 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
 
 
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
-                points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False) -> Report:
-    """`check` of a symgrad function with its inputs as a sequence, or by name as a mapping."""
+                points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False,
+                name: str | None = None) -> Report:
+    """`check` of a symgrad function with its inputs as a sequence, or by name as a mapping; `name` is its name in the report."""
     _order(order)
-
-    name = getattr(function, "__name__", type(function).__name__)
+    name = name or name_of(function)
     try:
-        problem = Problem(function, inputs, wrt)
+        problem = Problem(function, inputs, wrt, name)
     except NotCheckable as error:
         return Report(name, NOT_CHECKABLE, str(error), order)
     with progress_bar(progress, name) as tell:

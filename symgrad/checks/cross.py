@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,13 @@ import sympy
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.checks.measuring import Tolerances
-from symgrad.frameworks.adapters import adapter_for
-from symgrad.frameworks.calling import call_of, flat_names, parameters_of
-from symgrad.frameworks.frameworks import FOREIGN, framework_of, named_framework
+from symgrad.frameworks.adapter import Options
+from symgrad.frameworks.calling import call_of, declared, flat_names
+from symgrad.frameworks.detection import framework_of, named_framework
+from symgrad.frameworks.levels import Derivatives
+from symgrad.frameworks.naming import name_of, owner_of
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
+from symgrad.frameworks.registry import adapter_of
 from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
@@ -25,27 +28,18 @@ from symgrad.sampling.domain_reader import domains_of, simple_number, written
 from symgrad.sampling.drawing import room_in
 from symgrad.sampling.points import as_point
 
-__all__ = ["Agreement", "CrossReport", "Finding", "cross_check", "is_foreign"]
+__all__ = ["Agreement", "CrossReport", "Finding", "cross_check"]
 
 FULL = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
 POINTS, POINTS_OF_DIFFERENCES = 100, 24
 ULP = 1000.0
 
 
-def is_foreign(function: Any) -> bool:
-    """Whether a function is a pair with its gradient, or written for a framework that symgrad cannot run.
-
-    >>> is_foreign(lambda x: x * x), is_foreign((lambda x: x * x, lambda x: 2 * x))
-    (False, True)
-    """
-    return isinstance(function, tuple) or framework_of(function) in FOREIGN
-
-
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
                 ulp: float = ULP, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
-                seconds: float = 20.0, seed: int = 0, progress: Any = None) -> CrossReport:
-    """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`.
+                seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
+    """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`; `name` is its name in the report.
 
     Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
     ImportError where a framework is not installed.
@@ -65,25 +59,12 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     function, given = (function[0], list(function[1:])) if isinstance(function, tuple) and function else (function, [])
     if not callable(function) or not all(map(callable, given)) or len(given) > 2:
         raise TypeError("check needs a function, or a tuple (function, gradient) or (function, gradient, Hessian) of functions")
-    if _is_function_class(function):
+    name = name or name_of(function)
+    if owner_of(function) is function:
         function = function.apply
-    name = _name(function)
     with progress_bar(progress, name) as tell:
         problem = _Problem(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
         return problem.run(points, Tolerances(ulp, atol, rtol, range), seconds, seed, tell)
-
-
-def _is_function_class(function: Any) -> bool:
-    return inspect.isclass(function) and callable(getattr(function, "apply", None)) and callable(getattr(function, "forward", None))
-
-
-def _name(function: Any) -> str:
-    owner = getattr(function, "__self__", None)
-    if inspect.isclass(owner) and getattr(function, "__name__", "") == "apply":
-        return owner.__name__
-    if isinstance(function, functools.partial):
-        return _name(function.func)
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 class _Problem:
@@ -95,7 +76,7 @@ class _Problem:
         self.order, self.name = order, name
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
         if formula is not None and named is None:
-            named = [p.name for p in parameters_of(self.formula) or []]
+            named = [p.name for p in declared(self.formula) or []]
         self.call = call_of(function, name, inputs, wrt, named)
         domains = domains_of(domain, self.call.names)
         self.base = []
@@ -109,35 +90,36 @@ class _Problem:
         self.names = flat_names(self.call.names, [v.shape for v in self.base])
         self.domains = [domains[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)]
         self.written = {n: written(d) for n, d in domains.items()}
-        self.given, self.returned = given, returned
+        self.options = Options(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
         self.framework = named_framework(framework) if framework is not None else self._detected(function)
 
     def _detected(self, function: Callable[..., Any]) -> str:
         found = framework_of(function)
-        if self.given or self.returned:
-            return found if found == "torch" else "numpy"
+        if self.options.given:
+            return found if found in ("torch", "jax") else "numpy"
         if found is not None:
             return found
-        levels = self._adapter("symgrad", 1).levels(self.base, 1)
-        return "numpy" if levels.error is not None else "symgrad"
+        return "numpy" if self._derivatives("symgrad", 1).at(self.base, 1).error is not None else "symgrad"
 
-    def _adapter(self, framework: str, order: int) -> Any:
+    def _derivatives(self, framework: str, order: int) -> Derivatives:
         n = len(self.names)
         full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
         rng = np.random.default_rng(0)
         direction = np.ones(1) if n == 1 else rng.integers(1, 4, n) * rng.choice([-1.0, 1.0], n)
-        return adapter_for(framework, self.call, order, full, direction, self.given, self.returned, lambda v: room_in(self.domains, v))
+        partials, hessian = (f and self.call.of(f) for f in (self.options.gradient, self.options.hessian))
+        adapter = adapter_of(self.call.of(self.call.function), framework, self.name, replace(self.options, gradient=partials, hessian=hessian))
+        return Derivatives(adapter, order, full, direction, lambda v: room_in(self.domains, v))
 
     def run(self, points: int | None, tolerances: Tolerances, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""
-        adapter = self._adapter(self.framework, self.order)
+        derivatives = self._derivatives(self.framework, self.order)
         report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
         progress("reading the formula", 0, 1)
-        truth, shape = self._truth(report, adapter)
-        checker = CrossChecker(adapter, truth, report, self.base, self.domains, tolerances,
+        truth, shape = self._truth(report, derivatives)
+        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, tolerances,
                                points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceTruth) else POINTS), seconds, seed, progress)
         if shape is not None:
-            levels = adapter.levels(self.base, 0)
+            levels = derivatives.at(self.base, 0)
             if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_single(levels.shape) and _single(shape)):
                 raise ValueError(f"check: {self.name} returns an array of shape {list(levels.shape)}, but the formula has the shape {list(shape)}; "
                                  f"{self._advice(levels.shape)}")
@@ -149,7 +131,7 @@ class _Problem:
             return f"write the number that {self.name} returns with elements, as in {arrays[0]}[0] + {arrays[0]}[1], or give a symgrad function"
         return "both must be single numbers, or arrays of one shape"
 
-    def _truth(self, report: CrossReport, adapter: Any) -> tuple[Any, tuple[int, ...] | None]:
+    def _truth(self, report: CrossReport, derivatives: Derivatives) -> tuple[Any, tuple[int, ...] | None]:
         """What the function is compared with, and its shape where it is known."""
         if self.formula is None:
             try:
@@ -159,9 +141,9 @@ class _Problem:
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
-                return DifferenceTruth(self._level(adapter), lambda v: room_in(self.domains, v)), None
+                return DifferenceTruth(self._level(derivatives), lambda v: room_in(self.domains, v)), None
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
-            report.against = f"the function {_name(self.formula)}"
+            report.against = f"the function {name_of(self.formula)}"
             problem, shape = self._function(self.formula)
             return RecordedTruth(silence()(problem.run)), shape
         expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
@@ -174,14 +156,14 @@ class _Problem:
 
     def _own(self, tensors: Sequence[Any]) -> Any:
         result = self.call(tensors)
-        return result[0] if self.returned else result
+        return result[0] if self.options.pair else result
 
     def _numbers(self) -> dict[str, Any]:
         return {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
-    def _level(self, adapter: Any) -> Callable[[np.ndarray, int], np.ndarray]:
+    def _level(self, derivatives: Derivatives) -> Callable[[np.ndarray, int], np.ndarray]:
         def level(vector: np.ndarray, order: int) -> np.ndarray:
-            levels = adapter.levels(as_point(self.base, vector), order)
+            levels = derivatives.at(as_point(self.base, vector), order)
             if levels.error is not None or not np.all(np.isfinite(levels.values[order])):
                 raise ArithmeticError("no value there")
             return np.asarray(levels.values[order])
@@ -190,7 +172,7 @@ class _Problem:
 
     def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
         """A symgrad function as the formula: its arguments are matched to those of the checked function by name, or else by position."""
-        parameters = [p for p in parameters_of(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        parameters = [p for p in declared(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
         if parameters and all(n in known for n in required):
@@ -204,7 +186,7 @@ class _Problem:
             problem = self._recorded(lambda values: formula(**{n: values[n] for n in order}) if by_name else formula(*(values[n] for n in order)))
             run = problem.run(problem.point)
         except Exception as error:
-            raise ValueError(f"check: the formula {_name(formula)} does not run on symgrad's tensors: {type(error).__name__}: {error}; "
+            raise ValueError(f"check: the formula {name_of(formula)} does not run on symgrad's tensors: {type(error).__name__}: {error}; "
                              f"give a symgrad function, a SymPy expression or text") from error
         return problem, run.shape or ()
 

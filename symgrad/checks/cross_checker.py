@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import random
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
-from symgrad.frameworks.adapter import Adapter, Levels
-from symgrad.frameworks.adapters import JaxAdapter
+from symgrad.frameworks.generators import restored, seeded
+from symgrad.frameworks.levels import Derivatives, Levels
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
 from symgrad.reference.heads import Undecided, Undefined
@@ -35,11 +33,12 @@ Progress = Callable[[str, int, int], None]
 
 
 class CrossChecker:
-    """One cross-check: `run` gives the report. `domains` has one domain per element of the inputs, `base` is the given point."""
+    """One cross-check: `run` gives the report. `domains` has one domain per element of the inputs, `base` is the given point by argument."""
 
-    def __init__(self, adapter: Adapter, truth: Truth, report: CrossReport, base: Sequence[np.ndarray], domains: Sequence[Domain],
+    def __init__(self, derivatives: Derivatives, truth: Truth, report: CrossReport, base: Mapping[str, np.ndarray], domains: Sequence[Domain],
                  tolerances: Tolerances, points: int, seconds: float, seed: int, progress: Progress):
-        self.adapter, self.truth, self.report, self.base, self.domains = adapter, truth, report, list(base), list(domains)
+        self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
+        self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
         self.wanted, self.seed, self.progress = points, seed, progress
         self.start = time.monotonic()
         self.end = self.start + seconds
@@ -69,13 +68,13 @@ class CrossChecker:
 
     def _named(self, vector: np.ndarray) -> dict[str, Any]:
         point = as_point(self.base, vector)
-        return {name: (v if v.ndim else float(v)) for name, v in zip(self.adapter.call.names, point)}
+        return {name: (v if v.ndim else float(v)) for name, v in zip(self.arguments, point)}
 
     def _levels(self, vector: np.ndarray, order: int | None = None) -> Levels:
-        return self.adapter.levels(as_point(self.base, vector), self.report.order if order is None else order)
+        return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
     def _truths(self, vector: np.ndarray) -> Truths:
-        return self.truth.truths(as_point(self.base, vector), self.report.order, self.adapter.full, self.adapter.direction)
+        return self.truth.truths(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
 
     def _findings(self, vector: np.ndarray) -> dict[int, Finding] | None:
         """The worst findings by order at a point; None where the formula has no value."""
@@ -106,15 +105,11 @@ class CrossChecker:
 
     def _unsteady(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
         changing = not _equal(self._levels(vector).values.get(k), self._levels(vector).values.get(k))
-        saved = _random_states()
-        try:
-            results = []
+        results = []
+        with restored():
             for _ in range(2):
-                _seed_all()
+                seeded()
                 results.append(self._levels(vector).values.get(k))
-        finally:
-            for restore in saved:
-                restore()
         is_random = changing and _equal(*results)
         what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"
         cause = ("is random: with the same seed it gives the same; draw outside it and pass what was drawn as an argument, or fix the seed inside it"
@@ -165,13 +160,13 @@ class CrossChecker:
         below = True
         for order in range(report.order + 1):
             found = self.found[order]
-            if order not in self.adapter.methods or not found or order == refused:
+            if order not in self.derivatives.methods or not found or order == refused:
                 continue
             if not _shows(found):
                 for _, f in found:
                     f.explained = False
             wrong = sum(f.wrong for _, f in found)
-            a = Agreement(order, self.adapter.methods[order], len(found), wrong, sum(not f.agrees for _, f in found) - wrong)
+            a = Agreement(order, self.derivatives.methods[order], len(found), wrong, sum(not f.agrees for _, f in found) - wrong)
             for _, f in found:
                 if a.worst is None or worse(f, a.worst):
                     a.worst = f
@@ -208,11 +203,11 @@ class CrossChecker:
         within = ("their error bounds" if isinstance(self.truth, DifferenceTruth) else
                   f"{self.measure.tolerances.ulp:g} ULP times the condition of the point")
         rough = [a.order for a in report.agreements if a.method.startswith("finite differences")]
-        by = f" (order {rough[0]} by {self.adapter.methods[rough[0]]}, to their digits)" if rough else ""
+        by = f" (order {rough[0]} by {self.derivatives.methods[rough[0]]}, to their digits)" if rough else ""
         report.reason = f"{what} with {report.against} within {within}{by}, at {where}"
         for k in absent[isinstance(self.truth, DifferenceTruth):]:
             why = (f"{self.report.function} brings no derivatives for it, and finite differences say too little; give them, or name the framework"
-                   if k > max(self.adapter.methods) else "the formula has no derivative of this order at any point, or it could not be decided")
+                   if k > max(self.derivatives.methods) else "the formula has no derivative of this order at any point, or it could not be decided")
             report.notes.append(f"order {k} was not compared: {why}")
 
     def _refused(self) -> int | None:
@@ -249,8 +244,8 @@ class CrossChecker:
 
         vector = shrunk(vector, refutes, 60)
         first = latest[vector.tobytes()]
-        if isinstance(self.adapter, JaxAdapter) and not self.adapter.plainly:
-            self.adapter.plainly = True
+        if self.adapter.compiled:
+            self.adapter.compiled = False
             plain = self._quietly(vector, wrong.order)
             if plain is not None and plain.agrees:
                 report.notes.append("this is so only when the function is compiled with jax.jit")
@@ -300,21 +295,3 @@ def _orders(orders: Sequence[int]) -> str:
     if orders[0] == 0:
         return f"the value and its derivatives up to order {orders[-1]} agree"
     return f"the derivatives of order {', '.join(map(str, orders))} agree"
-
-
-def _random_states() -> list[Callable[[], Any]]:
-    """A function that restores the present state of every generator of random numbers."""
-    state, numbers = random.getstate(), np.random.get_state()
-    out: list[Callable[[], Any]] = [lambda: random.setstate(state), lambda: np.random.set_state(numbers)]
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        kept = torch.random.get_rng_state()
-        out.append(lambda: torch.random.set_rng_state(kept))
-    return out
-
-
-def _seed_all() -> None:
-    random.seed(0)
-    np.random.seed(0)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.ladder import condition
-from symgrad.frameworks.adapter import Levels
+from symgrad.frameworks.levels import Levels
 from symgrad.reference.cross_truth import Truths
 from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import Rounded

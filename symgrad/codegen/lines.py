@@ -134,7 +134,7 @@ def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], l
     """The equations of all results together, so that they share common subexpressions."""
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
-    named = [t for t in tensors if t is not None and t.numel() and cells_named(t)]  # type: ignore[attr-defined]
+    named = [t for t in tensors if t is not None and t.numel() and t.leaves]  # type: ignore[attr-defined]
     equations = assignments(traced.cat([traced.reshape(t, (-1,)) for t in named], 0)) if named else []
     last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])  # type: ignore[attr-defined]
     out = []
@@ -145,8 +145,3 @@ def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], l
             cells = cells_of(result)
             out.append(Result(cells.ravel().tolist(), cells.shape))
     return equations, out
-
-
-def cells_named(t: Tensor) -> bool:
-    """Whether a named leaf is upstream of a tensor."""
-    return bool(t.leaves)  # type: ignore[attr-defined]

@@ -16,12 +16,9 @@ from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.examples import as_inputs, examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, _scalar, silence
-from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
-from symgrad.graph.node import Leaf
+from symgrad.frameworks.naming import name_of
+from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
 from symgrad.graph.order import upstream
-from symgrad.reference.run import Run
 from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import at, number
 from symgrad.reports.parts import Line, Part, Table
@@ -125,23 +122,13 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
     frame = user_frame(1)
     here = frame.f_code, frame.f_lineno
     if isinstance(loss, Tensor):
-        if loss._node is None or not loss.requires_grad:
-            raise TypeError("explain_nan: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give "
-                            "the function and its inputs")
-        nodes = upstream([loss._node])
-        if any(node.args is None for node in nodes if not isinstance(node, (Leaf, Link))):
-            raise RuntimeError(f"explain_nan: {FREED} Or give the function and its inputs.")
-        leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
-        if inputs is not None:
-            leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-        if not leaves or any(not isinstance(t, Tensor) for t in leaves):
-            raise TypeError("explain_nan: inputs must be leaves that require grad, from which the tensor was computed")
+        run = run_of(loss, inputs, "explain_nan")
         with silence():
-            return _explained("loss", Run(leaves, *_scalar(loss, "the loss")), order, here)
+            return _explained("loss", run, order, here)
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
 
-    name = getattr(loss, "__name__", type(loss).__name__)
+    name = name_of(loss)
     problem = Problem(loss, as_inputs(inputs) or examples_of(loss) or ())
     with silence(), set_detect_anomaly(True, check_nan=False):  # records the lines, and those of backward passes inside the function
         try:

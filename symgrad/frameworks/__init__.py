@@ -1,1 +1,1 @@
-"""Functions under examination: those of symgrad with their inputs, and those of other systems behind adapters."""
+"""Functions under examination: one adapter for each framework, their detection, their names and their inputs."""

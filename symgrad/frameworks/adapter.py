@@ -1,78 +1,81 @@
-"""The interface through which the value and the derivatives of a function of any framework are computed."""
+"""`Adapter`: the interface to a function of any framework. It takes and returns arrays; only a subclass handles the framework's own values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.calling import Call
-from symgrad.frameworks.problem import NotCheckable, silence
+from symgrad.frameworks.naming import import_path
 
-__all__ = ["Adapter", "Levels", "coarser", "missing", "no_complex", "parts_of"]
+__all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "counted", "extra", "is_active",
+           "not_applicable", "parts_of"]
 
-INSTALL = "pip install 'symgrad[parity]'"
+ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
+Array = np.ndarray
+Arrays = Sequence[np.ndarray]
+Index = tuple[int, ...]
 
 
-@dataclass
-class Levels:
-    """What a function gives at a point: for each order an array, over the inputs once per derivative (see `Adapter.full`).
+class NotApplicable(Exception):
+    """The reason why something cannot be asked of a function, or why a check does not apply to it."""
 
-    `bounds` has the error bounds of the orders that were found by finite differences; `error` is the order that could not be had and
-    what was raised; `dtype` that of the result, or of the inputs where that is coarser.
+
+@dataclass(frozen=True)
+class Options:
+    """How a function is called, and what it supports where that is known.
+
+    `parameters` are appended to the arrays. Of several results `output` is taken, or with `joined` all numbers in one vector. `order` is how
+    often it can be differentiated, `random` says that calls differ, `batched` that it works inside vmap. `gradient`, `hessian`, `pullback` and
+    `pushforward` are derivatives that come with the function; with `pair` the function itself returns (value, gradient).
     """
 
-    values: dict[int, np.ndarray] = field(default_factory=dict)
-    bounds: dict[int, np.ndarray] = field(default_factory=dict)
-    error: tuple[int, BaseException] | None = None
-    dtype: Any = np.dtype(np.float64)
-    shape: tuple[int, ...] = ()
-    flat: bool = False
+    parameters: tuple[Any, ...] = ()
+    output: int | None = None
+    joined: bool = False
+    order: int | None = None
+    random: bool = False
+    batched: bool | None = None
+    gradient: Callable[..., Any] | None = None
+    hessian: Callable[..., Any] | None = None
+    pullback: Callable[..., Any] | None = None
+    pushforward: Callable[..., Any] | None = None
+    pair: bool = False
+
+    @property
+    def given(self) -> bool:
+        """Whether derivatives come with the function."""
+        return self.pair or any(f is not None for f in (self.gradient, self.pullback, self.pushforward))
 
 
-class Adapter:
-    """A function whose value and derivatives can be computed. An array for a result is weighted by 1, 2, 3, ... and summed.
+PLAIN = Options()
 
-    Derivatives of the orders up to `full` are taken entry by entry; those above with all but one argument the `direction`.
-    `methods` names for each order how it is computed.
+
+def is_active(x: Any) -> bool:
+    """Whether an argument is differentiated by: real and complex floats are, integers and booleans are not (bfloat16 has the kind V)."""
+    return x.dtype.kind in "fcV"
+
+
+def extra(module: str, function: str) -> Any:
+    """A module of another framework. Raises ImportError that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        name = module.partition(".")[0]
+        raise ImportError(f"symgrad: {function} is a function of {name}, which is not installed: pip install 'symgrad[parity]'") from error
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "value"), counted(2, "value")
+    ('1 value', '2 values')
     """
-
-    name = "numpy"
-    subnormals = True
-
-    def __init__(self, call: Call, order: int, full: int, direction: np.ndarray):
-        self.call, self.order, self.full, self.direction = call, order, full, direction
-        self.methods: dict[int, str] = {0: "the function"}
-
-    def levels(self, point: Sequence[np.ndarray], order: int) -> Levels:
-        """Value and derivatives up to an order at a point; an exception is part of the result."""
-        out = Levels()
-        try:
-            with silence():
-                for k, value in enumerate(self._orders(point, order, out)):
-                    out.values[k] = np.asarray(value, dtype=np.float64)
-        except NotCheckable:
-            raise
-        except Exception as error:  # whatever a user's function raises
-            out.error = len(out.values), error
-        return out
-
-    def _orders(self, point: Sequence[np.ndarray], order: int, out: Levels) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def _step(self, order: int) -> bool:
-        """Whether derivatives of this order are the entries of those below differentiated, one by one."""
-        return order <= self.full
-
-
-def coarser(dtype: Any, point: Sequence[np.ndarray]) -> Any:
-    """The floating-point type with the fewest digits of a result and its inputs."""
-    from ml_dtypes import finfo
-
-    kinds = [np.dtype(dtype), *(v.dtype for v in point)]
-    return max((k for k in kinds if k.kind in "fV"), key=lambda k: float(finfo(k).eps), default=np.dtype(np.float64))
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def parts_of(result: Any) -> Iterator[Any]:
@@ -86,19 +89,252 @@ def parts_of(result: Any) -> Iterator[Any]:
         yield result
 
 
-def no_complex(is_complex: bool) -> bool:
-    """False for a real result. Raises NotCheckable for a complex one."""
-    if is_complex:
-        raise NotCheckable("the result is complex; check its real and imaginary part")
-    return False
+def not_applicable(what: str, error: Exception) -> NotApplicable:
+    """The exception for a rule that the framework says is missing."""
+    return NotApplicable(f"{what}: {str(error).splitlines()[0][:160]}")
 
 
-def missing(name: str) -> Any:
-    """A module of an extra. Raises ImportError that says how to install it."""
-    import importlib
+class Adapter:
+    """A function in its framework; checks use this interface only.
 
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        root = name.partition(".")[0]
-        raise ImportError(f"check: {root} is not installed, and this function is checked with it: {INSTALL}") from error
+    `orders` is how often it can be differentiated, `forward` whether it has a pushforward, `memory` whether tensors of the framework are
+    views of arrays, so that layouts, aliasing and mutation can be checked; `batches` whether the framework has a vmap;
+    `compiles` whether it compiles for every shape, so that few are drawn; `subnormals` whether it keeps numbers below the smallest
+    normal one, `pickled` whether functions of it can be pickled, `records` whether values record a graph. `methods` names how the derivatives of
+    each order are computed.
+    """
+
+    framework = "numpy"
+    op: Any = None  # the Op of symgrad whose rules are called, None for a function
+    memory = True
+    subnormals = True
+    compiles = False
+    compiled = False  # whether calls are compiled now
+    pickled = True
+    batches = False
+    records = False
+    dtypes: tuple[str, ...] = ("float64", "float32", "float16")
+    layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
+    numpy: Any = np  # the framework's functions with the names of NumPy
+
+    def __init__(self, function: Any, name: str, options: Options):
+        self.function, self.name, self.options = function, name, options
+        self.parameters = options.parameters
+        self.orders = 3 if options.order is None else options.order
+        self.forward = True
+
+    @property
+    def methods(self) -> dict[int, str]:
+        """How the value and the derivatives of each order are computed."""
+        grad = f"{self.framework}{'.autograd' * self.records}.grad"
+        return {0: "the function", 1: grad, 2: f"{grad} of it", 3: f"{grad} of that"}
+
+    def chosen(self, found: Any) -> Any:
+        """The output that is checked, of a function with several. Raises TypeError if `output` is needed, and for a result that is no array."""
+        if self.options.joined:
+            return self.joined(list(parts_of(found)))
+        output = self.options.output
+        if output is not None:
+            if not isinstance(found, (tuple, list)):
+                raise TypeError(f"{self.name} returns one value, {type(found).__name__}; output={output} chooses among several")
+            if not -len(found) <= output < len(found):
+                raise IndexError(f"{self.name} returns {counted(len(found), 'value')}; output={output} is none of them")
+            found = found[output]
+        if isinstance(found, (tuple, list)):
+            several = "say which one is meant, as in output=0" + (", or return an array of them" if isinstance(found, list) else "")
+            raise TypeError(f"{self.name} returns {counted(len(found), 'value')} in a {type(found).__name__}; {several}")
+        if found is None or isinstance(found, (str, bytes, dict, set)):
+            raise TypeError(f"{self.name} returned {'None' if found is None else 'a ' + type(found).__name__}; expected an array or a number")
+        return found
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """All results as one array of the framework."""
+        if not parts:
+            raise TypeError(f"{self.name} returned nothing")
+        if len(parts) == 1:
+            return parts[0]
+        return self.numpy.concatenate([self.numpy.reshape(self.numpy.asarray(p), (-1,)) for p in parts])
+
+    def look(self, xs: Arrays) -> None:
+        """Determine at one point what the function supports: the order of derivatives, unless it is claimed, and forward mode."""
+        ones = [np.ones_like(x) if is_active(x) else None for x in xs]
+        while self.options.order is None and self.orders:
+            try:
+                self.gradient(xs, np.ones_like(self.value(xs)), *[ones] * (self.orders - 1))
+                break
+            except Exception as error:  # the checks report what a user's function raises
+                if not self.refuses_order(error):
+                    break
+                self.orders -= 1
+        try:
+            self.tangent(xs, ones)
+        except NotApplicable:
+            self.forward = False
+        except Exception:
+            pass
+
+    def refuses_order(self, error: Exception) -> bool:
+        """Whether an error says that the function cannot be differentiated further, rather than that it is wrong."""
+        return ONCE in str(error)
+
+    def context(self) -> AbstractContextManager[Any]:
+        """A context in which the framework's values keep their precision."""
+        return nullcontext()
+
+    # In the framework's own values
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Any:
+        """An array as an argument, without a copy if the framework allows that. An inactive argument never requires grad."""
+        return np.asarray(x)
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The function's result, in the framework's own values, with the further arguments appended."""
+        return self.chosen(self.function(*leaves, *self.parameters))
+
+    def array(self, value: Any) -> Array:
+        """The framework's value as an array, without a copy if the framework allows that."""
+        return np.asarray(value)
+
+    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
+        """The pullback of cotangents, None for an argument the values do not depend on; `again` if it is to be differentiated itself."""
+        raise NotApplicable(f"{self.framework} differentiates functions, not values")
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """The tangent of the result, in the framework's own values; a tangent None is zero."""
+        raise NotApplicable(f"{self.framework} functions have no pushforward here")
+
+    # In arrays
+
+    def value(self, xs: Arrays) -> Array:
+        """The value, with its own dtype and shape."""
+        return self.array(self.call([self.leaf(x, False) for x in xs]))
+
+    def evaluated(self, xs: Arrays) -> Array:
+        """The value, computed as its derivatives are."""
+        return self.value(xs)
+
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+        """The pullback of the cotangent; each further set of tangents adds one order: the gradient of Σ tangent * (previous gradient).
+
+        With n sets of tangents these are derivatives of order n + 1. None is the gradient by an argument that the value does not depend on,
+        and by an inactive one. `tangents` entries may be None for zero.
+        """
+        raise NotImplementedError
+
+    def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
+                    directions: Sequence[Sequence[Array]]) -> Iterator[Any]:
+        """The value, then for each order its gradients: for order k + 1 one for each k `directions` in `orders[k]`, by their numbers.
+
+        `cotangent_of` the value is pulled back.
+        """
+        value = self.evaluated(xs)
+        yield value
+        cotangent = cotangent_of(value)
+        for sets in orders:
+            yield [self.gradient(xs, cotangent, *(directions[i] for i in index)) for index in sets]
+
+    def placed(self, found: Sequence[Any], places: Sequence[int], count: int) -> list[Array | None]:
+        """Gradients as arrays at their places among all arguments, None at the others."""
+        out: list[Array | None] = [None] * count
+        for i, c in zip(places, found):
+            out[i] = None if c is None else self.array(c)
+        return out
+
+    def of_some(self, function: Callable[..., Any], xs: Sequence[Any], places: Sequence[int]) -> Callable[..., Any]:
+        """The function with only the arguments at some places as inputs."""
+        def of_some(*some: Any) -> Any:
+            given = list(xs)
+            for i, x in zip(places, some):
+                given[i] = x
+            return function(*given)
+
+        return of_some
+
+    def by_cotangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None if it does not depend on g."""
+        raise NotApplicable(f"pullbacks of {self.framework} functions are not differentiated by the cotangent here")
+
+    def through_tangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+        """The gradients of ⟨g, jvp(t)⟩ by the arguments, and by the tangents, by a pullback of the pushforward."""
+        raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
+
+    def tangent(self, xs: Arrays, ts: Sequence[Array | None]) -> Array:
+        """The pushforward of tangents."""
+        return self.array(self.pushed(xs, ts))
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        """The function mapped over the first axis of some arguments by the framework's own vmap."""
+        raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        """The pullback of a batch of cotangents through the function mapped by the framework's own vmap."""
+        raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
+
+    def import_path(self) -> tuple[str, str] | None:
+        """Module and name under which the function can be imported, for reports; None if it cannot."""
+        return import_path(self.function)
+
+
+class RecordingAdapter(Adapter):
+    """A function of a framework whose values record a graph and whose vmap is a function; subclasses define `grad` and `mapped`."""
+
+    batches = True
+    records = True
+
+    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+        """The function mapped over the first axis of the batched arguments."""
+        raise NotImplementedError
+
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+        leaves = [self.leaf(x, is_active(x)) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        active = [leaves[i] for i in places]
+        values, seeds = [self.call(leaves)], [self.leaf(cotangent, False)]
+        for k in range(len(tangents) + 1):
+            found = self.grad(values, active, seeds, k < len(tangents))
+            if k < len(tangents):
+                values, seeds = self._contracted(found, [tangents[k][i] for i in places])
+                if not values:
+                    return [None] * len(xs)
+        return self.placed(found, places, len(xs))
+
+    def _contracted(self, found: Sequence[Any], tangents: Sequence[Array | None]) -> tuple[list[Any], list[Any]]:
+        """The gradients that can be differentiated with the tangents they are contracted with, as the cotangents of the next pullback."""
+        pairs = [(c, self.leaf(t, False)) for c, t in zip(found, tangents) if c is not None and t is not None and c.requires_grad]
+        return [c for c, _ in pairs], [t for _, t in pairs]
+
+    def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
+                    directions: Sequence[Sequence[Array]]) -> Iterator[Any]:
+        """In one graph, so that the function is called once."""
+        leaves = [self.leaf(x) for x in xs]
+        result = self.call(leaves)
+        value = self.array(result)
+        yield value
+        known: dict[Index, Sequence[Any]] = {}
+
+        def pulled(index: Index) -> Sequence[Any]:
+            if index not in known:
+                values, seeds = self._contracted(pulled(index[:-1]), directions[index[-1]]) if index else (
+                    [result], [self.leaf(cotangent_of(value), False)])
+                known[index] = self.grad(values, leaves, seeds, len(index) + 1 < len(orders)) if values else [None] * len(xs)
+            return known[index]
+
+        for sets in orders:
+            yield [self.placed(pulled(index), range(len(xs)), len(xs)) for index in sets]
+
+    def by_cotangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+        leaves = [self.leaf(x, is_active(x)) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        g = self.leaf(cotangent, True)
+        values, seeds = self._contracted(self.grad([self.call(leaves)], [leaves[i] for i in places], [g], True), [ts[i] for i in places])
+        (out,) = self.grad(values, [g], seeds, False) if values else (None,)
+        return None if out is None else self.array(out)
+
+    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+        return self.array(self.mapped([self.leaf(x, False) for x in xs], batched))
+
+    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+        leaves = [self.leaf(x) for x in xs]
+        places = [i for i, x in enumerate(xs) if is_active(x)]
+        found = self.grad([self.mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        return self.placed(found, places, len(xs))

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Call", "Parameter", "flat_names", "parameters_of"]
+from symgrad.frameworks.naming import parameters_of
+
+__all__ = ["Call", "Parameter", "declared", "flat_names"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,6 @@ class Parameter:
 
     name: str
     value: np.ndarray | None
-    keyword: bool = False
 
 
 @dataclass
@@ -34,6 +35,10 @@ class Call:
     fixed: dict[str, Any] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     keywords: frozenset[str] = frozenset()
+
+    def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the differentiated arguments alone, in order; numbers are passed as such."""
+        return lambda *values: self([v[()] if isinstance(v, np.ndarray) else v for v in values], function)
 
     def __call__(self, values: Sequence[Any], function: Callable[..., Any] | None = None) -> Any:
         given = dict(zip([i.name for i in self.inputs], values)) | self.fixed
@@ -57,21 +62,10 @@ def flat_names(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> list[
     return ["_".join([name, *map(str, index)]) for name, shape in zip(names, shapes) for index in np.ndindex(*shape)]
 
 
-def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """The parameters a function says it has; those of `forward` without its context for the `apply` of a Function; None if it does not say."""
-    owner: Any = getattr(function, "__self__", None)
-    if inspect.isclass(owner) and getattr(function, "__name__", "") == "apply" and callable(getattr(owner, "forward", None)):
-        forward: Any = getattr(owner, "forward")  # noqa: B009  mypy does not know the class
-        parameters = list(inspect.signature(forward).parameters.values())
-        own_context = any("setup_context" in vars(c) for c in owner.__mro__ if c.__module__.partition(".")[0] != "torch")
-        return parameters if own_context else parameters[1:]
-    if hasattr(function, "forward") and hasattr(function, "named_parameters"):
-        function = function.forward
-    try:
-        out = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return None
-    return None if _anything(out) else out
+def declared(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The parameters a function says it has, None if it does not say."""
+    found = parameters_of(function)
+    return None if found is None or _anything(found) else found
 
 
 def _anything(parameters: Sequence[inspect.Parameter]) -> bool:
@@ -87,7 +81,7 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
     Integers by annotation or default, truth values and everything that is no real number keep their value. Raises TypeError for inputs the
     function does not take, and for a function that does not say what it takes where no formula names it.
     """
-    parameters = parameters_of(function)
+    parameters = declared(function)
     if parameters is not None and formula_names and not set(formula_names) & {p.name for p in parameters} and _takes_anything(function):
         parameters = None  # a wrapper, whose names are those of something else
     if parameters is None:

@@ -46,8 +46,8 @@ def _flattened(bound: Any) -> dict[str, Any]:
 
 
 def examples_of(function: Any) -> dict[str, Any] | None:
-    """The inputs a function carries by `@symgrad.example`, None if it carries none."""
-    return getattr(function, "symgrad_example", None)
+    """The inputs a function carries by `@symgrad.example`, or the first of a tuple of functions; None if it carries none."""
+    return getattr(function[0] if isinstance(function, tuple) and function else function, "symgrad_example", None)
 
 
 def as_inputs(inputs: Any) -> Sequence[Any] | Mapping[str, Any]:

@@ -1,116 +1,147 @@
-"""Functions that have derivatives of their own, or none."""
+"""Functions whose derivatives are given beside them, or that have none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Levels, coarser, missing, no_complex
-from symgrad.frameworks.calling import Call
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, counted, is_active
 from symgrad.frameworks.problem import NotCheckable
-from symgrad.reference.differences import differences
 
-__all__ = ["GivenAdapter"]
+__all__ = ["Given", "NumpyAdapter", "typed"]
 
 
-class GivenAdapter(Adapter):
-    """A NumPy function, perhaps with a gradient (and a Hessian) of its own; the order above what is given by finite differences.
+class Given(Adapter):
+    """A function with derivatives of its own, in the values of its framework.
 
-    `given` are the functions of the derivatives; with `returned`, the function itself returns (value, gradient, ...). `convert` makes
-    arguments of arrays and `read` arrays of results, for functions of another framework.
+    They are `pullback(g, *arrays)`, an array per argument (a single one may be bare, None is zero), or `gradient(*arrays)`,
+    the partial derivatives of an elementwise or number-valued function, and `hessian(*arrays)` of a number-valued one; and
+    `pushforward(ts, *arrays)`. The parameters come after the arrays. Without derivatives the order is 0.
     """
 
-    def __init__(self, call: Call, order: int, full: int, direction: np.ndarray, given: Sequence[Callable[..., Any]] = (), returned: bool = False,
-                 framework: str = "numpy", room: Callable[[np.ndarray], np.ndarray] | None = None):
-        super().__init__(call, order, full, direction)
-        self.given, self.returned, self.framework, self.room = list(given), returned, framework, room
-        self.name = framework
-        self.highest = 1 if returned else len(self.given)
-        for k in range(1, self.highest + 1):
-            self.methods[k] = "the gradient that comes with it" if k == 1 else "the Hessian that comes with it"
-        if self.highest < order:
-            self.methods[self.highest + 1] = "finite differences of " + ("the function" if not self.highest else "the gradient" if self.highest == 1
-                                                                         else "the Hessian")
+    batches = False
+    records = False
 
-    def _arguments(self, point: Sequence[np.ndarray]) -> list[Any]:
-        if self.framework == "torch":
-            torch = missing("torch")
-            return [torch.tensor(np.array(v)) for v in point]
-        return [v.copy() if v.ndim else v.dtype.type(v) for v in point]
+    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+        super().__init__((lambda *xs: self._both(function(*xs))[0]) if options.pair else function, name, options)
+        self.partials = (lambda *xs: self._both(function(*xs))[1]) if options.pair else options.gradient
+        brings = self.partials is not None or options.pullback is not None
+        self.orders = min(self.orders, 2 if options.hessian else 1) if brings else 0
+        self.forward = options.pushforward is not None
 
-    def _array(self, x: Any) -> np.ndarray:
-        if hasattr(x, "detach"):
-            x = x.detach()
-        array = np.asarray(x)
-        no_complex(array.dtype.kind == "c")
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"{self.call.name} returned {type(x).__name__}; expected a number or an array of numbers")
-        return array
+    @property
+    def methods(self) -> dict[int, str]:
+        return {0: "the function", **{k + 1: f"the {what} that comes with it" for k, what in enumerate(("gradient", "Hessian")[:self.orders])}}
 
-    def _given_levels(self, point: Sequence[np.ndarray], highest: int, out: Levels) -> Iterator[np.ndarray]:
-        arguments = self._arguments(point)
-        result = self.call(arguments)
-        if self.returned:
-            if not isinstance(result, (tuple, list)) or len(result) < 2:
-                raise TypeError(f"{self.call.name} returned {type(result).__name__}; with returns='pair', expected (value, gradient)")
-            result, gradient = result[:2]
-        array = self._array(result)
-        out.shape = array.shape if array.size != 1 else ()
-        out.dtype = coarser(array.dtype, point) if array.dtype.kind == "f" else np.dtype(np.float64)
-        weights = np.arange(1, array.size + 1).reshape(array.shape) if array.size != 1 else np.ones(array.shape)
-        yield np.sum(array * weights)
-        for k in range(1, highest + 1):
-            found = gradient if self.returned else self.call(arguments, self.given[k - 1])
-            yield self._flat(found, point, array, weights) if k == 1 else self._square(found, point)
-
-    def _flat(self, gradient: Any, point: Sequence[np.ndarray], value: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """A gradient as one vector: an array per argument, or one array for all."""
-        n = len(self.direction)
-        parts = list(gradient) if isinstance(gradient, (tuple, list)) and len(gradient) == len(point) else [gradient]
-        arrays = [self._array(p) for p in parts]
-        if sum(a.size for a in arrays) != n:
-            raise NotCheckable(f"the gradient of {self.call.name} has {sum(a.size for a in arrays)} elements, but {n} are expected, one for each of "
-                               f"{', '.join(self.call.names)}" + ("" if len(self.call.names) == 1 else "; limit the arguments by wrt"))
-        if value.size > 1:  # elementwise: each element's own derivative
-            if any(v.shape != value.shape for v in point):
-                raise NotCheckable(f"{self.call.name} returns an array of shape {list(value.shape)} and its gradient goes with each element, but an "
-                                   f"argument has another shape; give arrays of one shape, or a function that returns a number")
-            arrays = [a.reshape(value.shape) * weights for a in arrays]
-        return np.concatenate([a.ravel() for a in arrays])
-
-    def _square(self, hessian: Any, point: Sequence[np.ndarray]) -> np.ndarray:
-        n = len(self.direction)
-        array = np.asarray(self._array(hessian), dtype=np.float64)
-        if array.size != n * n:
-            raise NotCheckable(f"the Hessian of {self.call.name} has the shape {list(array.shape)}, but {n} x {n} is expected")
-        return array.reshape(n, n) if self._step(2) else array.reshape(n, n) @ self.direction
-
-    def _orders(self, point: Sequence[np.ndarray], order: int, out: Levels) -> Iterator[Any]:
-        yield from self._given_levels(point, min(self.highest, order), out)
-        if order > self.highest and self.highest < 2:
-            yield self._difference(point, out)
-
-    def _difference(self, point: Sequence[np.ndarray], out: Levels) -> np.ndarray:
-        """One order more, by finite differences with error bounds."""
-        k = self.highest
-
-        def function(vector: np.ndarray) -> np.ndarray:
-            *_, last = self._given_levels(_shaped(vector, point), k, Levels())
-            return np.asarray(last, dtype=np.float64)
-
-        vector = np.concatenate([np.ravel(v) for v in point]).astype(np.float64)
-        found, bound = differences(function, vector, None if self.room is None else self.room(vector))
-        if not self._step(k + 1):
-            found, bound = found.T @ self.direction, bound.T @ np.abs(self.direction)
-        out.bounds[k + 1] = bound
+    def _both(self, found: Any) -> Any:
+        if not isinstance(found, (tuple, list)) or len(found) < 2:
+            raise TypeError(f"{self.name} returned {type(found).__name__}; with returns='pair', expected (value, gradient)")
         return found
 
+    def _given(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
+        with self.context():
+            return function(*first, *(self.leaf(x, False) for x in xs), *self.parameters)
 
-def _shaped(vector: np.ndarray, point: Sequence[np.ndarray]) -> list[np.ndarray]:
-    out, at = [], 0
-    for v in point:
-        out.append(vector[at:at + v.size].reshape(v.shape).astype(v.dtype))
-        at += v.size
-    return out
+    def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
+        """The given pullback, or the given partial derivatives times the cotangent, summed over the broadcast axes of an argument."""
+        if len(tangents) >= max(self.orders, 1) or not self.orders:
+            raise NotApplicable("no gradient comes with it" if not self.orders else "what comes with it is the first derivative")
+        if tangents:
+            return self._along(xs, cotangent, tangents[0])
+        if self.options.pullback is not None:
+            return self._one_each(self._given(self.options.pullback, xs, self.leaf(cotangent, False)), xs)
+        assert self.partials is not None
+        partials = self._one_each(self._given(self.partials, xs), xs)
+        if self.options.joined and cotangent.size > 1 and any(x.shape != cotangent.shape for x in xs):
+            raise NotCheckable(f"{self.name} returns an array of shape {list(cotangent.shape)} and its gradient goes with each element, but an "
+                               f"argument has another shape; give arrays of one shape, or a function that returns a number")
+        return [None if p is None else _summed(cotangent * (np.conj(p) if p.dtype.kind == "c" else p), x) for p, x in zip(partials, xs)]
+
+    def _along(self, xs: Arrays, cotangent: Array, tangents: Sequence[Array | None]) -> list[Array | None]:
+        """The tangents times the given Hessian."""
+        direction = np.concatenate([np.ravel(np.zeros_like(x) if t is None else t) for t, x in zip(tangents, xs)])
+        hessian, n = self.array(self._given(self.options.hessian, xs)), direction.size  # type: ignore[arg-type]
+        if hessian.size != n * n:
+            raise NotCheckable(f"the Hessian of {self.name} has the shape {list(hessian.shape)}, but {n} x {n} is expected")
+        return self._split(cotangent.sum() * (direction @ hessian.reshape(n, n)), xs)
+
+    def _split(self, vector: Array, xs: Arrays) -> list[Array | None]:
+        ends = np.cumsum([x.size for x in xs])
+        return [vector[end - x.size:end].reshape(x.shape) for end, x in zip(ends, xs)]
+
+    def _one_each(self, found: Any, xs: Arrays) -> list[Array | None]:
+        """An array per argument, None for inactive ones."""
+        active = [i for i, x in enumerate(xs) if is_active(x)]
+        if found is None:
+            raise TypeError(f"the gradient of {self.name} returned None; expected {'an array' if len(xs) == 1 else 'an array for each argument'}")
+        one = not isinstance(found, (tuple, list)) or len(xs) == 1 and np.shape(found) == xs[0].shape != (1,)
+        if self.options.joined and (one or len(found) != len(xs)) and self.array(found).size == sum(x.size for x in xs):
+            return self._split(self.array(found).ravel(), xs)
+        found = (found,) if one else found
+        if len(found) not in (len(xs), len(active)):
+            parts, arguments = counted(len(found), "part"), counted(len(xs), "argument")
+            raise (NotCheckable if self.options.joined else TypeError)(
+                f"the gradient of {self.name} has {parts} for {arguments}; expected one array for each"
+                + "; limit the arguments by wrt" * self.options.joined)
+        places = range(len(xs)) if len(found) == len(xs) else active
+        out: list[Array | None] = [None] * len(xs)
+        for i, c in zip(places, found):
+            c = typed(c, [xs[i]]) if type(c) is float else c
+            out[i] = None if c is None or i not in active else self.array(c)
+            if self.options.joined and c is not None and out[i].size != xs[i].size:  # type: ignore[union-attr]
+                raise NotCheckable(f"the gradient of {self.name} by argument {i + 1} has {counted(np.size(out[i]), 'element')}, "  # type: ignore[arg-type]
+                                   f"but {xs[i].size} are expected")
+        return out
+
+    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """The given pushforward; a tangent that is None becomes zeros."""
+        if self.options.pushforward is None:
+            raise NotApplicable("no pushforward comes with it")
+        given = [np.zeros_like(x) if t is None and is_active(x) else t for x, t in zip(xs, ts)]
+        return self._given(self.options.pushforward, xs, [t if t is None else self.leaf(t, False) for t in given])
+
+
+class NumpyAdapter(Given):
+    """A function of NumPy.
+
+    >>> adapter = NumpyAdapter(np.sin, "sin", Options(gradient=np.cos))
+    >>> adapter.value([np.zeros(1)]), adapter.gradient([np.zeros(1)], np.full(1, 2.0)), adapter.orders
+    (array([0.]), [array([2.])], 1)
+    """
+
+    def call(self, leaves: Sequence[Any]) -> Any:
+        """The result of the function."""
+        found = super().call(leaves)
+        return typed(found, leaves) if type(found) in (float, int) else found
+
+    def joined(self, parts: Sequence[Any]) -> Any:
+        return super().joined(parts) if len(parts) < 2 or len({np.shape(p) for p in parts}) > 1 else np.asarray(parts)
+
+    def array(self, value: Any) -> Array:
+        """The result as an array."""
+        out = np.asarray(value.detach() if hasattr(value, "detach") else value)
+        if out.dtype.kind not in "fciubV":
+            what = f"an array of {out.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+            raise TypeError(f"{self.name} returned {what}; expected a number or an array of numbers")
+        return out
+
+
+def typed(number: Any, arrays: Arrays) -> Array:
+    """A Python number as an array, with the dtype of the arrays."""
+    floats = [x.dtype for x in arrays if is_active(x)]
+    return np.asarray(number, np.result_type(*floats) if type(number) is float and floats else None)
+
+
+def _summed(c: Array, x: Array) -> Array:
+    """The sum over broadcast axes, in the dtype of the argument."""
+    c = np.asarray(c)
+    if c.shape != x.shape and c.size == x.size == 1:
+        c = c.reshape(x.shape)
+    if c.shape != x.shape:
+        if np.broadcast_shapes(c.shape, x.shape) == x.shape:  # a constant derivative
+            c = np.broadcast_to(c, x.shape)
+        c = c.sum(axis=tuple(range(c.ndim - x.ndim)))
+        c = c.sum(axis=tuple(k for k, size in enumerate(x.shape) if size == 1 != c.shape[k]), keepdims=True)
+    return c if c.dtype == x.dtype else c.astype(x.dtype)

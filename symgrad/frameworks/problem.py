@@ -17,10 +17,16 @@ from symgrad.engine.data import as_value
 from symgrad.engine.escapes import Escapes, departure
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import parts_of
+from symgrad.frameworks.naming import name_of
+from symgrad.graph.freed import FREED
+from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.node import Leaf
+from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 
-__all__ = ["Input", "NotCheckable", "Problem", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "run_of", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -78,9 +84,10 @@ class Problem:
     Raises TypeError for inputs the function does not take, NotCheckable where none of them is real.
     """
 
-    def __init__(self, function: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None = None):
+    def __init__(self, function: Callable[..., Any], given: Sequence[Any] | Mapping[str, Any], wrt: Sequence[str] | None = None,
+                 name: str | None = None):
         self.function = function
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name = name or name_of(function)
         self.signature = _signature(function, len(given))
         positional, named = ((), given) if isinstance(given, Mapping) else (given, {})
         try:
@@ -138,7 +145,7 @@ class Problem:
         with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
             with enable_grad():
                 result = self.function(*bound.args, **bound.kwargs)
-                return Run(leaves, *_scalar(result, self.name), escapes)
+                return Run(leaves, *scalar_of(result, self.name), escapes)
 
     def departure(self, run: Run) -> str | None:
         """How the graph of a named run differs from the function around its point; None where they are the same."""
@@ -163,25 +170,21 @@ def _signature(function: Callable[..., Any], count: int) -> inspect.Signature:
         return inspect.Signature([inspect.Parameter(f"x{i + 1}", kind) for i in range(count)])
 
 
-def _tensors(result: Any) -> Iterator[Any]:
-    if isinstance(result, Mapping):
-        result = result.values()
-    if isinstance(result, (list, tuple, type({}.values()))):
-        for part in result:
-            yield from _tensors(part)
-    else:
-        yield result
-
-
-def _scalar(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
-    """A result as one number, and its shape if it had one: an array is weighted by 1, 2, 3, ... and summed."""
-    parts = [t for t in _tensors(result) if isinstance(t, Tensor) and t.requires_grad]
+def real_parts(result: Any, name: str) -> list[Tensor]:
+    """The tensors in a result that were computed from the inputs. Raises NotCheckable if there is none, or a complex one."""
+    parts = [t for t in parts_of(result) if isinstance(t, Tensor) and t.requires_grad]
     if not parts:
         kind = type(result).__name__
         raise NotCheckable(f"the result of {name} does not depend on the inputs through operations that have a derivative (it is of type {kind}); "
                            f"compute it with symgrad's functions, and without item(), float() or numpy()")
     if any(t.is_complex() for t in parts):
         raise NotCheckable(f"the result of {name} is complex; check its real and imaginary part")
+    return parts
+
+
+def scalar_of(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
+    """A result as one number, and its shape if it had one: an array is weighted by 1, 2, 3, ... and summed."""
+    parts = real_parts(result, name)
     if len(parts) == 1 and parts[0].numel() == 1:
         return parts[0].reshape(()) if parts[0].ndim else parts[0], None
     total: Any = 0
@@ -191,3 +194,23 @@ def _scalar(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
         total = total + (t * tensor(weights)).sum()
         count += t.numel()
     return total, (tuple(parts[0].shape) if len(parts) == 1 else (count,))
+
+
+def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) -> Run:
+    """A recorded result as a run, with `inputs` or all its leaves.
+
+    Raises TypeError for a tensor without a graph and for inputs that are no tensors, or no leaves where `only_leaves` will do; RuntimeError for
+    a graph that was freed.
+    """
+    if loss._node is None or not loss.requires_grad:
+        raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
+                        f"function and its inputs")
+    nodes = upstream([loss._node])
+    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, Link))):
+        raise RuntimeError(f"{asking}: {FREED} Or give the function and its inputs.")
+    leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
+    if inputs is not None:
+        leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):
+        raise TypeError(f"{asking}: inputs must be leaves that require grad, from which the tensor was computed")
+    return Run(leaves, *scalar_of(loss, "the loss"))

@@ -22,7 +22,7 @@ from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, collapsed
-from symgrad.func.evaluation import Evaluation, evaluate, named, owned
+from symgrad.func.evaluation import Evaluation, evaluate, named, no_arguments, owned
 from symgrad.func.transforms import finished
 from symgrad.graph.modes import in_mode
 from symgrad.program.cache import Cache
@@ -130,6 +130,7 @@ def laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: 
 
 
 def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights: Any, has_aux: bool, asking: str) -> Function:
+    no_arguments(argnums, asking)
     if directions is not None and dim is not None:
         raise ValueError(f"{asking}: give dim or directions, not both")
     if weights is not None and directions is None:

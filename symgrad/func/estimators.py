@@ -14,7 +14,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import Generator, default_generator
 from symgrad.func.collapsed import collapsed
-from symgrad.func.evaluation import Evaluation, evaluate, scalar
+from symgrad.func.evaluation import Evaluation, evaluate, no_arguments, scalar
 from symgrad.func.second import products as compressed
 from symgrad.func.second import second
 from symgrad.func.sparsity import plan_hessian
@@ -119,6 +119,7 @@ def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", sam
     >>> symgrad.func.hessian_diag(lambda x: (x**3).sum() + x[0] * x[1])(symgrad.tensor([1.0, 2.0]))
     tensor([ 6., 12.])
     """
+    no_arguments(argnums, "hessian_diag")
     _alone("hessian_diag", method, ("exact", "hutchinson"), samples)
 
     @functools.wraps(func)
@@ -184,6 +185,7 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
     >>> abs(estimate.value.item()) < 3 * estimate.standard_error.item()
     True
     """
+    no_arguments(argnums, "hessian_trace")
     _alone("hessian_trace", method, ("exact", "hutchinson", "hutch++"), samples)
     if method == "hutch++" and samples < 6:
         raise ValueError(f"hessian_trace: 'hutch++' needs at least 6 samples, 2 for each of its parts, not {samples}")
@@ -270,6 +272,8 @@ def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None
     >>> operator @ numpy.array([1.0, 1.0])
     array([ 6., 12.])
     """
+    no_arguments(argnums, "hessian_operator")
+
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         from symgrad.func.linear import HessianOperator  # imports SciPy's sparse matrices
@@ -294,6 +298,7 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
     >>> symgrad.func.extreme_eigenvalues(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0, 3.0])).values
     tensor([ 6., 18.])
     """
+    no_arguments(argnums, "extreme_eigenvalues")
     if which not in ("both", "largest", "smallest"):
         raise ValueError(f"extreme_eigenvalues: which must be 'both', 'largest' or 'smallest', not {which!r}")
 

@@ -24,8 +24,8 @@ from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["UNCHANGED", "Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "own", "owned", "recording",
-           "scalar"]
+__all__ = ["UNCHANGED", "Evaluation", "Input", "as_tensors", "between_nodes", "evaluate", "freed", "named", "no_arguments", "own", "owned",
+           "recording", "scalar"]
 
 UNCHANGED = contextlib.nullcontext()  # in place of a scope of modes, where none are to be set
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
@@ -193,6 +193,14 @@ def recording(enabled: bool, alone: bool = False) -> in_mode:
 def named(func: Callable[..., Any]) -> str:
     """The name of the function for error texts."""
     return getattr(func, "__name__", None) or type(func).__name__
+
+
+def no_arguments(argnums: Any, asking: str) -> None:
+    """Raises TypeError for arguments of the function in the place of `argnums`, before the transform returns a function that nobody calls."""
+    if isinstance(argnums, (Tensor, np.ndarray, float)) or isinstance(argnums, (list, tuple)) and any(isinstance(n, (Tensor, np.ndarray, float))
+                                                                                                        for n in argnums):
+        raise TypeError(f"{asking}: argnums is of type {type(argnums).__name__}; expected an int or a tuple of ints, the places of the arguments to "
+                        f"differentiate by. The result is a function: call it with the arguments, as in {asking}(func)(x)")
 
 
 def _places(argnums: Any, count: int, asking: str) -> tuple[tuple[int, ...], bool]:

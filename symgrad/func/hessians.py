@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, evaluate, own, owned, scalar
+from symgrad.func.evaluation import Evaluation, evaluate, no_arguments, own, owned, scalar
 from symgrad.func.factors import factored
 from symgrad.func.plans import Plans
 from symgrad.func.second import HessianProgram, hooked_or_anomaly, products, second
@@ -39,6 +39,7 @@ class Hessian:
     """The Hessian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
+        no_arguments(argnums, "hessian")
         functools.update_wrapper(self, func)
         self._settings = func, argnums, has_aux, structure, chunk_size
         self._plans = Plans()

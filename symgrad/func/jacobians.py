@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
 from symgrad.engine.tensor import wrap
-from symgrad.func.evaluation import Evaluation, evaluate, named
+from symgrad.func.evaluation import Evaluation, evaluate, named, no_arguments
 from symgrad.func.sparsity import plan_jacobian
 from symgrad.func.transforms import jacobians, pushed
 from symgrad.types.trees import transpose
@@ -22,6 +22,7 @@ class Jacobian:
     """The Jacobian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: str | None, chunk_size: int | None):
+        no_arguments(argnums, "jacobian")
         functools.update_wrapper(self, func)
         self._settings = func, argnums, has_aux, structure, chunk_size
         self.report: Any = None

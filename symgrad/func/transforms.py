@@ -18,7 +18,7 @@ from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
-from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, owned, recording, scalar
+from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, no_arguments, owned, recording, scalar
 from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
 from symgrad.graph.link import Link
@@ -101,6 +101,8 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
     >>> symgrad.func.grad_and_value(lambda x: x.sin())(symgrad.tensor(0.0))
     (tensor(1.), tensor(0.))
     """
+    no_arguments(argnums, "grad_and_value")
+
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
@@ -124,6 +126,8 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     >>> grad(lambda x: x**3)(2.0), grad(grad(lambda x: x**3))(2.0)
     (tensor(12.), tensor(12.))
     """
+    no_arguments(argnums, "grad")
+
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
@@ -321,6 +325,8 @@ def _complex_block(first: Tensor, second: Tensor, y: Tensor, x: Tensor, forward:
 
 
 def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | None, asking: str) -> Function:
+    no_arguments(argnums, asking)
+
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, asking, has_aux)

@@ -1,4 +1,4 @@
-"""The values of the rules in many digits, compared with those of SymPy's formulas, which have error bounds."""
+"""The values of the rules in many digits, compared with those of SymPy's formulas, whose errors are measured."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import mpmath
 import sympy
 
-from symgrad.algebra.balls import EXACT, Arithmetic, Ball, Exact, Gaussian
 from symgrad.algebra.evaluating import Program
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compared, rungs
 from symgrad.algebra.ranges import points_in, ranges_of
+from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
 from symgrad.proofs.regions import Region, constants
@@ -109,7 +109,7 @@ class Numbers:
             truths, claims = self._truths(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
             with precise.working(digits):
                 for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
-                    pairs = [(_number(c), *_ball(t)) for c, t in zip(claims[key], truths[key], strict=True)]
+                    pairs = [(_number(c), *self._value(t)) for c, t in zip(claims[key], truths[key], strict=True)]
                     out[key] = _judged(pairs, before.get(key))
                     before[key] = pairs
             if all(verdict != OPEN for verdict, *_ in out.values()):
@@ -122,6 +122,12 @@ class Numbers:
         self.arithmetic.set_digits(digits)
         values = iter(self.programs[keys].at(point, self.arithmetic))
         return {key: [next(values) for _ in self.truths[key]] for key in keys}
+
+    def _value(self, x: Any) -> tuple[Any, int]:
+        """A number with its error's exponent, None for what is not known."""
+        if isinstance(x, ArithmeticError):
+            return None, 0
+        return _number(self.arithmetic.sample(x).value), self.arithmetic.error(x)
 
     def _claims(self, order: int, point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         at = {s: _rational(x) for s, x in zip([*self.inner, *self.directions], point)}
@@ -164,24 +170,5 @@ def _digits(e: Any, complex: bool) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A number of the precise carrier as mpmath's."""
-    x = precise.context.convert(int(x) if isinstance(x, bool) else x)
-    return mpmath.mpc(mpmath.mpf(x.real), mpmath.mpf(x.imag)) if isinstance(x, precise.context.mpc) else mpmath.mpf(x)
-
-
-def _ball(x: Any) -> tuple[Any, int]:
-    """A number with its error's exponent, None for what is not known."""
-    if isinstance(x, ArithmeticError):
-        return None, 0
-    if isinstance(x, Ball):
-        value = x.value
-        parts = (value.real, value.imag) if hasattr(value, "_mpc_") else (value,)
-        made = [mpmath.mp.make_mpf(part._mpf_) for part in parts]
-        return (mpmath.mpc(*made) if len(made) == 2 else made[0]), x.error
-    if isinstance(x, Gaussian):
-        return mpmath.mpc(_fraction(x.real), _fraction(x.imag)), EXACT
-    return _fraction(Fraction(x)), EXACT
-
-
-def _fraction(x: Fraction) -> Any:
-    return mpmath.mpf(x.numerator) / x.denominator
+    """A number of another context as mpmath's."""
+    return mpmath.mp.convert(int(x) if isinstance(x, bool) else x)

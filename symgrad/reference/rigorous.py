@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 from symgrad.reports.labels import label
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["Enclosure", "enclosures"]
 
@@ -144,11 +146,7 @@ def _outwards(x: Any) -> tuple[float, float]:
 
 def _distance(x: Any, value: float, kind: Any) -> float:
     """How far a float is from the midpoint, in units of the last place of the midpoint."""
-    arb, middle = type(x), float(x.mid())
-    largest = float(np.finfo(kind).max)
-    if not math.isfinite(value):
-        return 0.0 if abs(middle) > largest and value == math.copysign(math.inf, middle) else math.inf
     if _below(x, NOTHING):
         return 0.0 if value == 0 else math.inf  # a truth that is 0, for all that can be told, has no last place
-    unit = float(np.spacing(np.dtype(kind).type(min(abs(middle), largest))))
-    return float((abs(arb(value) - x.mid()) / arb(unit)).mid())
+    mantissa, exponent = x.mid().man_exp()
+    return ulp_of(kind).error(value, mpmath.ldexp(int(mantissa), int(exponent)))

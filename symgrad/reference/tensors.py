@@ -33,7 +33,7 @@ def differentiated(x: Any) -> bool:
 class Reference:
     """A reference for an op. Its numbers are mpmath's; None means that there is none.
 
-    `exact` describes the reference in words. The derivatives are those of `Subject.gradient` and `Subject.tangent`; a zero among them is
+    `exact` describes the reference in words. The derivatives are those of `Adapter.gradient` and `Adapter.tangent`; a zero among them is
     certain to about a hundred digits.
     """
 
@@ -45,7 +45,7 @@ class Reference:
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The gradient by each argument, as `Subject.gradient` returns it; None for an inactive argument."""
+        """The gradient by each argument, as `Adapter.gradient` returns it; None for an inactive argument."""
         raise NotImplementedError
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:

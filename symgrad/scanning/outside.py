@@ -2,76 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapters import adapter_for
-from symgrad.frameworks.calling import Call, Parameter
-from symgrad.frameworks.frameworks import framework_of
-from symgrad.frameworks.problem import silence
+from symgrad.frameworks.adapter import Options
+from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.levels import Derivatives
+from symgrad.frameworks.registry import adapter_of
 from symgrad.scanning.subject import Index, Subject, indices
 
-__all__ = ["Foreign", "Values"]
-
-
-class Values(Subject):
-    """A function that symgrad cannot record, such as one of plain floats or of NumPy arrays: only its values are scanned.
-
-    An array is passed where the results are those of its elements, single floats where they are not.
-    """
-
-    def settle(self, points: np.ndarray) -> None:
-        """Find out whether arrays can be passed."""
-        single = [self._value(list(column)) for column in points.T]
-        try:
-            with silence():
-                together = np.asarray(self.function(*points))
-            self.vectorised = together.shape == points.shape[1:] and np.array_equal(together.astype(np.float64), single, equal_nan=True)
-        except Exception:  # single points show the exception
-            self.vectorised = False
-
-    def _value(self, point: Sequence[Any]) -> float:
-        try:
-            with silence():
-                return float(self.function(*point))
-        except Exception as error:
-            self.failure = error, point
-            return float("nan")
-
-    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
-        """The values; NaN where the function raises."""
-        if self.vectorised is None:
-            self.settle(points)
-        if not self.vectorised:
-            return {(): np.array([self._value(list(column)) for column in points.T])}
-        with silence():
-            return {(): np.asarray(self.function(*points)).astype(np.float64)}
+__all__ = ["Foreign"]
 
 
 class Foreign(Subject):
-    """A function of another framework, or a tuple of a function, its gradient and its Hessian, called point by point.
+    """A function of another framework or of plain floats, or a tuple of a function, its gradient and its Hessian, called point by point.
 
     `order` is the highest one that it gives; derivatives by finite differences are not scanned.
     """
 
-    def __init__(self, given: Any, order: int, count: int | None = None):
-        function, derivatives = (given[0], given[1:]) if isinstance(given, tuple) else (given, ())
+    def __init__(self, given: Any, order: int, count: int | None = None, framework: str | None = None):
+        function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
         super().__init__(function, count)
         self.vectorised = False
-        call = Call(function, self.name, [Parameter(name, None) for name in self.names], order=list(self.names))
-        self.framework = framework_of(function) or "numpy"
-        self.adapter = adapter_for(self.framework, call, order, order, np.ones(self.count), derivatives)
-        self.subnormals = self.adapter.subnormals
-        self.order = min(order, len(derivatives)) if derivatives else order if self.framework != "numpy" else 0
+        adapter = adapter_of(_of_numbers(function), framework or framework_of(function) or "numpy", self.name,
+                             Options(joined=True, gradient=_of_numbers(partials), hessian=_of_numbers(hessian)))
+        self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
+        self.derivatives = Derivatives(adapter, self.order, order, np.ones(self.count))
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """Every derivative up to an order as the framework's floats; NaN where it raises."""
         out = {index: np.full(points.shape[1], np.nan) for index in indices(self.count, order)}
         for k in range(points.shape[1]):
             point = [np.array(x) for x in points[:, k]]
-            levels = self.adapter.levels(point, order)
+            levels = self.derivatives.at(point, order)
             if levels.error is not None:
                 error = levels.error[1]
                 self.failure = (error if isinstance(error, Exception) else RuntimeError(str(error))), point
@@ -79,3 +43,8 @@ class Foreign(Subject):
                 if len(index) in levels.values:
                     out[index][k] = levels.values[len(index)][index]
         return out
+
+
+def _of_numbers(function: Any) -> Any:
+    """The function with scalars of NumPy in place of arrays without axes."""
+    return function and (lambda *xs: function(*(x[()] if isinstance(x, np.ndarray) else x for x in xs)))

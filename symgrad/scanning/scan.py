@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross import is_foreign
 from symgrad.formulas.expressions import expr
 from symgrad.formulas.expressions import formula as formula_of
 from symgrad.formulas.parsing import parse
+from symgrad.frameworks.detection import is_foreign
 from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.domain_reader import domains_of
@@ -20,7 +20,7 @@ from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import ordinary
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
-from symgrad.scanning.outside import Foreign, Values
+from symgrad.scanning.outside import Foreign
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import Index, Subject
@@ -50,13 +50,13 @@ def scanned(fn: Any, domain: Any, order: int, points: int | None, seconds: float
         notes += [] if subject.subnormals else [f"no subnormal numbers were drawn: {subject.framework} takes them for zero"]
         order = subject.order
     elif formula is not None and not _recorded(subject, domains, floats):
-        subject, order = Values(fn, subject.count), 0
+        subject, order = Foreign(fn, 0, subject.count, "numpy"), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
     with progress_bar(progress, subject.name) as tell:
         scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
         report = scanner.run()
         report.notes += notes
-        if not isinstance(subject, (Foreign, Values)):
+        if not isinstance(subject, Foreign):
             _explain(scanner, domains)
     report.seconds = scanner.spent
     report.truth = f"{words} with {scanner.truth.digits} digits"

@@ -17,6 +17,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import silence
 from symgrad.graph.link import Link
 from symgrad.graph.modes import in_mode, thread
@@ -145,7 +146,7 @@ class Subject:
         if not callable(given):
             raise TypeError(f"accuracy needs a function or the name of an op, not {type(given).__name__}")
         self.function = given
-        self.name = getattr(given, "__name__", type(given).__name__)
+        self.name = name_of(given)
         self.names = _arguments(given, self.name, count)
         self.domains: list[Domain] = [REAL] * len(self.names)
 

@@ -22,6 +22,7 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
+from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import silence
 from symgrad.graph.modes import in_mode, thread
 from symgrad.sampling.domain_reader import domains_of
@@ -104,7 +105,7 @@ class _Arguments:
     """The arguments of a call, some of which are named tensors."""
 
     def __init__(self, function: Callable[..., Any], shapes: Sequence[Any], at: Any, domain: Any):
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name = name_of(function)
         try:
             self.signature = inspect.signature(function)
         except ValueError:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Result, Wrong
+from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.silence import silence
-from symgrad.testing.subjects.base import is_active
 
 __all__ = ["Body", "Check", "When", "attempt", "given"]
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.frameworks.adapter import Adapter, NotApplicable, Options, is_active
+from symgrad.frameworks.naming import argument_names, name_of, owner_of
+from symgrad.frameworks.own import OpAdapter
+from symgrad.frameworks.registry import adapter_of
+from symgrad.frameworks.torch import TorchAdapter
+from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.examples import ORDINARY
-from symgrad.testing.failure import NotApplicable, kind, raised_at, shown
+from symgrad.testing.failure import kind, raised_at, shown
 from symgrad.testing.formulas import is_scalar, names_in
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
-from symgrad.testing.subjects import Subject, subject_of
-from symgrad.testing.subjects.base import is_active
-from symgrad.testing.subjects.naming import argument_names
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain
 
 __all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
@@ -41,8 +47,7 @@ class ClaimedOp:
     def __init__(self, op: Any, claims: Claims | None = None, profile: str | Profile = "dev", seed: int = 0, shrink: bool = True, **options: Any):
         self.claims = (claims or claims_of(op) or Claims()).but(**options)
         self.profile, self.seed = profile_named(profile), seed
-        self.subject: Subject = subject_of(op, self.claims)
-        self.claims = self.subject.claims
+        self.subject, self.claims = _adapted(op, self.claims)
         self.name = self.claims.name or self.subject.name
         self._looked = False
         self.shrink = shrink
@@ -164,6 +169,41 @@ class ClaimedOp:
         """The arguments by name."""
         names = self.names if len(self.names) == len(xs) else [f"x{i}" for i in range(len(xs))]
         return dict(zip(names, xs))
+
+
+def _adapted(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
+    """The adapter for an op, with the claims that follow.
+
+    An op is one of the registry, a symgrad function, a `Function` class, or a function of another framework; a tuple (function, gradient) is
+    a function with its gradient. Derivatives of functions are for real numbers unless complex ones are claimed.
+
+    Raises TypeError for what cannot be called, ImportError where the framework is not installed.
+    """
+    if isinstance(op, tuple) and len(op) == 2 and all(map(callable, op)):
+        op, claims = op[0], claims.but(gradient=op[1])
+    if isinstance(op, Op) and op.kind == "composite":
+        op = FUNCTIONS.get(op.name, op)  # a composite op has no rules of its own
+    name = "" if isinstance(op, Op) else name_of(op)
+    if inspect.isclass(op) and callable(getattr(op, "apply", None)):
+        op = op.apply  # type: ignore[attr-defined]
+    if not isinstance(op, Op) and not callable(op):
+        raise TypeError(f"symgrad.testing checks ops, functions and classes with apply, not {type(op).__name__}")
+    known, options = op if isinstance(op, Op) else getattr(op, "op", None), _options(claims)
+    if isinstance(known, Op) and (known is op or REGISTRY.get(known.name) is known and known.kind != "composite" and known.prepare is None
+                                  and claims.framework in (None, "symgrad") and not options.given):
+        if known.examples and not claims.parameters:
+            claims = claims.but(parameters=known.examples[0])
+        return OpAdapter(known, _options(claims)), claims
+    adapter = adapter_of(op, claims.framework, name, options)
+    if claims.complex is None and (adapter.framework != "symgrad" or owner_of(op) is not None):
+        claims = claims.but(complex=False)
+    if claims.dtypes is None and isinstance(adapter, TorchAdapter):
+        claims = claims.but(dtypes=adapter.module_dtypes())
+    return adapter, claims
+
+
+def _options(claims: Claims) -> Options:
+    return Options(**{f.name: getattr(claims, f.name) for f in dataclasses.fields(Options) if hasattr(claims, f.name)})
 
 
 def _three(domain: Domain) -> np.ndarray:

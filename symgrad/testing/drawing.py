@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.sampling.numbers import table
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
 from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_cuts
-from symgrad.testing.failure import NotApplicable
 from symgrad.testing.silence import silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.tangents import readable
-from symgrad.testing.subjects.base import is_active
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 
 __all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "strategy_of"]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.sampling.numbers import table
-from symgrad.testing.failure import NotApplicable
 from symgrad.testing.strategies.arrays import code_size
 from symgrad.types.domains import BOOLEAN, COMPLEX, Domain
 

@@ -39,10 +39,6 @@ class Wrong(AssertionError):
         self.index, self.order, self.ulp, self.exact, self.wrt = index, order, ulp, exact, wrt
 
 
-class NotApplicable(Exception):
-    """The reason why a check does not apply to an op."""
-
-
 @dataclass(repr=False)
 class Failure(BaseReport):
     """One failure of an op, at the simplest input found.

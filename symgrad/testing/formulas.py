@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import sympy
 
-from symgrad.checks.cross_reading import names_of
+from symgrad.checks.cross_reading import names_of, plain_text
 from symgrad.formulas.parsing import parse
 
-__all__ = ["is_function", "is_scalar", "names_in", "plain_text"]
-
-ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
-
-
-def plain_text(text: str) -> str:
-    """Text of a formula with elements such as x[0] replaced by names, as the parser takes it.
-
-    >>> plain_text("x[0]**2 + y[1, 2]")
-    'x_0**2 + y_1_2'
-    """
-    return ELEMENT.sub(lambda m: m[1] + "_" + "_".join(re.findall(r"\d+", m[2])), text)
-
+__all__ = ["is_function", "is_scalar", "names_in"]
 
 def is_function(formula: Any) -> bool:
     """Whether a formula is a Python function, not text or a SymPy object."""

@@ -14,7 +14,8 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.formulas.parsing import ParseError, parse
-from symgrad.frameworks.frameworks import framework_of
+from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.naming import parameters_of
 from symgrad.graph.op import Op
 from symgrad.sampling.domain_reader import NAMED, domain_of, domains_of, parse_domains, written
 from symgrad.testing.attack import Attack
@@ -138,10 +139,7 @@ def _names(thing: Any, formula: str | None) -> list[str]:
 
 
 def _signature(function: Any) -> list[str]:
-    try:
-        return [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-    except (TypeError, ValueError):
-        return []
+    return [p.name for p in parameters_of(function) or () if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
 
 
 # The formula
@@ -159,7 +157,7 @@ def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
     text = _rule(own, thing) if isinstance(own, Op) else None
     if text is not None and len(text) <= LONGEST and _read(text, None):
         return text, "what it should be; this is its own rule, as it is written now"
-    known = set(_signature(thing.forward if inspect.isclass(thing) and hasattr(thing, "forward") else thing)) - {"ctx"}
+    known = set(_signature(thing))
     text = next((t for t in _said(inspect.getdoc(thing) or "") if _read(t, known)), None)
     if text is not None:
         return text, "what it should be, from its docstring"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.sampling.shrink import FROM_ONE, simpler
 from symgrad.testing.attack import Attack
 from symgrad.testing.attempt import Check, attempt
 from symgrad.testing.drawing import outside, quiet
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import Failure, NotApplicable, Wrong
+from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.snippets import pytest_command, snippet
-from symgrad.testing.subjects.base import is_active
 from symgrad.testing.truths_symbolic import difference
 from symgrad.types.domains import Domain
 

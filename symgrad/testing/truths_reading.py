@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
-from symgrad.checks.cross_reading import expressions_of
+from symgrad.checks.cross_reading import expressions_of, plain_text
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
@@ -25,7 +25,7 @@ from symgrad.reference.heads import Undefined, evaluator
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
-from symgrad.testing.formulas import is_function, plain_text
+from symgrad.testing.formulas import is_function
 
 __all__ = ["reader_of"]
 

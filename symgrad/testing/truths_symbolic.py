@@ -15,7 +15,7 @@ from symgrad.reference.heads import derivative
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
-from symgrad.testing.formulas import is_function, plain_text
+from symgrad.testing.formulas import is_function
 
 __all__ = ["difference", "expression"]
 
@@ -46,7 +46,7 @@ def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
     if formula is None:
         found = op.forward(symbolic, *map(_cell, symbols), *attack.claims.parameters).item()
     elif isinstance(formula, str):
-        found = parsed(plain_text(formula))[0]
+        found = parsed(formula)[0]
         found = found.xreplace({s: named[str(s)] for s in found.free_symbols if str(s) in named})
     elif isinstance(formula, sympy.Lambda):
         found = formula(*symbols)

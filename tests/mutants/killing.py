@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from claims import attack_on, attacks_with_numbers
 
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import Op
 from symgrad.testing.attack import Attack
 from symgrad.testing.attempt import Check, attempt
 from symgrad.testing.checks import CHECKS
-from symgrad.testing.failure import NotApplicable
 
 from .mutant import Mutant
 

@@ -10,7 +10,7 @@ import torch
 
 import symgrad
 from symgrad.checks.cross import cross_check
-from symgrad.frameworks.frameworks import framework_of
+from symgrad.frameworks.detection import framework_of
 
 SIGMOID, LOGSIGMOID = "1/(1 + exp(-x))", "-log(1 + exp(-x))"
 

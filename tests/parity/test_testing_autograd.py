@@ -4,9 +4,9 @@ import autograd.numpy as np
 import pytest
 from autograd.extend import defvjp, primitive
 
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
 
 
 def ricker(x):

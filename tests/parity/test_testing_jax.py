@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.naming import import_path
 
 
 @jax.custom_vjp
@@ -137,7 +137,7 @@ def test_what_a_function_has_no_rule_for_does_not_apply_and_says_why():
     assert branches.subject.gradient([-np.ones(2)], np.ones(2))[0].tolist() == [-1.0, -1.0]
     with pytest.raises(NotApplicable, match="no rule for vmap"):
         branches.subject.batch([np.ones((2, 3))], [True])
-    with pytest.raises(NotApplicable, match="JAX differentiates functions"):
+    with pytest.raises(NotApplicable, match="jax differentiates functions"):
         found.subject.grad([], [], [], False)
 
 
@@ -230,3 +230,11 @@ def test_a_report_has_all_its_parts_and_its_code_runs():
     with pytest.raises(CheckFailure) as again:
         exec(compile(failure.snippet, "snippet", "exec"), {})
     assert again.value.failure.wrong.ulp == failure.wrong.ulp and again.value.failure.snippet == failure.snippet
+
+
+def test_the_gradient_in_a_tuple_is_checked():
+    claims = {"formula": "sin(x)", "domain": (-9, 9), "raise_exception": False, "shrink": False}
+    report = check_op((lambda x: jnp.sin(x), lambda x: jnp.cos(x)), **claims)
+    assert report.verdict == "passed" and verdict(report, "pullback") == "passed", str(report)
+    report = check_op((lambda x: jnp.sin(x), lambda x: jnp.cos(2 * x)), **claims, checks=["pullback"])
+    assert report.verdict == "failed"

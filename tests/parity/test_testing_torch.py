@@ -10,10 +10,10 @@ import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.naming import import_path
 
 F = torch.nn.functional
 X = sympy.Symbol("x", real=True)
@@ -320,3 +320,11 @@ def test_a_report_has_all_its_parts_and_its_code_runs():
     with pytest.raises(CheckFailure) as again:
         exec(compile(failure.snippet, "snippet", "exec"), {})
     assert again.value.failure.wrong.ulp == failure.wrong.ulp and again.value.failure.snippet == failure.snippet
+
+
+def test_the_gradient_in_a_tuple_is_checked():
+    claims = {"formula": "sin(x)", "domain": (-9, 9), "raise_exception": False, "shrink": False}
+    report = check_op((lambda x: torch.sin(x), lambda x: torch.cos(x)), **claims)
+    assert report.verdict == "passed" and verdict(report, "pullback") == "passed", str(report)
+    report = check_op((lambda x: torch.sin(x), lambda x: torch.cos(2 * x)), **claims, checks=["pullback"])
+    assert report.verdict == "failed"

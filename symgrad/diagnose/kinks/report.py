@@ -18,8 +18,8 @@ from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
-from symgrad.frameworks.problem import NotCheckable, Problem, _scalar, silence
-from symgrad.graph.freed import FREED
+from symgrad.frameworks.naming import name_of
+from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
 from symgrad.graph.link import Link
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
@@ -38,21 +38,10 @@ STEP = precise.context.mpf(10) ** -18
 
 def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a recorded result."""
-    if loss._node is None or not loss.requires_grad:
-        raise TypeError("kinks: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
-                        "function and its inputs")
-    if any(node.args is None for node in upstream([loss._node]) if not isinstance(node, (Leaf, Link))):
-        raise RuntimeError(f"kinks: {FREED} Or give kinks the function and its inputs.")
-    if inputs is None:
-        leaves = [node.variable for node in upstream([loss._node]) if isinstance(node, Leaf) and node.requires_grad and node.variable is not None]
-    else:
-        leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    if not leaves or any(not isinstance(t, Tensor) or not isinstance(t._node, Leaf) for t in leaves):
-        raise TypeError("kinks: inputs must be leaves that require grad, from which the tensor was computed")
-    result, shape = _scalar(loss, "the loss")
-    names = ["_".join([str(t._node.symbol or f"x{i if len(leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
-             for i, t in enumerate(leaves) for index in np.ndindex(t.value.shape)]
-    report = of_run("loss", Run(leaves, result, shape), distance, seconds, seed, names)
+    run = run_of(loss, inputs, "kinks", only_leaves=True)
+    names = ["_".join([str(t._node.symbol or f"x{i if len(run.leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
+             for i, t in enumerate(run.leaves) for index in np.ndindex(t.value.shape)]
+    report = of_run("loss", run, distance, seconds, seed, names)
     fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, Link)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
         report.notes.append("conditions of where stand fixed in a recorded graph, and were taken as given; give the function and its inputs to "
@@ -74,7 +63,7 @@ class _Branches(Recorder):
 
 def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a function at its inputs."""
-    name = getattr(function, "__name__", type(function).__name__)
+    name = name_of(function)
     try:
         problem = Problem(function, inputs or examples_of(function) or ())
     except NotCheckable as error:

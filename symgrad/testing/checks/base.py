@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing.attack import Attack
 from symgrad.testing.attempt import Body, Check, When, attempt, given
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import CheckFailure, Failure, NotApplicable, Result
+from symgrad.testing.failure import CheckFailure, Failure, Result
 from symgrad.testing.shrinking import simplest
 
 __all__ = ["CHECKS", "Check", "always", "check", "differentiable", "lacking", "run"]

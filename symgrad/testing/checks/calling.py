@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.frameworks.adapter import Adapter, Array, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import same_bits
 from symgrad.testing.checks.memory import another, results
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Subject, is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
@@ -80,7 +80,7 @@ def check_determinism(attack: Attack, example: Example) -> None:
             pass
 
 
-def _one_graph(subject: Subject, example: Example, other: Example, known: Array) -> None:
+def _one_graph(subject: Adapter, example: Example, other: Example, known: Array) -> None:
     """Raise `Wrong` where two pullbacks of one result differ."""
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     leaves = [subject.leaf(x, is_active(x)) for x in example.xs]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
+from symgrad.frameworks.adapter import Array, Arrays, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.comparing import Sides, agree_at, wide
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import Array, Arrays, is_active
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from ml_dtypes import finfo
 
+from symgrad.frameworks.adapter import Array, Arrays
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import Array, Arrays
 
 __all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "moderate", "moved", "same_bits", "wide"]
 

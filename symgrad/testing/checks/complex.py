@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.consistency import joined, per_element, product
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Arrays, is_active
+from symgrad.testing.failure import Wrong
 from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]

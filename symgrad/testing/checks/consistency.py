@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable, lacking
 from symgrad.testing.checks.comparing import Sides, agree_at, moderate, wide
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Arrays, is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_adjoint", "check_linearity", "check_symmetry"]
 

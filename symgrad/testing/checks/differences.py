@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated
 from symgrad.sampling.drawing import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_differences"]
 

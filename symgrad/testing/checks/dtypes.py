@@ -9,12 +9,12 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_dtypes"]
 

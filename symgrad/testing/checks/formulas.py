@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_formulas"]
 

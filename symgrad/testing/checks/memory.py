@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import one_for_several, surroundings_kept
 from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, moved, wide
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 
@@ -210,7 +210,7 @@ def _shares_nothing(attack: Attack, own: Example) -> None:
             held.append((f"the gradient by argument {i}", c))
 
 
-def _gradients(subject: Subject, example: Example, result: object, leaves: Sequence[object], seed: Array) -> list[tuple[int, Array]]:
+def _gradients(subject: Adapter, example: Example, result: object, leaves: Sequence[object], seed: Array) -> list[tuple[int, Array]]:
     """The gradients by number of the argument, from the given result where the framework records, else from a new call."""
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     try:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.comparing import Sides, agree_at, wide
 from symgrad.testing.checks.consistency import joined, per_element, product, within
 from symgrad.testing.examples import Example
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
 
 __all__ = ["check_mixed"]
 
@@ -66,7 +65,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
     agree_at(example, sides, 1)
 
 
-def _through(subject: Subject, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
+def _through(subject: Adapter, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
     """The pullback of the pushforward; None if it is not available."""
     if not subject.forward:
         return None

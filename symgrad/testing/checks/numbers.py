@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symgrad.frameworks.adapter import is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.examples import Example, only
-from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_third", "check_value"]
 

@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import each_alone, in_other_shapes
@@ -18,8 +19,7 @@ from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.memory import another
 from symgrad.testing.claims import DTYPES
 from symgrad.testing.examples import Example, only
-from symgrad.testing.failure import NotApplicable, Wrong
-from symgrad.testing.subjects.base import Array, Arrays, Subject, is_active
+from symgrad.testing.failure import Wrong
 
 __all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars", "check_structure"]
 
@@ -272,7 +272,7 @@ def check_batching(attack: Attack, example: Example) -> None:
     agree(sides, [*example.xs, example.cotangent, *other.xs, other.cotangent])
 
 
-def _fits(subject: Subject, other: Example, example: Example) -> bool:
+def _fits(subject: Adapter, other: Example, example: Example) -> bool:
     """Whether the op takes the arguments of another example and gives a value of the same shape."""
     try:
         return [x.shape for x in other.xs] == [x.shape for x in example.xs] and subject.value(other.xs).shape == example.cotangent.shape

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.frameworks.adapter import is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
 from symgrad.testing.examples import Example, only
 from symgrad.testing.failure import Wrong
-from symgrad.testing.subjects.base import is_active
 
 __all__ = ["check_special"]
 

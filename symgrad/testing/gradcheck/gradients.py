@@ -6,14 +6,13 @@ changes its outputs' shapes, or has a kink; functions that are random or keep a 
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from symgrad.factories.generators import fork_rng
+from symgrad.frameworks.generators import restored
 from symgrad.frameworks.problem import silence
 from symgrad.testing.gradcheck.jacobians import Problem
 from symgrad.testing.gradcheck.points import LeftOut, Points, Unattacked
@@ -37,17 +36,13 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
     """
     start = time.perf_counter()
     report = GradientAttack(order, seed=seed)
-    states = random.getstate(), np.random.get_state()
     try:
-        with fork_rng(), silence():
+        with restored(), silence():
             rng = np.random.default_rng(seed)
             Search(Points(Problem(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
     except (Unattacked, LeftOut) as error:
         report.reason = str(error)
     except Exception as error:  # a repeated call may raise anything
         report.reason = f"called again it raised {type(error).__name__}: {error}"
-    finally:
-        random.setstate(states[0])
-        np.random.set_state(states[1])
     report.seconds = time.perf_counter() - start
     return report

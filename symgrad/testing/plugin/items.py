@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from symgrad.engine.traced import traced
+from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.reports.base import plain
 from symgrad.scanning import accuracy
@@ -20,7 +21,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.failure import CheckFailure, NotApplicable
+from symgrad.testing.failure import CheckFailure
 from symgrad.testing.formulas import is_function
 from symgrad.testing.plugin.options import Options, is_id
 from symgrad.testing.running import ACCURACY, known

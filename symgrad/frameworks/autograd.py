@@ -1,4 +1,4 @@
-"""Subjects of HIPS autograd: functions of its NumPy."""
+"""Functions of HIPS autograd, written with its NumPy."""
 
 from __future__ import annotations
 
@@ -7,47 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.testing.claims import Claims
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active, real_unless_claimed
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, Options, extra, is_active, not_applicable
 
-__all__ = ["AutogradSubject"]
+__all__ = ["AutogradAdapter"]
 
 
-class AutogradSubject(Subject):
+class AutogradAdapter(Adapter):
     """A function of HIPS autograd, differentiated by nested `autograd.make_vjp`, forward by `autograd.make_jvp`."""
 
     framework = "autograd"
 
-    def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, real_unless_claimed(claims), name)
+    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+        super().__init__(function, name, options)
         self.autograd = extra("autograd", name)
+        self.numpy = extra("autograd.numpy", name)
         self.tuple = extra("autograd.builtins", name).tuple
 
-    def leaf(self, x: Array, differentiated: bool = True) -> Array:
-        """The array itself."""
-        return np.asarray(x)
-
-    def call(self, leaves: Sequence[Any]) -> Any:
-        """The result of the function."""
-        return self.chosen(self.function(*leaves, *self.parameters))
-
-    def array(self, value: Any) -> Array:
-        """The result as an array."""
-        return np.asarray(value)
-
-    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """Raises NotApplicable: autograd differentiates functions."""
-        raise NotApplicable("autograd differentiates functions, not values")
-
     def _of_some(self, xs: Arrays, places: Sequence[int]) -> Callable[[Any], Any]:
-        def function(some: Any) -> Any:
-            given = list(xs)
-            for k, i in enumerate(places):
-                given[i] = some[k]
-            return self.call(given)
-
-        return function
+        function = self.of_some(lambda *given: self.call(given), xs, places)
+        return lambda some: function(*(some[k] for k in range(len(places))))
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         """The pullback of the cotangent by `make_vjp`, and the pullback of each further set of tangents through the previous one."""
@@ -68,4 +46,4 @@ class AutogradSubject(Subject):
         try:
             return self.autograd.make_jvp(self._of_some(xs, places))(point)(direction)[1]
         except NotImplementedError as error:
-            raise NotApplicable(f"no forward mode: {error}") from error
+            raise not_applicable("no forward mode", error) from error

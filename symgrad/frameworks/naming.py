@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["argument_names", "import_path", "name_of", "owner_of"]
+__all__ = ["argument_names", "import_path", "name_of", "owner_of", "parameters_of"]
 
 # The public modules of functions whose `__module__` is private.
 PUBLIC = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.fft", "jax.nn", "jax.numpy", "jax.scipy.special", "jax.lax",
@@ -42,7 +42,7 @@ def name_of(op: Any) -> str:
 
 def _name_in(home: Any, op: Any) -> str | None:
     """The name of a lambda, or of a callable object, in its module; None if it has no name there."""
-    module = sys.modules.get(home) if isinstance(home, str) and home != "__main__" else None
+    module = sys.modules.get(home) if isinstance(home, str) else None
     return next((name for name, thing in list(vars(module).items()) if thing is op), None) if module is not None else None
 
 
@@ -86,22 +86,25 @@ def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
     return [p.name for p in placed if p.default is p.empty or p.name in formula and type(p.default) is float] or None
 
 
-def _placed(op: Any) -> list[inspect.Parameter] | None:
-    """The positional parameters of a function, None where it takes any number or has no signature."""
+def parameters_of(op: Any) -> list[inspect.Parameter] | None:
+    """The parameters a function declares; those of `forward` for a module and, without its context, for a `Function`; None without a signature."""
     skip = 0
-    function = op
     owner = owner_of(op)
-    if owner is not None:  # a Function: the signature is that of forward, since apply takes any arguments
-        function = getattr(owner, "forward", op)
-        separate = any("setup_context" in vars(c) for c in owner.__mro__[:-1] if not _of_framework(c))
-        skip = 0 if separate else 1
+    if owner is not None:  # apply takes any arguments
+        op = getattr(owner, "forward", op)
+        skip = 0 if any("setup_context" in vars(c) for c in owner.__mro__[:-1] if not _of_framework(c)) else 1
     elif hasattr(type(op), "forward") and not inspect.isroutine(op):  # a module
-        function = op.forward
+        op = op.forward
     try:
-        parameters = list(inspect.signature(function).parameters.values())[skip:]
+        return list(inspect.signature(op).parameters.values())[skip:]
     except (TypeError, ValueError):
         return None
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+
+
+def _placed(op: Any) -> list[inspect.Parameter] | None:
+    """The positional parameters of a function, None where it takes any number or has no signature."""
+    parameters = parameters_of(op)
+    if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
     return [p for p in parameters if p.kind in PLACED]
 

@@ -1,4 +1,4 @@
-"""Subjects of JAX: any function of arrays, `jax.custom_jvp` and `jax.custom_vjp` functions among them, in 64 bits."""
+"""Functions of JAX: any function of arrays, `jax.custom_jvp` and `jax.custom_vjp` functions among them, in 64 bits."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.testing.claims import Claims
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, Subject, extra, is_active, real_unless_claimed
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, extra, is_active, not_applicable
+from symgrad.frameworks.given import Given
 
-__all__ = ["JaxSubject"]
+__all__ = ["JaxAdapter", "JaxPair"]
 
 NO_FORWARD = ("can't apply forward-mode", "do not support JVP")
 NO_ORDER = ("do not support JVP", "can't apply forward-mode")
 
 
-class JaxSubject(Subject):
+class JaxAdapter(Adapter):
     """A function of JAX, differentiated by nested `jax.vjp`, forward by `jax.jvp`, mapped by `jax.vmap`.
 
     Derivatives are compiled if possible: op by op, XLA would compile each step for every shape.
@@ -32,13 +31,13 @@ class JaxSubject(Subject):
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ()
 
-    def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        super().__init__(function, real_unless_claimed(claims), name)
+    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+        super().__init__(function, name, options)
         self.jax = extra("jax", name)
         self.numpy = self.jax.numpy
         self._compiled: dict[Any, Any] = {}
         self._reached: dict[Any, int] = {}
-        self._plainly = self._looked = False
+        self.compiled, self._looked = True, False
 
     def context(self) -> Any:
         """The context in which JAX has 64 bits."""
@@ -66,9 +65,9 @@ class JaxSubject(Subject):
         """A copy of the array."""
         return np.array(value)
 
-    def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
-        """Raises NotApplicable: JAX differentiates functions."""
-        raise NotApplicable("JAX differentiates functions, not values")
+    def evaluated(self, xs: Arrays) -> Array:
+        """The value, compiled as its derivatives are."""
+        return self.array(self._run(("value",), self._called, *xs))
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through the previous one.
@@ -78,12 +77,12 @@ class JaxSubject(Subject):
         places = [i for i, x in enumerate(xs) if is_active(x)]
         sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
         given = (*((x.shape, x.dtype) for x in xs), cotangent.dtype)
-        order, usual = len(sets), int(self._looked and self.orders > 1 and not self._plainly)
+        order, usual = len(sets), int(self._looked and self.orders > 1 and self.compiled)
         sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
 
         def pulled(arrays: Any, g: Any, sets: Any) -> Any:
             active = [arrays[i] for i in places]
-            levels = [self._pulled(self._of_some(self._called, arrays, places), g)]
+            levels = [self._pulled(self.of_some(self._called, arrays, places), g)]
             for ts in sets:
                 levels.append(self._pulled(levels[-1], ts))
             return [level(*active) for level in levels]
@@ -95,7 +94,7 @@ class JaxSubject(Subject):
                 raise
             sets = sets[:order]  # the error of a higher order does not concern this one
             found = self._run(("gradient", *places), pulled, list(xs), cotangent, sets)
-        self._reached[given] = 0 if self._plainly else len(sets)
+        self._reached[given] = len(sets) if self.compiled else 0
         return self.placed(found[order], places, len(xs))
 
     def look(self, xs: Arrays) -> None:
@@ -106,7 +105,7 @@ class JaxSubject(Subject):
     def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
         with self.context():
-            if not self._plainly:
+            if self.compiled:
                 if key not in self._compiled:
                     self._compiled[key] = self.jax.jit(function)
                 try:
@@ -116,18 +115,8 @@ class JaxSubject(Subject):
                 except Exception:  # only a run without compilation shows whether compilation caused these
                     pass
             found = function(*self.jax.tree_util.tree_map(self._array, args))
-            self._plainly = True
+            self.compiled = False
             return found
-
-    def _of_some(self, function: Callable[..., Any], xs: Arrays, places: Sequence[int]) -> Callable[..., Any]:
-        """The function with only the arguments at some places as inputs."""
-        def of_some(*some: Any) -> Any:
-            given = list(xs)
-            for i, x in zip(places, some):
-                given[i] = x
-            return function(*given)
-
-        return of_some
 
     def _pulled(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
         """The pullback of a cotangent as a function of the arguments, conjugated as in other frameworks."""
@@ -152,10 +141,10 @@ class JaxSubject(Subject):
             primals = tuple(arrays[i] for i in places)
             tangents = tuple(t.astype(x.dtype) for t, x in zip(directions, primals))
             try:
-                return self.jax.jvp(self._of_some(self._called, arrays, places), primals, tangents)[1]
+                return self.jax.jvp(self.of_some(self._called, arrays, places), primals, tangents)[1]
             except (TypeError, ValueError) as error:
                 if any(words in str(error) for words in NO_FORWARD):
-                    raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
+                    raise not_applicable("no forward mode", error) from error
                 raise
 
         return self._run(("tangent", *places), pushed, list(xs), [ts[i] for i in places])
@@ -169,7 +158,7 @@ class JaxSubject(Subject):
         places = [i for i, x in enumerate(xs) if is_active(x)]
 
         def pulled(arrays: Any, g: Any) -> Any:
-            return self._pulled(self._of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
+            return self._pulled(self.of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
 
         return self.placed(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), places, len(xs))
 
@@ -178,12 +167,16 @@ class JaxSubject(Subject):
             try:
                 return self.jax.vmap(self._called, tuple(0 if b else None for b in batched))(*leaves)
             except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
-                if self.claims.batched:
+                if self.options.batched:
                     raise
-                raise NotApplicable(f"no rule for vmap: {str(error).splitlines()[0][:160]}") from error
+                raise not_applicable("no rule for vmap", error) from error
 
         return mapped
 
     def refuses_order(self, error: Exception) -> bool:
         """Whether an error says that a rule cannot be differentiated: a callback into Python, or a custom_vjp below a jvp."""
         return any(words in str(error) for words in NO_ORDER)
+
+
+class JaxPair(Given, JaxAdapter):
+    """A function of JAX whose derivatives are functions of its arrays, too."""

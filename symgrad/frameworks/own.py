@@ -1,4 +1,4 @@
-"""Subjects of symgrad: ops of the registry, functions of tensors, and `Function` classes."""
+"""Functions of symgrad: ops of the registry, functions of tensors, and `Function` classes."""
 
 from __future__ import annotations
 
@@ -12,30 +12,25 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import Array, Arrays, Options, RecordingAdapter, is_active, not_applicable
+from symgrad.frameworks.problem import real_parts
 from symgrad.func import jvp, vmap
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
-from symgrad.testing.claims import Claims
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import Array, Arrays, RecordingSubject, is_active, real_unless_claimed
-from symgrad.testing.subjects.naming import owner_of
 
-__all__ = ["OpSubject", "SymgradSubject"]
-
+__all__ = ["OpAdapter", "SymgradAdapter"]
 
 # Parts of the messages of errors about missing vmap rules.
 NO_BATCH = ("depends on the data of each", "override the vmap staticmethod")
 
 
-class SymgradSubject(RecordingSubject):
-    """A function of symgrad's tensors."""
+class SymgradAdapter(RecordingAdapter):
+    """A function of symgrad's tensors, differentiated by nested `symgrad.autograd.grad`, forward by `symgrad.func.jvp`."""
 
     framework = "symgrad"
     dtypes = ("float64", "float32", "float16", "bfloat16")
-
-    def __init__(self, function: Any, claims: Claims, name: str):
-        super().__init__(function, claims if owner_of(function) is None else real_unless_claimed(claims), name)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Tensor:
         """A tensor that shares the array's memory."""
@@ -44,12 +39,15 @@ class SymgradSubject(RecordingSubject):
 
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result as a tensor."""
-        found = self.function(*leaves, *self.parameters)
-        if self.claims.output is not None:
-            found = found[self.claims.output]
-        if isinstance(found, (tuple, list)):
-            raise TypeError(f"{self.name} returns {len(found)} values; say which one is meant, as in output=0")
+        found = super().call(leaves)
         return found if isinstance(found, Tensor) else tensor(found)
+
+    def chosen(self, found: Any) -> Any:
+        """The output that is checked. With `joined`, raises NotCheckable if it was not computed from the arguments."""
+        if not self.options.joined:
+            return super().chosen(found)
+        parts = real_parts(found, self.name)
+        return parts[0] if len(parts) == 1 else FUNCTIONS["cat"]([p.reshape(-1) for p in parts])
 
     def array(self, value: Any) -> Array:
         """The tensor's own array."""
@@ -60,7 +58,7 @@ class SymgradSubject(RecordingSubject):
         kept = [(v, g) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
-        return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], create_graph=again, allow_unused=True)
+        return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], retain_graph=True, create_graph=again, allow_unused=True)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`symgrad.func.jvp`. Raises NotApplicable if a Function has no jvp."""
@@ -68,17 +66,11 @@ class SymgradSubject(RecordingSubject):
 
     def _pushed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
         places = [i for i, t in enumerate(tangents) if t is not None]
-
-        def function(*some: Any) -> Any:
-            given = list(leaves)
-            for i, x in zip(places, some):
-                given[i] = x
-            return self.call(given)
-
+        function = self.of_some(lambda *given: self.call(given), leaves, places)
         try:
             return jvp(function, tuple(leaves[i] for i in places), tuple(tangents[i] for i in places))[1]
         except NotImplementedError as error:  # a Function without jvp, a custom_vjp
-            raise NotApplicable(f"no forward mode: {str(error).splitlines()[0][:160]}") from error
+            raise not_applicable("no forward mode", error) from error
 
     def through_tangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
         """`symgrad.autograd.grad` of `symgrad.func.jvp`."""
@@ -98,23 +90,20 @@ class SymgradSubject(RecordingSubject):
         try:
             return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
         except (RuntimeError, NotImplementedError) as error:
-            if self.claims.batched or not any(words in str(error) for words in NO_BATCH):
+            if self.options.batched or not any(words in str(error) for words in NO_BATCH):
                 raise
-            raise NotApplicable(f"no rule for vmap: {str(error)[:160]}") from error
+            raise not_applicable("no rule for vmap", error) from error
 
 
-class OpSubject(SymgradSubject):
+class OpAdapter(SymgradAdapter):
     """An op of symgrad, registered or not, whose rules are called."""
 
     op: Op
 
-    def __init__(self, op: Op, claims: Claims):
-        self.op = op
-        if op.examples and not claims.parameters:
-            claims = claims.but(parameters=op.examples[0])
-        inner = core(op)
-        super().__init__((lambda *args: inner(list(args[:len(args) - len(claims.parameters)]), *claims.parameters)) if op.arity is None else inner,
-                         claims, op.name)
+    def __init__(self, op: Op, options: Options):
+        self.op, inner, after = op, core(op), len(options.parameters)
+        many = op.arity is None
+        super().__init__((lambda *args: inner(list(args[:len(args) - after]), *options.parameters)) if many else inner, op.name, options)
         self.orders = self.orders if op.differentiable else 0
         self.forward = op.differentiable
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["FOREIGN", "FRAMEWORKS", "framework_of", "named_framework"]
+__all__ = ["FRAMEWORKS", "framework_of", "is_foreign", "named_framework"]
 
 FRAMEWORKS = ("torch", "jax", "autograd", "numpy", "symgrad")
 FOREIGN = ("torch", "jax", "autograd")  # what symgrad cannot run
@@ -33,6 +33,15 @@ def framework_of(function: Callable[..., Any]) -> str | None:
     """
     found = set(_used(function, DEPTH, set()))
     return next((name for name in ("torch", "jax", "autograd", "symgrad", "numpy") if name in found), None)
+
+
+def is_foreign(function: Any) -> bool:
+    """Whether a function is a tuple with its derivatives, or written for a framework that symgrad cannot run.
+
+    >>> is_foreign(lambda x: x * x), is_foreign((lambda x: x * x, lambda x: 2 * x))
+    (False, True)
+    """
+    return isinstance(function, tuple) or framework_of(function) in FOREIGN
 
 
 def _package(name: Any) -> str | None:
@@ -64,7 +73,7 @@ def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
         yield "symgrad"
         return
     yield from (found for found in map(_package, modules) if found and not (own and found == "symgrad"))
-    if not depth:
+    if not depth or own and str(thing.__module__).startswith("scipy."):  # SciPy's code names the other frameworks whose arrays it takes
         return
     if hasattr(thing, "__wrapped__"):
         yield from _used(thing.__wrapped__, depth, seen)

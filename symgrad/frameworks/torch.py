@@ -1,4 +1,4 @@
-"""Subjects of torch: any function of tensors, modules, and `torch.autograd.Function` classes."""
+"""Functions of torch: any function of tensors, modules, and `torch.autograd.Function` classes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from symgrad.frameworks.adapters import is_once_differentiable
-from symgrad.testing.claims import Claims
-from symgrad.testing.failure import NotApplicable
-from symgrad.testing.subjects.base import ONCE, Array, Arrays, RecordingSubject, extra, is_active, real_unless_claimed
+from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, extra, is_active, not_applicable
+from symgrad.frameworks.given import Given
 
-__all__ = ["TorchSubject"]
+__all__ = ["TorchAdapter", "TorchPair"]
 
 # torch reports a missing rule only in the text of its errors.
 NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")
@@ -24,22 +22,23 @@ NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: I
             "Batching rule not implemented")
 
 
-class TorchSubject(RecordingSubject):
+class TorchAdapter(RecordingAdapter):
     """A function of torch, differentiated by nested `torch.autograd.grad`, forward by dual tensors, mapped by `torch.func.vmap`."""
 
     framework = "torch"
     dtypes = ("float64", "float32", "float16", "bfloat16")
     layouts = ("strided", "by columns", "overlapping")  # torch has no negative strides, and no read-only memory
 
-    def __init__(self, function: Callable[..., Any], claims: Claims, name: str):
-        self.torch = extra("torch", name)
-        if claims.dtypes is None and isinstance(function, self.torch.nn.Module):
-            claims = claims.but(dtypes=self._dtypes_of(function))
-        super().__init__(function, real_unless_claimed(claims), name)
+    def __init__(self, function: Callable[..., Any], name: str, options: Options):
+        super().__init__(function, name, options)
+        self.torch = self.numpy = extra("torch", name)
 
-    def _dtypes_of(self, module: Any) -> tuple[str, ...] | None:
-        """The floating-point type of a module's parameters and buffers; None if there is none, or several."""
-        found = {str(t.dtype).removeprefix("torch.") for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()}
+    def module_dtypes(self) -> tuple[str, ...] | None:
+        """The floating-point type of a module's parameters and buffers; None for a function, and if there are none or several."""
+        if not isinstance(self.function, self.torch.nn.Module):
+            return None
+        every = (*self.function.parameters(), *self.function.buffers())
+        found = {str(t.dtype).removeprefix("torch.") for t in every if t.is_floating_point()}
         return tuple(found) if len(found) == 1 else None
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
@@ -59,13 +58,18 @@ class TorchSubject(RecordingSubject):
             with self.torch.enable_grad():
                 found = self.chosen(self.function(*leaves, *self.parameters))
         except RuntimeError as error:
-            _say_missing(error, NO_COMPLEX, "no complex derivative")
+            _raise_missing(error, NO_COMPLEX, "no complex derivative")
             raise
-        return found if isinstance(found, self.torch.Tensor) else self.torch.as_tensor(found, dtype=self._coarsest(leaves))
+        if isinstance(found, self.torch.Tensor):
+            return found
+        return self.torch.as_tensor(found, dtype=next((leaf.dtype for leaf in leaves if leaf.is_floating_point()), self.torch.float64))
 
-    def _coarsest(self, leaves: Sequence[Any]) -> Any:
-        """The dtype for a Python number among tensors."""
-        return next((leaf.dtype for leaf in leaves if leaf.is_floating_point()), self.torch.float64)
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """The numbers of floating-point tensors; others cannot be differentiated."""
+        tensors = [t for t in map(self.torch.as_tensor, parts) if t.is_floating_point() or t.is_complex()]
+        if not tensors:
+            raise TypeError(f"{self.name} returned no floating-point tensor")
+        return tensors[0] if len(tensors) == 1 else self.torch.cat([t.reshape(-1) for t in tensors])
 
     def array(self, value: Any) -> Array:
         """The tensor's own memory as an array."""
@@ -87,7 +91,7 @@ class TorchSubject(RecordingSubject):
         try:
             return self.torch.autograd.grad([v for v, _ in kept], list(leaves), seeds, create_graph=again, retain_graph=True, allow_unused=True)
         except RuntimeError as error:
-            _say_missing(error, NO_COMPLEX, "no complex derivative")
+            _raise_missing(error, NO_COMPLEX, "no complex derivative")
             raise
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
@@ -99,25 +103,42 @@ class TorchSubject(RecordingSubject):
             try:
                 value, tangent = forward.unpack_dual(self.call(given))
             except (RuntimeError, NotImplementedError) as error:
-                _say_missing(error, NO_FORWARD, "no forward mode")
+                _raise_missing(error, NO_FORWARD, "no forward mode")
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
     def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
         mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched),
-                                      randomness="different" if self.claims.random else "error")
+                                      randomness="different" if self.options.random else "error")
         try:
             return mapped(*leaves)
         except (RuntimeError, NotImplementedError) as error:
-            if self.claims.batched:
+            if self.options.batched:
                 raise
-            _say_missing(error, NO_BATCH, "no rule for vmap")
+            _raise_missing(error, NO_BATCH, "no rule for vmap")
             raise
 
 
-def _say_missing(error: Exception, words: Sequence[str], what: str) -> None:
+class TorchPair(Given, TorchAdapter):
+    """A function of torch whose derivatives are functions of tensors, too."""
+
+
+def is_once_differentiable(result: Any) -> bool:
+    """Whether a backward in the graph cannot be differentiated, which `torch.autograd.grad` does not report."""
+    stack, seen = [result.grad_fn], set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() in ("torch::autograd::Error", "DelayedError"):
+            return True
+        stack += [below for below, _ in node.next_functions]
+    return False
+
+
+def _raise_missing(error: Exception, words: Sequence[str], what: str) -> None:
     """Raise NotApplicable for an error about a missing rule."""
-    text = str(error)
-    if text and any(w in text for w in words):
-        raise NotApplicable(f"{what}: {text.splitlines()[0][:160]}") from error
+    if any(w in str(error) for w in words):
+        raise not_applicable(what, error) from error

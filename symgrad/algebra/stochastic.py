@@ -1,0 +1,315 @@
+"""Numbers whose error is measured: exact rationals while they are short, then stochastic arithmetic in many digits.
+
+A number is a `Fraction`, a `Gaussian` (a complex number with rational parts) or a `Sample`: the number as computed, and computed again with
+random changes far larger than a rounding. What the two differ by is the error, cancellation and amplification included (J. Vignes,
+"A stochastic arithmetic for reliable scientific computation", 1993). Where there is no number an exception is raised: `Undefined` at a pole
+and outside a domain, `Undecided` where the error is too large to decide, so that more digits may help.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from random import Random
+from typing import Any, NamedTuple, TypeAlias
+
+import mpmath
+
+__all__ = ["EXACT", "Arithmetic", "Exact", "Gaussian", "Number", "Sample", "Undecided", "Undefined"]
+
+EXACT = -(2**80)  # the exponent of a zero error: below that of any number
+LONGEST = 3000  # bits of an exact number; a longer one is rounded
+LARGEST = 60  # bits before the point of the argument of an exponential or a periodic function
+NOISE = 24  # bits by which a random change exceeds the rounding error of one operation
+
+
+class Undefined(ArithmeticError):
+    """There is no value: at a pole, outside the domain, or for a number too large to store."""
+
+
+class Undecided(ArithmeticError):
+    """The digits do not suffice: a jump or a branch cut lies within the error, or all digits have cancelled."""
+
+
+class Gaussian(NamedTuple):
+    """A complex number with rational parts, the imaginary one not 0."""
+
+    real: Fraction
+    imag: Fraction
+
+
+class Sample(NamedTuple):
+    """A number of mpmath, and the same number computed with random changes."""
+
+    value: Any
+    changed: Any
+
+
+Exact: TypeAlias = "Fraction | Gaussian"
+Number: TypeAlias = "Fraction | Gaussian | Sample"
+
+
+def _gaussian(real: Fraction, imag: Fraction) -> Exact:
+    return Gaussian(real, imag) if imag else real
+
+
+def _parts(x: Exact) -> tuple[Fraction, Fraction]:
+    return (x.real, x.imag) if isinstance(x, Gaussian) else (x, Fraction(0))
+
+
+def _times(x: Exact, y: Exact) -> Exact:
+    if isinstance(x, Fraction) and isinstance(y, Fraction):
+        return x * y
+    (a, b), (c, d) = _parts(x), _parts(y)
+    return _gaussian(a * c - b * d, a * d + b * c)
+
+
+def _inverse(x: Exact) -> Exact:
+    a, b = _parts(x)
+    size = a * a + b * b
+    if not size:
+        raise Undefined("division by zero")
+    return _gaussian(a / size, -b / size)
+
+
+def _bits(x: Exact) -> int:
+    return max(part.numerator.bit_length() + part.denominator.bit_length() for part in _parts(x))
+
+
+def _root(x: Fraction, n: int) -> Fraction | None:
+    """The n-th root of a rational that is not negative, None where it is not rational."""
+    found = []
+    for k in (x.numerator, x.denominator):
+        r = math.isqrt(k) if n == 2 else round(k ** (1 / n)) if k < 2**900 else 0
+        if r**n != k:
+            return None
+        found.append(r)
+    return Fraction(*found)
+
+
+class Arithmetic:
+    """Arithmetic with measured errors, at a working precision of its own: mpmath's global precision is not changed.
+
+    >>> fifty = Arithmetic(50)
+    >>> root = fifty.power(Fraction(2), Fraction(1, 2))
+    >>> square = fifty.product([root, root])
+    >>> fifty.apart(square, Fraction(2)), fifty.apart(square, Fraction(2) + Fraction(1, 10**40))
+    (False, True)
+    """
+
+    def __init__(self, digits: int):
+        self.context, self.rng = mpmath.MPContext(), Random(0)
+        self.set_digits(digits)
+
+    def set_digits(self, digits: int) -> None:
+        """Set the working precision in decimal digits."""
+        self.context.dps = digits
+        self.bits = self.context.prec
+
+    # ------------------------------------------------------------------ conversions
+
+    def magnitude(self, x: Any) -> int:
+        """The k with |x| < 2**k of a number of mpmath, at most two too large; EXACT for 0."""
+        return int(self.context.mag(x)) if x else EXACT
+
+    def error(self, x: Number) -> int:
+        """The k such that the error is at most 2**k; EXACT for a number without error."""
+        return self.magnitude(x.value - x.changed) + 1 if isinstance(x, Sample) else EXACT
+
+    def sample(self, x: Number) -> Sample:
+        """Any number as a sample."""
+        if isinstance(x, Sample):
+            return x
+        parts = [self.context.mpf(part.numerator) / part.denominator for part in _parts(x)]
+        value = self.context.mpc(*parts) if parts[1] else parts[0]
+        short = all(p.denominator & (p.denominator - 1) == 0 and p.numerator.bit_length() <= self.bits for p in _parts(x))
+        return Sample(value, value) if short else self.rounded(value)
+
+    def kept(self, x: Exact) -> Number:
+        """An exact number, or a sample if it is too long."""
+        return x if _bits(x) <= LONGEST else self.sample(x)
+
+    def rounded(self, value: Any, changed: Any = None) -> Sample:
+        """A computed value, and the changed one with a further random change."""
+        return Sample(value, self._change(value if changed is None else changed))
+
+    def _change(self, x: Any) -> Any:
+        real, imag = (self.rng.randrange(-1, 2, 2) * (self.rng.getrandbits(NOISE) | 1 << NOISE) for _ in "ri")
+        real = self.context.make_mpf(mpmath.libmp.from_man_exp((1 << self.bits) + real, -self.bits))
+        return x * (real if isinstance(x, self.context.mpf) else self.context.mpc(real, self.context.ldexp(imag, -self.bits)))
+
+    def real(self, x: Number) -> Any:
+        """A number that must be real; raises Undefined for one that is not."""
+        real, imag = self.parts(x)
+        if imag != 0 and self.magnitude(self.sample(imag).value) > self.error(imag):
+            raise Undefined("not real")
+        return real
+
+    def sign(self, x: Number) -> int:
+        """The sign of a real number; raises Undecided if 0 is within the error."""
+        real = self.real(x)
+        if isinstance(real, Sample):
+            self.away_from_zero(real)
+            real = real.value
+        return int(real > 0) - int(real < 0)
+
+    def apart(self, x: Number, y: Number) -> bool:
+        """Whether two numbers are certainly different."""
+        if not isinstance(x, Sample) and not isinstance(y, Sample):
+            return x != y
+        difference = self.sum([x, self.product([Fraction(-1), y])])
+        return self.magnitude(self.sample(difference).value) > self.error(difference) + 1
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def sum(self, terms: Sequence[Number]) -> Number:
+        """The sum of numbers."""
+        real = sum((_parts(x)[0] for x in terms if not isinstance(x, Sample)), Fraction(0))
+        imag = sum((x.imag for x in terms if isinstance(x, Gaussian)), Fraction(0))
+        exact = _gaussian(real, imag)
+        samples = [x for x in terms if isinstance(x, Sample)]
+        if not samples:
+            return self.kept(exact)
+        if exact != 0:
+            samples.append(self.sample(exact))
+        total = samples[0]
+        for x in samples[1:]:
+            total = self.rounded(total.value + x.value, total.changed + x.changed)
+        return total
+
+    def product(self, factors: Sequence[Number]) -> Number:
+        """The product of numbers."""
+        exact: Exact = Fraction(1)
+        samples: list[Sample] = []
+        for x in factors:
+            if isinstance(x, Sample):
+                samples.append(x)
+            else:
+                exact = _times(exact, x)
+        if exact == 0 or not samples:
+            return self.kept(exact)
+        if exact != 1:
+            samples.append(self.sample(exact))
+        total = samples[0]
+        for x in samples[1:]:
+            total = self.rounded(total.value * x.value, total.changed * x.changed)
+        return total
+
+    def inverse(self, x: Number) -> Number:
+        """1 / x."""
+        if not isinstance(x, Sample):
+            return self.kept(_inverse(x))
+        self.away_from_zero(x)
+        return self.rounded(1 / x.value, 1 / x.changed)
+
+    def away_from_zero(self, x: Sample) -> None:
+        """Raise Undecided for a number that may be 0, or has no correct bit."""
+        if self.magnitude(x.value) <= self.error(x) + 2:
+            raise Undecided("zero")
+
+    def power(self, base: Number, exponent: Number) -> Number:
+        """base ** exponent, the principal value."""
+        if isinstance(exponent, Fraction):
+            if exponent.denominator == 1:
+                return self._whole_power(base, exponent.numerator)
+            if isinstance(base, Fraction) and base >= 0:
+                root = _root(base, exponent.denominator)
+                if root is not None:
+                    return self._whole_power(root, exponent.numerator)
+            if exponent in (Fraction(1, 2), Fraction(-1, 2)):
+                square_root = self.root(base)
+                return square_root if exponent > 0 else self.inverse(square_root)
+        if base == 0:
+            if self.sign(self.parts(exponent)[0]) > 0:
+                return Fraction(0)
+            raise Undefined("0 to a power")
+        return self.exp(self.product([exponent, self.log(base)]))
+
+    def _whole_power(self, base: Number, n: int) -> Number:
+        if n < 0:
+            return self.inverse(self._whole_power(base, -n))
+        if n <= 1:
+            return base if n else Fraction(1)
+        if not isinstance(base, Sample) and _bits(base) * n <= LONGEST:
+            if isinstance(base, Fraction):
+                return Fraction(base**n)
+            half = self._whole_power(base, n // 2)
+            return self.product([half, half, *[base] * (n % 2)])
+        base = self.sample(base)
+        if (abs(self.magnitude(base.value)) + 1).bit_length() + n.bit_length() > LARGEST and base.value:
+            raise Undefined("beyond any number")
+        return self.rounded(base.value**n, base.changed**n)
+
+    def root(self, x: Number) -> Number:
+        """The principal square root."""
+        if isinstance(x, Fraction):
+            root = _root(abs(x), 2)
+            if root is not None:
+                return root if x >= 0 else Gaussian(Fraction(0), root)
+        return self._computed(self.context.sqrt, [self.cut(x)])
+
+    def cut(self, x: Number) -> Sample:
+        """A number that is certainly neither 0 nor beside the negative numbers; one exactly on them is real."""
+        x = self.sample(x)
+        real, imag = self.parts(x)
+        if imag == 0 or self.sample(imag) == (0, 0):
+            x = self.sample(real)
+        if x == (0, 0):
+            raise Undefined("log of zero")
+        self.away_from_zero(x)
+        if isinstance(x.value, self.context.mpc) and x.value.real < 0 and self.magnitude(x.value.imag) <= self.error(x) + 1:
+            raise Undecided("branch cut")
+        return x
+
+    def exp(self, x: Number) -> Number:
+        """The exponential."""
+        return Fraction(1) if x == 0 else self.function(self.context.exp, [x])
+
+    def log(self, x: Number) -> Number:
+        """The principal logarithm."""
+        return Fraction(0) if x == 1 else self._computed(self.context.log, [self.cut(x)])
+
+    def parts(self, x: Number) -> tuple[Number, Number]:
+        """The real and the imaginary part."""
+        if not isinstance(x, Sample):
+            return _parts(x)
+        if any(isinstance(v, self.context.mpc) for v in x):
+            return Sample(x.value.real, x.changed.real), Sample(x.value.imag, x.changed.imag)
+        return x, Fraction(0)
+
+    def function(self, f: Callable[..., Any], xs: Sequence[Number]) -> Number:
+        """A function of mpmath at numbers with few bits before the point.
+
+        Raises Undefined where it has no value or an argument is too large, Undecided where no digit after the point is certain.
+        """
+        samples = [self.sample(x) for x in xs]
+        if any(self.magnitude(x.value) > LARGEST for x in samples):
+            raise Undefined("beyond any number")
+        if any(self.error(x) > -2 for x in samples):
+            raise Undecided("size")
+        return self._computed(f, samples)
+
+    def _computed(self, f: Callable[..., Any], xs: Sequence[Sample]) -> Sample:
+        value = self._called(f, [x.value for x in xs])
+        if all(x.value == x.changed for x in xs):
+            return self.rounded(value)
+        try:
+            return self.rounded(value, self._called(f, [x.changed for x in xs]))
+        except Undefined:
+            raise Undecided("the border of the domain") from None
+
+    def _called(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
+        try:
+            out = f(*values)
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError, MemoryError) as error:
+            raise Undefined(str(error)) from None
+        except mpmath.libmp.NoConvergence as error:
+            raise Undecided(str(error)) from None
+        if not isinstance(out, (self.context.mpf, self.context.mpc)):
+            out = self.context.convert(out)
+        if not self.context.isfinite(out):
+            raise Undefined("not finite")
+        if isinstance(out, self.context.mpc) and out.imag == 0 and not any(isinstance(x, self.context.mpc) for x in values):
+            out = out.real
+        return out

@@ -1,0 +1,298 @@
+"""The languages that source is written in: SymPy's printers, with the ops of programs.
+
+A value that is used more than once, or is long, gets a line of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, ClassVar
+
+import sympy
+from sympy.printing.c import C99CodePrinter
+from sympy.printing.codeprinter import CodePrinter
+from sympy.printing.numpy import JaxPrinter, NumPyPrinter
+from sympy.printing.pycode import PythonCodePrinter
+
+from symgrad.codegen.lines import Result
+from symgrad.symbolic.conversion import number_of
+from symgrad.symbolic.programs import Place, Program, Step
+
+__all__ = ["C", "Jax", "NumPy", "Source", "Text", "Torch"]
+
+
+WIDE = 70  # characters up to which an expression is written inside another
+
+
+class Text(str):
+    """An expression as text, which is put in parentheses if it binds less tightly than the format requires."""
+
+    precedence: int
+
+    def __new__(cls, text: str, precedence: int = 9) -> Text:
+        out = super().__new__(cls, text)
+        out.precedence = precedence
+        return out
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __format__(self, least: str) -> str:
+        return f"({self!s})" if self.precedence < int(least or 0) else str(self)
+
+
+class Source(CodePrinter):
+    """A printer of SymPy that writes one program; a language adds its ops.
+
+    An op is one entry, "precedence text": `{0:5}` in the text is an operand that is put in parentheses if it binds less tightly than 5. The
+    precedences are 1 selection, 2 comparison, 4 sum, 5 product, 6 sign, 7 power, 9 call or name. SymPy's printer knows functions and numbers.
+    """
+
+    ops: ClassVar[dict[str, str]]
+    helpers: ClassVar[dict[str, str]]  # functions that some ops call
+    header: ClassVar[str]
+    named: ClassVar[frozenset[Any]] = frozenset()  # numbers that have a name
+    tensors: ClassVar[frozenset[str]] = frozenset()  # ops whose operands must not be plain numbers
+    assignment: ClassVar[str] = "{} = {}"
+
+    def __init__(self, program: Program, names: Sequence[str], shapes: Sequence[tuple[int, ...]]):
+        super().__init__({})
+        self.program, self.names, self.shapes = program, names, shapes
+        self.lines: list[str] = []
+        self.fresh = (name for name in (f"v{i}" for i in count(1)) if name not in names)
+        self.texts = self._all()
+
+    def _all(self) -> list[Text]:
+        steps = self.program.steps
+        needed = [0] * len(steps)
+        for i in self.program.outputs:
+            needed[i] += 1
+        for i in reversed(range(len(steps))):
+            if needed[i]:
+                for k in steps[i].inputs:
+                    needed[k] += self.ops[steps[i].what].count(f"{{{steps[i].inputs.index(k)}")
+        texts: list[Any] = []
+        for i, step in enumerate(steps):
+            text = self._text(step, texts) if needed[i] else Text("")
+            if step.inputs and needed[i] and (needed[i] > 1 or len(text) > WIDE):
+                name = next(self.fresh)
+                self.lines.append(self.assignment.format(name, text))
+                text = Text(name)
+            texts.append(text)
+        return texts
+
+    def _text(self, step: Step, texts: Sequence[Any]) -> Text:
+        if step.what == "input":
+            return Text(self.element(step.value))
+        if step.what == "constant":
+            text = self.number(step.value)
+            return Text(text, 5 if "/" in text else 6 if text[0] == "-" else 9)
+        precedence, _, text = self.ops[step.what].partition(" ")
+        operands = self._operands(step.what, step.inputs, texts)
+        while len(operands) > 2 and step.what in ("maximum", "minimum"):
+            operands = [Text(text.format(*operands)), *operands[2:]]
+        return Text(text.format(*operands), int(precedence))
+
+    def called(self, text: str) -> str:
+        """The helpers that a text calls."""
+        return "".join(helper for name, helper in self.helpers.items() if re.search(rf"\b{name}\b", text))
+
+    def element(self, place: Place) -> str:
+        """A parameter, or an element of one that is an array."""
+        return f"{self.names[place.parameter]}[{', '.join(map(str, place.at))}]" if place.at else self.names[place.parameter]
+
+    def number(self, constant: Any) -> str:
+        """A number: an integer, a fraction or a name if it is one, else with all its digits."""
+        if constant.is_Rational and max(abs(constant.p), constant.q) < 2**53 or constant in self.named:
+            return str(self._print(constant))
+        number = number_of(constant)
+        return str(self._print(number if isinstance(number, complex) else sympy.sympify(number)))
+
+    def _print_Float(self, expr: Any) -> str:
+        return repr(float(expr))
+
+    def _operands(self, op: str, inputs: Sequence[int], texts: Sequence[Text]) -> list[Text]:
+        """The operands of an op: numbers as tensors, for functions that take only tensors."""
+        dtype = f"{self.names[0]}.dtype" if self.names else "torch.float64"
+        return [Text(f"torch.as_tensor({texts[i]}, dtype={dtype})") if op in self.tensors and self.program.steps[i].what == "constant" else texts[i]
+                for i in inputs]
+
+    def result(self, result: Result, outputs: Sequence[int]) -> str:
+        """The expression of one result, which may be an array."""
+        if not result.shape:
+            return str(self.texts[outputs[0]])
+        return f"_array({', '.join([str(result.shape), *self._operands('_array', outputs, self.texts)])})"
+
+
+OPERATORS = {
+    "add": "4 {0:4} + {1:5}", "sub": "4 {0:4} - {1:5}", "mul": "5 {0:5} * {1:6}", "div": "5 {0:5} / {1:6}", "neg": "6 -{0:7}",
+    "pow": "7 {0:8}**{1:7}", "square": "7 {0:8}**2", "eq": "2 {0:4} == {1:4}", "ne": "2 {0:4} != {1:4}", "lt": "2 {0:4} < {1:4}",
+    "le": "2 {0:4} <= {1:4}", "gt": "2 {0:4} > {1:4}", "ge": "2 {0:4} >= {1:4}"}
+ONE = ("abs acos acosh angle asin asinh atan atanh ceil conj cos cosh exp exp2 expm1 floor imag log log10 log1p log2 logical_not real round rsqrt "
+       "sign sin sinc sinh sqrt tan tanh trunc").split()
+TWO = "atan2 floor_divide hypot logaddexp logical_and logical_or maximum minimum remainder".split()
+HELPED = {f"sinc{n}": f"9 _sinc{n}({{0}})" for n in (1, 2, 3)} | {
+    "sech": "9 _sech({0})", "sech_square": "7 _sech({0})**2", "direction": "9 _direction({0}, {1})"}
+
+
+def _calls(module: str, known: dict[str, Any]) -> dict[str, str]:
+    """Ops as calls of functions, which are called like the op where SymPy's printer does not know another name."""
+    names = {op: module + str(known.get(op, op)).rpartition(".")[2] for op in ONE + TWO}
+    return {op: f"9 {name}({'{0}, {1}' if op in TWO else '{0}'})" for op, name in names.items()} | {
+        "fmod_tensor": f"9 {module}fmod({{0}}, {{1}})", "where": f"9 {module}where({{0}}, {{1}}, {{2}})"}
+
+
+SIGMOID = '''
+
+def _sigmoid(x):
+    return np.exp(np.minimum(x, 0)) / (1 + np.exp(-np.abs(x)))
+'''
+SECH = '''
+
+def _sech(x):
+    z = {m}.exp(-{m}.abs(x))
+    return 2 * z / (1 + z * z)
+'''
+DIRECTION = '''
+
+def _direction(x, y):
+    h = {m}.hypot(x, y)
+    return {m}.where(h == 0, 0.0, x / {m}.where(h == 0, 1.0, h))
+'''
+HEAD = '''
+
+def _array(shape, *elements):
+    out = {m}.stack({broadcast}(*elements), {axis}=-1)
+    return out.reshape((*out.shape[:-1], *shape))
+'''
+SINC = '''
+
+def _sinc{n}(x):
+    u = {pi} * x
+    small = (u > -2.0) & (u < 2.0)
+    near = {near}
+    u = {m}.where(small, 1.0, u)
+    s, c = {m}.sin(u), {m}.cos(u)
+    return {m}.where(small, near, {far})
+'''
+
+
+def _sinc(n: int) -> tuple[str, str]:
+    """The derivative of sin(πx)/(πx) of order n as two texts: the series near 0, and the formula elsewhere.
+
+    They are written with u = πx, s = sin(u), c = cos(u). With S = s/u,
+    u S⁽ⁿ⁾ + n S⁽ⁿ⁻¹⁾ = sin⁽ⁿ⁾(u); the power series has the coefficients (-1)ᵏ / ((2k + 1) (2k - n)!) of u²ᵏ⁻ⁿ.
+    """
+    far = "s / u"
+    for k in range(1, n + 1):
+        far = f"({('s', 'c', '-s', '-c')[k % 4]} - {f'{float(k)} * ' * (k > 1)}{far}) / u"
+    terms = [(-1) ** k / ((2 * k + 1) * math.factorial(2 * k - n)) for k in range((n + 1) // 2, 15)]
+    near = repr(terms[-1])
+    for term in reversed(terms[:-1]):
+        near = f"{term!r} + u * u * ({near})"
+    scale = repr(math.pi**n)
+    return f"{scale} * " + ("u * " if n % 2 else "") + f"({near})", f"{scale} * {far}"
+
+
+def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
+    """Helpers in Python, for a module with these names."""
+    out = {"_sech": SECH.format(m=m), "_direction": DIRECTION.format(m=m), "_array": HEAD.format(m=m, broadcast=broadcast, axis=axis)}
+    for n in (1, 2, 3):
+        near, far = _sinc(n)
+        out[f"_sinc{n}"] = SINC.format(n=n, m=m, pi=math.pi, near=near, far=far)
+    return out
+
+
+class _Python(Source):
+    ops = OPERATORS | HELPED
+    named = frozenset((sympy.pi, sympy.E))
+
+    def _print_Rational(self, expr: Any) -> str:
+        return f"{expr.p} / {expr.q}"
+
+    def _module_format(self, fqn: str, register: bool = True) -> str:
+        module, _, name = fqn.rpartition(".")
+        return {"numpy": "np.", "jax.numpy": "jnp.", "math": "math."}[module] + name
+
+
+class NumPy(_Python, NumPyPrinter):
+    """NumPy."""
+
+    ops = _Python.ops | _calls("np.", NumPyPrinter._kf) | {
+        "round": "9 np.rint({0})", "relu": "9 np.maximum({0}, 0)", "rsqrt": "5 1 / np.sqrt({0})", "sigmoid": "9 _sigmoid({0})",
+        "softplus": "9 np.logaddexp(0, {0})", "logsigmoid": "6 -np.logaddexp(0, -{0:7})"}
+    helpers = {"_sigmoid": SIGMOID, **_helpers("np", "np.broadcast_arrays", "axis")}
+    header = "import numpy as np\n"
+
+
+class Torch(_Python, PythonCodePrinter):
+    """PyTorch."""
+
+    ops = _Python.ops | _calls("torch.", {}) | {
+        "relu": "9 torch.relu({0})", "sigmoid": "9 torch.sigmoid({0})", "softplus": "9 _softplus({0})",
+        "logsigmoid": "9 torch.nn.functional.logsigmoid({0})"}
+    helpers = _helpers("torch", "torch.broadcast_tensors", "dim") | {
+        "_softplus": "\n\ndef _softplus(x):\n    return torch.logaddexp(x, torch.zeros_like(x))\n"}
+    header = "import math\n\nimport torch\n"
+    tensors = frozenset("atan2 hypot maximum minimum logaddexp where direction _array".split())
+
+
+class Jax(_Python, JaxPrinter):
+    """JAX."""
+
+    ops = {op: text.replace("np.", "jnp.") for op, text in NumPy.ops.items()} | {
+        "relu": "9 jax.nn.relu({0})", "sigmoid": "9 jax.nn.sigmoid({0})", "softplus": "9 jax.nn.softplus({0})",
+        "logsigmoid": "9 jax.nn.log_sigmoid({0})"}
+    helpers = _helpers("jnp", "jnp.broadcast_arrays", "axis")
+    header = "import jax\nimport jax.numpy as jnp\n"
+
+
+def _static(declared: str, *statements: str) -> str:
+    """A helper in C."""
+    body = "".join(f"    {statement}\n" for statement in statements)
+    return f"\nstatic double symgrad_{declared}\n{{\n{body}}}\n"
+
+
+class C(Source, C99CodePrinter):
+    """C99, with doubles."""
+
+    ops = OPERATORS | {op: text for op, text in _calls("", C99CodePrinter._kf).items() if op not in ("conj", "real", "imag", "angle")} | {
+        op: f"9 symgrad_{op}({{0}})" for op in ("sign", "sech", "sinc", "sinc1", "sinc2", "sinc3")} | {
+        "abs": "9 fabs({0})", "round": "9 rint({0})", "rsqrt": "5 1.0 / sqrt({0})", "pow": "9 pow({0}, {1})", "square": "5 {0:6} * {0:6}",
+        "maximum": "9 fmax({0}, {1})", "minimum": "9 fmin({0}, {1})", "relu": "9 fmax({0}, 0.0)",
+        "floor_divide": "9 floor({0:5} / {1:6})", "remainder": "9 symgrad_mod({0}, {1})", "direction": "9 symgrad_direction({0}, {1})",
+        "sech_square": "9 symgrad_square(symgrad_sech({0}))", "where": "1 {0:2} ? {1:2} : {2:1}",
+        "logical_and": "1 {0:2} && {1:2}", "logical_or": "1 {0:2} || {1:2}", "logical_not": "6 !{0:6}",
+        "softplus": "4 fmax({0}, 0.0) + log1p(exp(-fabs({0})))", "logsigmoid": "4 fmin({0}, 0.0) - log1p(exp(-fabs({0})))",
+        "logaddexp": "4 fmax({0}, {1}) + log1p(exp(-fabs({0:4} - {1:5})))", "sigmoid": "5 1.0 / (1.0 + exp(-{0:7}))"}
+    helpers = {
+        "symgrad_mod": _static("mod(double a, double b)", "double r = fmod(a, b);", "return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;"),
+        "symgrad_sign": _static("sign(double x)", "return (double)((x > 0.0) - (x < 0.0));"),
+        "symgrad_square": _static("square(double x)", "return x * x;"),
+        "symgrad_sech": _static("sech(double x)", "double z = exp(-fabs(x));", "return 2.0 * z / (1.0 + z * z);"),
+        "symgrad_sinc": _static("sinc(double x)", "double u = 3.141592653589793 * x;", "return u == 0.0 ? 1.0 : sin(u) / u;"),
+        **{f"symgrad_sinc{n}": _static(f"sinc{n}(double x)", f"double u = {math.pi!r} * x;", "double s = sin(u);", "double c = cos(u);",
+                                       f"return u > -2.0 && u < 2.0 ? {_sinc(n)[0]} : {_sinc(n)[1]};") for n in (1, 2, 3)},
+        "symgrad_direction": _static("direction(double x, double y)", "double h = hypot(x, y);", "return h == 0.0 ? 0.0 : x / h;"),
+    }
+    header = "#include <math.h>\n"
+    assignment = "const double {} = {};"
+
+    def element(self, place: Place) -> str:
+        """A parameter, or an element of one that is stored row by row."""
+        at = 0
+        for i, n in zip(place.at, self.shapes[place.parameter]):
+            at = at * n + i
+        return f"{self.names[place.parameter]}[{at}]" if place.at else self.names[place.parameter]
+
+    def _print_complex(self, number: complex) -> str:
+        raise TypeError(f"to_c: {number} is complex, and C's double is real")
+
+    def _print_Integer(self, expr: Any) -> str:
+        return repr(float(expr))
+
+    def _print_BooleanAtom(self, expr: Any) -> str:
+        return str(int(bool(expr)))

@@ -1,0 +1,104 @@
+"""The value of a function of any framework at a point, with its derivatives order by order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from ml_dtypes import finfo
+
+from symgrad.autograd.modes import enable_grad
+from symgrad.frameworks.adapter import Adapter
+from symgrad.frameworks.problem import NotCheckable, silence
+from symgrad.reference.differences import differences
+
+__all__ = ["Derivatives", "Levels"]
+
+
+@dataclass
+class Levels:
+    """What a function gives at a point: for each order an array, over the inputs once per derivative (see `Derivatives.full`).
+
+    `bounds` has the error bounds of the orders that were found by finite differences; `error` is the order that could not be had and
+    what was raised; `dtype` that of the result, or of the inputs where that is coarser.
+    """
+
+    values: dict[int, np.ndarray] = field(default_factory=dict)
+    bounds: dict[int, np.ndarray] = field(default_factory=dict)
+    error: tuple[int, BaseException] | None = None
+    dtype: Any = np.dtype(np.float64)
+    shape: tuple[int, ...] = ()
+
+
+class Derivatives:
+    """The derivatives of a function up to an order, by an adapter. An array for a result is weighted by 1, 2, 3, ... and summed.
+
+    Those of the orders up to `full` are taken entry by entry; those above with all but one argument the `direction`. If the function's own end
+    below `order` (2 at most), the next one is by finite differences with error bounds, which move by no more than `room`.
+    `methods` names for each order how it is computed.
+    """
+
+    def __init__(self, adapter: Adapter, order: int, full: int, direction: np.ndarray, room: Callable[[np.ndarray], np.ndarray] | None = None):
+        self.adapter, self.full, self.direction, self.room = adapter, full, direction, room
+        self.highest = min(order, adapter.orders)
+        self.methods = {k: v for k, v in adapter.methods.items() if k <= order}
+        if self.highest < order and self.highest < 2:
+            self.methods[self.highest + 1] = f"finite differences of the {('function', 'gradient')[self.highest]}"
+
+    def at(self, point: Sequence[np.ndarray], order: int) -> Levels:
+        """Value and derivatives up to an order at a point; an exception is part of the result."""
+        out = Levels()
+        try:
+            with silence(), enable_grad(), self.adapter.context():
+                self._own(point, min(order, self.highest), out)
+                if order > self.highest and self.highest + 1 in self.methods:
+                    self._difference(point, out)
+        except NotCheckable:
+            raise
+        except Exception as error:  # whatever a user's function raises
+            out.error = len(out.values), error
+        return out
+
+    def _own(self, point: Sequence[np.ndarray], order: int, out: Levels) -> None:
+        """The value and the derivatives that the adapter computes."""
+        n = self.direction.size
+        units = np.eye(n)
+        orders = [[*itertools.product(range(n), repeat=k)] if k < self.full else [(*(n,) * k,)] for k in range(order)]
+        directions = [self._shaped(v, point) for v in (*units, self.direction)]
+        found = self.adapter.derivatives([np.array(v) for v in point], self._weights, orders, directions)
+        value = next(found)
+        if value.dtype.kind == "c":
+            raise NotCheckable("the result is complex; check its real and imaginary part")
+        out.shape = value.shape if value.size != 1 else ()
+        kinds = [value.dtype, *(v.dtype for v in point)]
+        out.dtype = max((k for k in kinds if k.kind in "fV"), key=lambda k: float(finfo(k).eps), default=np.dtype(np.float64))
+        out.values[0] = np.sum(value.astype(np.float64) * self._weights(value).astype(np.float64))
+        for k in range(1, order + 1):
+            rows = [np.concatenate([np.zeros(v.size) if g is None else np.ravel(g).astype(np.float64) for g, v in zip(row, point)])
+                    for row in next(found)]
+            out.values[k] = np.reshape(rows, (n,) * (k if k <= self.full else 1))
+
+    def _weights(self, value: np.ndarray) -> np.ndarray:
+        return np.arange(1, value.size + 1).reshape(value.shape).astype(value.dtype if value.dtype.kind in "fV" else np.float64)
+
+    def _shaped(self, vector: np.ndarray, point: Sequence[np.ndarray]) -> list[np.ndarray]:
+        ends = np.cumsum([v.size for v in point])
+        return [vector[end - v.size:end].reshape(v.shape).astype(v.dtype) for end, v in zip(ends, point)]
+
+    def _difference(self, point: Sequence[np.ndarray], out: Levels) -> None:
+        """One order more than the function's own."""
+        k = self.highest
+
+        def function(vector: np.ndarray) -> np.ndarray:
+            levels = Levels()
+            self._own(self._shaped(vector, point), k, levels)
+            return levels.values[k]
+
+        vector = np.concatenate([np.ravel(v) for v in point]).astype(np.float64)
+        found, bound = differences(function, vector, None if self.room is None else self.room(vector))
+        if k + 1 > self.full:
+            found, bound = found.T @ self.direction, bound.T @ np.abs(self.direction)
+        out.values[k + 1], out.bounds[k + 1] = found, bound
