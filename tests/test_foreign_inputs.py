@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
@@ -20,7 +21,6 @@ from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
 from symgrad.reference.cross_truth import ExpressionTruth
 from symgrad.reference.differences import differences
-from symgrad.reference.heads import Undefined
 from symgrad.sampling.conditions import asked
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
 from symgrad.sampling.drawing import drawn, room_in, special

@@ -17,7 +17,8 @@ from symgrad.algebra import comparison, deciding
 from symgrad.algebra.evaluating import Program
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
-from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample, Undecided
+from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
+from symgrad.carriers.digits import Undecided
 from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 
 x, y = sympy.symbols("x y", real=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
 from symgrad.frameworks.generators import restored, seeded
 from symgrad.frameworks.levels import Derivatives, Levels
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
-from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text

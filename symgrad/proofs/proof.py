@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import AGREED, agreeing
+from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
-from symgrad.reference.heads import Undefined, derivative, evaluator
+from symgrad.carriers.digits import Undefined
+from symgrad.reference.heads import derivative, evaluator
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 
@@ -64,17 +65,29 @@ class Formulas:
         functions = {index: [evaluator(self.symbols, e) for e in (ours, self.truth(index))] for index, ours in self.derivatives.items()}
         unseen = set(functions)
         for point in points:
-            with precise.working(80):
-                xs = [mpmath.mpf(float(x)) for x in point]
-                for index, (ours, true) in functions.items():
-                    try:
-                        a, b = ours(*xs), true(*xs)
-                    except Undefined:
-                        continue
-                    if agreeing(a, b) < AGREED and abs(a - b) > mpmath.mpf(10) ** -60:
+            for index, pair in functions.items():
+                try:
+                    if _numbers_differ(pair, [mpmath.mpf(float(x)) for x in point]):
                         return index
-                    unseen.discard(index)
+                except Undefined:
+                    continue
+                unseen.discard(index)
         return min(unseen) if unseen else None
+
+
+def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
+    """Whether two functions do not certainly agree at a point, but for what rounding leaves of numbers near 1. Raises Undefined without values."""
+    before = None
+    for digits in rungs(80, 320):
+        with precise.working(digits):
+            a, b = (function(*xs) for function in pair)
+            if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
+                return False
+            verdict = compared(a, b, before, lambda: 0)
+        if verdict != OPEN:
+            return verdict == DIFFERENT
+        before = a, b
+    return True
 
 
 def _one(box: Any, position: int) -> np.ndarray:

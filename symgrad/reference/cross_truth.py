@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,20 +10,18 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.ladder import DIGITS
+from symgrad.algebra.ladder import DIGITS, MOST, movement, settle
+from symgrad.carriers import precise
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.reference.differences import differences
 from symgrad.reference.exact import Exact
-from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.run import Run
 from symgrad.reference.template import Step, cut
 
 __all__ = ["DifferenceTruth", "ExpressionTruth", "RecordedTruth", "TrueNumber", "Truth", "Truths"]
 
-LADDER = (DIGITS, 400, 1600, 3000)  # working digits that are tried; nothing between 1e-300 and 1e300 hides from the second
 MOVES = 2  # of the inputs, to find a condition number
-CERTAIN = 30  # how many digits of two of them must agree
-NOTHING = mpmath.mpf("1e-390")  # far below every float
 Index = tuple[int, ...]
 
 
@@ -113,25 +110,6 @@ class _Numbers(Exact):
         self.count = direction.size
         self.evaluations, self.known = {}, {}
 
-    def truths(self, digits: int) -> list[tuple[int, Index, bool, Any]]:
-        """The true numbers by order; those of order 1 come with the columns of order 2."""
-        if not self.order:
-            return [(0, (), False, self.evaluation(digits).value)]
-        if self.order != self.full:
-            return super().truths(digits)
-        evaluation, n = self.evaluation(digits), range(self.count)
-        units = np.eye(self.count)
-        rows = [evaluation.along(units[i], self.order) for i in (n if self.order > 1 else [0])]
-        out: list[Any] = [(0, (), False, evaluation.value), *((1, (i,), False, rows[0][i][0]) for i in n)]
-        if self.order >= 2:
-            out += [(2, (i, j), False, rows[i][j][1]) for i in n for j in n]
-        if self.order == 3:
-            with mpmath.workdps(digits):  # by the third derivatives along eᵢ, eⱼ and eᵢ + eⱼ
-                for i, j in itertools.product(n, repeat=2):
-                    both = None if i == j else evaluation.along(units[i] + units[j], 3)
-                    out += [(3, (i, j, k), False, rows[i][k][2] if both is None else (both[k][2] - rows[i][k][2] - rows[j][k][2]) / 2) for k in n]
-        return out
-
 
 class Truths:
     """The true value and derivatives at one point, up to the highest order that exists there.
@@ -159,16 +137,18 @@ class Truths:
         self.kink = numbers.kink
 
     def _certain(self, numbers: _Numbers) -> list[TrueNumber]:
-        """Every number as soon as two working precisions agree on it."""
-        before: list[Any] | None = None
-        for digits in LADDER:
-            rows = numbers.truths(digits)
-            with mpmath.workdps(digits):
-                if before is not None and all(_same(a, row[3]) for a, row in zip(before, rows)):
-                    self.digits = digits
-                    return [TrueNumber(order, index, directional, value) for order, index, directional, value in rows]
-            before = [row[3] for row in rows]
-        raise Undecided(f"more than {LADDER[-1]} digits")
+        """Every number as soon as it is certain. Raises Undecided for one that never is."""
+        rows = numbers.truths(DIGITS)
+
+        def computed(digits: int, places: Sequence[int]) -> list[Any]:
+            self.digits = digits
+            found = rows if digits == DIGITS else numbers.truths(digits)
+            return [found[k][3] for k in places]
+
+        values = settle(computed, len(rows))
+        if None in values:
+            raise Undecided(f"more than {MOST} digits")
+        return [TrueNumber(*row[:3], value) for row, value in zip(rows, values)]
 
     def movement(self, seed: int = 0) -> list[Any]:
         """For each entry, by how much it moves when every input moves by up to its own size.
@@ -177,27 +157,22 @@ class Truths:
         """
         rng = np.random.default_rng(seed)
         values = [step.what for step in self.oracle.steps[:self.oracle.count]]
-        moved: list[Any] = [mpmath.mpf(0)] * len(self.entries)
-        unit = sympy.Integer(10) ** -20
-        for _ in range(MOVES):
+
+        def again() -> list[Any]:
             sizes = rng.integers(500, 1001, len(values)) * rng.choice([-1, 1], len(values))
-            placed = [_rational(v) + sympy.Rational(int(k), 1000) * unit * _rational(v) for v, k in zip(values, sizes)]
+            placed = [_rational(v) * (1 + sympy.Rational(int(k), 1000 * 10**20)) for v, k in zip(values, sizes)]
             numbers = _Numbers(_Placed(self.oracle, placed), self.order, min(self.full, self.order), self.direction)
-            try:
-                rows = numbers.truths(self.digits)
-            except Undefined:
-                return [mpmath.inf] * len(self.entries)
-            with mpmath.workdps(self.digits):
-                moved = [max(m, abs(row[3] - e.value) * mpmath.mpf(10) ** 20) for m, row, e in zip(moved, rows, self.entries)]
-        return moved
+            return [row[3] for row in numbers.truths(self.digits)]
+
+        try:
+            with precise.working(self.digits):
+                return movement([e.value for e in self.entries], again, MOVES)
+        except Undefined:
+            return [mpmath.inf] * len(self.entries)
 
 
 def _rational(x: Any) -> sympy.Rational:
     return sympy.Rational(*float(x).as_integer_ratio())
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(max(abs(a), abs(b)) < NOTHING or abs(a - b) <= abs(b) * mpmath.mpf(10) ** -CERTAIN)
 
 
 class _Differences(Truths):

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
 from symgrad.carriers import precise
-from symgrad.reference.heads import Undecided
+from symgrad.carriers.digits import Undecided
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.reference.run import Run
@@ -71,32 +71,26 @@ class Exact:
         return any(e.edge for e in self.evaluations.values())
 
     def truths(self, digits: int) -> list[tuple[int, tuple[int, ...], bool, Any]]:
-        """The oracle's numbers, in the order of `rules`."""
-        evaluation = self.evaluation(digits)
-        n = range(self.count)
+        """The oracle's numbers, in the order of `rules`.
+
+        Third derivatives follow from those along eᵢ, eⱼ and eᵢ + eⱼ.
+        """
+        evaluation, n, full = self.evaluation(digits), range(self.count), self.full
         out: list[Any] = [(0, (), False, evaluation.value)]
-        line = evaluation.along(self.direction, self.order)
-        out += [(1, (i,), False, line[i][0]) for i in n]
+        if not self.order:
+            return out
         with precise.working(digits):
-            if self.full >= 2:
-                columns = {(i,): [row[1] for row in evaluation.along(_unit(self.count, i), 2)] for i in n}
-                out += [(2, (i, j), False, columns[i,][j]) for i in n for j in n]
-            if self.full >= 3:
-                out += [(3, (i, j, k), False, third[k]) for (i, j), third in self._thirds(evaluation) for k in n]
-        for order in range(self.full + 1, self.order + 1):
+            units = np.eye(self.count)
+            rows = [evaluation.along(unit, full) for unit in units] if full > 1 else []
+            line = rows[0] if rows and self.order == full else evaluation.along(self.direction, self.order)
+            out += [(1, (i,), False, line[i][0]) for i in n]
+            out += [(2, (i, j), False, rows[i][j][1]) for i in n for j in n if full > 1]
+            for i, j in itertools.product(n, repeat=2) if full > 2 else ():
+                both = None if i == j else evaluation.along(units[i] + units[j], 3)
+                out += [(3, (i, j, k), False, rows[i][k][2] if both is None else (both[k][2] - rows[i][k][2] - rows[j][k][2]) / 2) for k in n]
+        for order in range(full + 1, self.order + 1):
             out += [(order, (i,), True, line[i][order - 1]) for i in n]
         return out
-
-    def _thirds(self, evaluation: Any) -> Iterator[tuple[tuple[int, int], list[Any]]]:
-        """D³f[eᵢ, eⱼ, ·] for all i, j, from third derivatives along eᵢ, eⱼ and eᵢ + eⱼ."""
-        n = self.count
-        square = [[row[2] for row in evaluation.along(_unit(n, i), 3)] for i in range(n)]
-        mixed = {}
-        for i, j in itertools.combinations(range(n), 2):
-            both = [row[2] for row in evaluation.along(_unit(n, i) + _unit(n, j), 3)]
-            mixed[i, j] = mixed[j, i] = [(c - a - b) / 2 for a, b, c in zip(square[i], square[j], both)]
-        for i, j in itertools.product(range(n), repeat=2):
-            yield (i, j), square[i] if i == j else mixed[i, j]
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
         """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) at a tiny distance."""

@@ -15,19 +15,12 @@ import sympy
 from mpmath.libmp import MPZ
 
 from symgrad.algebra.values import Real, Unknown
+from symgrad.carriers.digits import Undefined
 
-__all__ = ["Head", "Undecided", "Undefined", "along", "derivative", "edge_met", "evaluator", "head", "multiply_into", "number", "placeholder"]
+__all__ = ["Head", "along", "derivative", "edge_met", "evaluator", "head", "multiply_into", "number", "placeholder"]
 
 STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
 HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath would need memory rather than time
-
-
-class Undefined(ArithmeticError):
-    """A function outside its domain, at a pole, or beyond any float."""
-
-
-class Undecided(Undefined):
-    """Raised for numbers that only too many digits would distinguish: from each other, or from 0 after cancellation."""
 
 
 class _Edge:

@@ -16,10 +16,11 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
+from symgrad.carriers.digits import Undefined
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.heads import Head, Undefined, along, edge_met, multiply_into, number
+from symgrad.reference.heads import Head, along, edge_met, multiply_into, number
 from symgrad.reference.template import Choice, Step, template
 
 __all__ = ["Oracle"]

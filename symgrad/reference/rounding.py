@@ -10,8 +10,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.carriers.digits import Undefined
 from symgrad.reference.cross_truth import Truths, _Numbers, _Placed
-from symgrad.reference.heads import Undefined
 from symgrad.reference.oracle import Evaluation
 
 __all__ = ["Rounded"]

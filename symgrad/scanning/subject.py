@@ -26,6 +26,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Recorder
 from symgrad.types.domains import REAL, Domain
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["Index", "Recording", "Subject", "Unsuitable", "indices"]
 
@@ -228,8 +229,7 @@ class Subject:
                 self.vectorised = False
                 return
             value = float(together.value[k])
-            size = abs(np.spacing(points.dtype.type(single))) if np.isfinite(single) else 0
-            self.vectorised = single == value or single != single and value != value or abs(single - value) <= 8 * size
+            self.vectorised = single == value or single != single and value != value or ulp_of(points.dtype.name).error(value, single) <= 8
 
     def recordings(self, points: np.ndarray) -> Iterator[tuple[slice, Recording | None]]:
         """Calls that cover the points: one for all, or one for each; None where the function raises."""

@@ -101,7 +101,7 @@ class Truth:
                 i, index = due[place]
                 return self.floats.ulp.error(values[index][i], number) <= AGREED
 
-            for (i, index), number in zip(due, settle(exact, len(due), first, LAST, RIGHT, confirmed)):
+            for (i, index), number in zip(due, settle(exact, len(due), rungs(first, LAST), RIGHT, confirmed)):
                 self.undecided += number is None
                 out[index][i] = mpmath.nan if number is None else number
         return out

@@ -23,7 +23,7 @@ import sympy
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
 from symgrad.algebra.stable_heads import elementary, log1p, partial, with_kinks
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
-from symgrad.algebra.values import Unknown
+from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dual import Dual
@@ -246,7 +246,7 @@ def _digits(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
     def one(*values: Any) -> Any:
         found = form.truth(values, precise.context.dps)
         if found != found and len(values) == 1 and (limit := formula.limit(k, sympy.Rational(str(values[0])))) is not None:
-            found = limit._to_mpmath(precise.context.prec)
+            found = value(limit)([])
         return precise.context.mpf(found)
 
     return np.frompyfunc(one, len(xs), 1)(*xs)

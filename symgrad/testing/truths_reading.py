@@ -16,12 +16,13 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross_reading import expressions_of, plain_text
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.graph.modes import in_mode
-from symgrad.reference.heads import Undefined, evaluator
+from symgrad.reference.heads import evaluator
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.testing.claimed import ClaimedOp
