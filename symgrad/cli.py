@@ -13,6 +13,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -101,13 +102,18 @@ def _count(text: str) -> int:
     return number
 
 
+def _word(argument: str) -> str:
+    """An argument; one that begins with a minus and is no option, such as the formula -x**2, follows a space, so that it is not read as one."""
+    return f" {argument}" if re.match(r"-[^-oh]|-[oh][^\w./]", argument) else argument
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line on some arguments (those of the process, by default); return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser().parse_args([_word(a) for a in (sys.argv[1:] if arguments is None else arguments)])
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
@@ -333,6 +339,7 @@ def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt
 
 def _derive(options: argparse.Namespace) -> int:
     at, wrt = _values(options), _names(options)
+    options.formula = options.formula.strip()
     formula = parse(options.formula)
     for name in (*at, *(wrt or ())):
         if name not in formula.names:

@@ -257,3 +257,8 @@ def test_the_same_seed_gives_the_same_report():
     first, second = (symgrad.check(lambda x: x.sin().exp(), 0.3, points=4, seed=7).to_dict() for _ in range(2))
     first.pop("seconds"), second.pop("seconds")
     assert first == second
+
+
+def test_constants_that_are_tensors_of_no_dimensions():
+    report = symgrad.check(lambda a: symgrad.stack([a, symgrad.tensor(1.2)]).sum() * a, 1.0)
+    assert report.verdict == "proved"

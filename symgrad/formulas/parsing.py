@@ -24,7 +24,7 @@ __all__ = ["Formula", "ParseError", "parse", "parse_values"]
 
 MAX_LENGTH, MAX_DEPTH, MAX_DEGREE = 10_000, 100, 1000
 CONSTANTS = {"pi": math.pi, "e": math.e}
-TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
+TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\[\s*\d+(?:\s*,\s*\d+)*\s*\])*)"
                    r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^(),<>=\[\]]))")
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
@@ -155,6 +155,8 @@ class _Reader:
             return
         self.kind, self.token = match.lastgroup or "", match[match.lastgroup or 0]
         self.start, self.at = match.start(match.lastgroup or 0), match.end()
+        if self.token.endswith("]") and self.kind == "name":
+            self.token = "_".join(re.findall(r"\w+", self.token))
 
     def expect(self, sign: str, what: str) -> None:
         if self.token != sign:
@@ -324,6 +326,8 @@ class _Reader:
 
 def parse(text: str) -> Formula:
     """Read a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
+
+    An element of an array is a variable of its own: x[0] is x_0, and A[0, 1] and A[0][1] are A_0_1.
 
     Raises ParseError, whose message shows the place, for anything else; the text is never evaluated as Python.
 

@@ -150,7 +150,7 @@ class Recorder:
         """An argument of a recorded op as its rule sees it."""
         if isinstance(x, (Box, Number)):
             return x
-        if isinstance(x, (int, float)) and not isinstance(x, bool):
+        if type(x) in (int, float):  # a NumPy scalar is the value of a tensor
             out = Number(x)
             out.recorder = self
             return out

@@ -17,7 +17,7 @@ import sympy
 
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undefined
-from symgrad.checks.cross_reading import expressions_of, plain_text
+from symgrad.checks.cross_reading import expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
@@ -63,8 +63,8 @@ def _rule(op: Any, parameters: tuple[Any, ...]) -> Reader:
 
 def _text(text: str, names: Sequence[str]) -> Reader:
     """A formula from text, step by step in the precise carrier; pi and e have all their digits."""
-    formula, recorder = parse(plain_text(text)), Recorder(precise, precise.lift_value)
-    of_elements = plain_text(text) != text  # the formula is one of elements and returns one number
+    formula, recorder = parse(text), Recorder(precise, precise.lift_value)
+    of_elements = "[" in text  # the formula is one of elements and returns one number
     functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
 
     missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
