@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.formulas.parsing import Formula, ParseError, parse, parse_values
+from symgrad.formulas.parsing import ParsedFormula, ParseError, parse, parse_values
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.examples import examples_of
 from symgrad.reports.base import BaseReport
@@ -362,7 +362,7 @@ def _derive(options: argparse.Namespace) -> int:
     return _finish([report], options, report.to_dict())
 
 
-def _function_of(formula: Formula) -> Callable[..., Any]:
+def _function_of(formula: ParsedFormula) -> Callable[..., Any]:
     """The formula as a function whose parameters are its variables."""
     def function(**values: Any) -> Any:
         return formula(**values)

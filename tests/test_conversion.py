@@ -327,7 +327,7 @@ def test_calls_that_are_refused():
     f = from_sympy(X + Y)
     for args, error, words in [((1.0,), TypeError, "missing a required argument: 'y'"), ((1.0, 2.0, 3.0), TypeError, "too many"),
                                (([1.0, 2.0], [1.0, 2.0, 3.0]), ValueError, r"do not broadcast: x \[2\], y \[3\]"),
-                               (("a", 1.0), TypeError, "not a dtype")]:
+                               (("a", 1.0), TypeError, "not a supported dtype")]:
         with pytest.raises(error, match=words):
             f(*args)
     with pytest.raises(ValueError, match=r"the value of xs has the shape \[3\], which does not end in its shape \(2,\)"):

@@ -21,7 +21,7 @@ from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.frameworks.registry import adapter_of
-from symgrad.reference.cross_truth import DifferenceTruth, ExpressionTruth, RecordedTruth
+from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.domain_reader import domains_of, simple_number, written
@@ -63,11 +63,11 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     if owner_of(function) is function:
         function = function.apply
     with progress_bar(progress, name) as tell:
-        problem = _Problem(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
+        problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
         return problem.run(points, Tolerances(ulp, atol, rtol, range), seconds, seed, tell)
 
 
-class _Problem:
+class _CrossCheck:
     """The arguments of a cross-check, parsed: the call, its domains, the formula, and the adapter."""
 
     def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,
@@ -117,7 +117,7 @@ class _Problem:
         progress("reading the formula", 0, 1)
         truth, shape = self._truth(report, derivatives)
         checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, tolerances,
-                               points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceTruth) else POINTS), seconds, seed, progress)
+                               points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceSource) else POINTS), seconds, seed, progress)
         if shape is not None:
             levels = derivatives.at(self.base, 0)
             if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_single(levels.shape) and _single(shape)):
@@ -137,22 +137,22 @@ class _Problem:
             try:
                 problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
-                return RecordedTruth(silence()(problem.run)), None
+                return RecordedSource(silence()(problem.run)), None
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
-                return DifferenceTruth(self._level(derivatives), lambda v: room_in(self.domains, v)), None
+                return DifferenceSource(self._level(derivatives), lambda v: room_in(self.domains, v)), None
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {name_of(self.formula)}"
             problem, shape = self._function(self.formula)
-            return RecordedTruth(silence()(problem.run)), shape
+            return RecordedSource(silence()(problem.run)), shape
         expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
         for e in expressions:
             if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):
                 raise ValueError(f"check: the formula {e} is no real number for real arguments, or has a function without a meaning")
         report.against = "the formula"
         report.formula = expressions[0] if len(expressions) == 1 else None
-        return ExpressionTruth(expressions, self.names), shape
+        return ExpressionSource(expressions, self.names), shape
 
     def _own(self, tensors: Sequence[Any]) -> Any:
         result = self.call(tensors)

@@ -14,7 +14,7 @@ from symgrad.checks.measuring import Measure, Tolerances, worse
 from symgrad.frameworks.generators import restored, seeded
 from symgrad.frameworks.levels import Derivatives, Levels
 from symgrad.frameworks.problem import NotCheckable
-from symgrad.reference.cross_truth import DifferenceTruth, Truth, Truths
+from symgrad.reference.sources import DifferenceSource, Source, Truths
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
@@ -35,7 +35,7 @@ Progress = Callable[[str, int, int], None]
 class CrossChecker:
     """One cross-check: `run` gives the report. `domains` has one domain per element of the inputs, `base` is the given point by argument."""
 
-    def __init__(self, derivatives: Derivatives, truth: Truth, report: CrossReport, base: Mapping[str, np.ndarray], domains: Sequence[Domain],
+    def __init__(self, derivatives: Derivatives, truth: Source, report: CrossReport, base: Mapping[str, np.ndarray], domains: Sequence[Domain],
                  tolerances: Tolerances, points: int, seconds: float, seed: int, progress: Progress):
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
@@ -52,7 +52,7 @@ class CrossChecker:
         report = self.report
         try:
             self._called_twice()
-            if isinstance(self.truth, DifferenceTruth) and self.first.error is not None and not self.first.error[0]:
+            if isinstance(self.truth, DifferenceSource) and self.first.error is not None and not self.first.error[0]:
                 error = self.first.error[1]
                 raise NotCheckable(f"{report.function} raises {type(error).__name__}: {first_line(error)}, at "
                                    f"{at(self._named(self._vector(self.base)))}; give inputs of the shapes it takes")
@@ -200,12 +200,12 @@ class CrossChecker:
                              f"{_what(first)} {self._says(first)}")
             return
         report.verdict = VERIFIED
-        within = ("their error bounds" if isinstance(self.truth, DifferenceTruth) else
+        within = ("their error bounds" if isinstance(self.truth, DifferenceSource) else
                   f"{self.measure.tolerances.ulp:g} ULP times the condition of the point")
         rough = [a.order for a in report.agreements if a.method.startswith("finite differences")]
         by = f" (order {rough[0]} by {self.derivatives.methods[rough[0]]}, to their digits)" if rough else ""
         report.reason = f"{what} with {report.against} within {within}{by}, at {where}"
-        for k in absent[isinstance(self.truth, DifferenceTruth):]:
+        for k in absent[isinstance(self.truth, DifferenceSource):]:
             why = (f"{self.report.function} brings no derivatives for it, and finite differences say too little; give them, or name the framework"
                    if k > max(self.derivatives.methods) else "the formula has no derivative of this order at any point, or it could not be decided")
             report.notes.append(f"order {k} was not compared: {why}")

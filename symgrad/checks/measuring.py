@@ -10,9 +10,9 @@ import numpy as np
 
 from symgrad.algebra.ladder import condition
 from symgrad.frameworks.levels import Levels
-from symgrad.reference.cross_truth import Truths
 from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import Rounded
+from symgrad.reference.sources import Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
 from symgrad.reports.numbers import first_line

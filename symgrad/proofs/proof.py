@@ -13,7 +13,7 @@ from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
-from symgrad.reference.heads import derivative, evaluator
+from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 
@@ -37,15 +37,8 @@ class Formulas:
             at += size
         recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact))
         y, boxes = recorder.replayed(run.root, run.nodes, leaves)
-        self.derivatives: dict[tuple[int, ...], Any] = {}
-        self.truths: dict[tuple[int, ...], Any] = {(): y.value.item()}
-        level: dict[tuple[int, ...], tuple[Any, int]] = {(): (y, 0)}
-        for _ in range(order):
-            below, level = level, {}
-            for index, (box, position) in below.items():
-                found = [(g, i) for g in recorder.gradients([(box, _one(box, position))], boxes) for i in range(g.value.size)]
-                level |= {(*index, j): part for j, part in enumerate(found)}
-            self.derivatives |= {index: g.value.ravel()[i].item() for index, (g, i) in level.items()}
+        self.derivatives: dict[tuple[int, ...], Any] = {index: box.value.ravel()[i].item() for index, box, i in recorder.partials(y, boxes, order)}
+        self.truths: dict[tuple[int, ...], Any] = {(): self.derivatives.pop(())}
 
     def truth(self, index: tuple[int, ...]) -> Any:
         """The derivative by the inputs of these indices, by `sympy.diff` of the formula."""
@@ -88,12 +81,6 @@ def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bo
             return verdict == DIFFERENT
         before = a, b
     return True
-
-
-def _one(box: Any, position: int) -> np.ndarray:
-    out = np.zeros(box.value.size)
-    out[position] = 1
-    return out.reshape(box.shape)
 
 
 def size_of(e: Any) -> int:

@@ -5,14 +5,17 @@ Where that loses as many digits as a function did, rounding, overflow or underfl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import mpmath
 import numpy as np
 
+from symgrad.carriers import precise
 from symgrad.carriers.digits import Undefined
-from symgrad.reference.cross_truth import Truths, _Numbers, _Placed
-from symgrad.reference.oracle import Evaluation
+from symgrad.reference.oracle import Evaluation, slots
+from symgrad.reference.sources import OracleTruths, Truths
+from symgrad.types.ulp import Ulp
 
 __all__ = ["Rounded"]
 
@@ -26,7 +29,7 @@ class _Steps(Evaluation):
     `flushed` says that one became 0.
     """
 
-    def __init__(self, oracle: Any, digits: int, kind: Any, seed: int | None):
+    def __init__(self, oracle: Any, digits: int, kind: Ulp, seed: int | None):
         self.kind, self.seed, self.flushed = kind, seed, False
         self.signs = np.random.default_rng(seed)
         super().__init__(oracle, digits)
@@ -44,64 +47,51 @@ class _Steps(Evaluation):
             self.flushed |= not value
         return value
 
-
-class _Floats(_Placed):
-    """Known equations whose steps are rounded."""
-
-    def __init__(self, other: Any, kind: Any, seed: int | None):
-        super().__init__(other, [step.what for step in other.steps[:other.count]])
-        self.kind, self.seed = kind, seed
-
-    def evaluated(self, digits: int) -> Evaluation:
-        """The values of all equations to the digits of the type."""
-        with mpmath.workdps(digits):
-            found = _Steps(self, digits, self.kind, self.seed)
-        self.found = found
-        return found
-
     @property
     def out_of_range(self) -> bool:
         """Whether a factor of a derivative is beyond the range of the type."""
-        memos = zip(self.steps, self.found.memos)
-        factors = [abs(v) for step, memo in memos for head, v in memo.items() if v and head is not step.what]
+        factors = [abs(v) for step, memo in zip(self.oracle.steps, self.memos) for head, v in memo.items() if v and head is not step.what]
         return self.seed is None and any(v > self.kind.largest or v < self.kind.tiny for v in factors)
 
 
 class Rounded:
     """The numbers at a point as floats of a type would have them; computed when first asked for."""
 
-    def __init__(self, truths: Truths, kind: Any):
+    def __init__(self, truths: Truths, kind: Ulp):
         self.truths, self.kind = truths, kind
         self.samples: dict[int, list[tuple[dict[Any, Any] | None, bool]]] = {}
 
     def explain(self, t: Any, value: float) -> bool:
         """Whether a float's distance from the true number t is what the rounding of the formula's steps makes."""
-        if not hasattr(self.truths, "oracle"):
+        if not isinstance(self.truths, OracleTruths):
             return False  # finite differences: there is no formula
         if t.order not in self.samples:
-            self.samples[t.order] = list(self._sampled(t.order))
-        key = t.order, t.index, t.directional
+            self.samples[t.order] = list(self._sampled(self.truths, t.order))
         largest = mpmath.mpf(0)
         for numbers, flushed in self.samples[t.order]:
             if numbers is None:
                 if not np.isfinite(value) or flushed and value == 0:  # at 0 after underflow, where many functions take 0 for the derivative
                     return True
-            elif key in numbers:
-                largest = max(largest, abs(numbers[key] - t.value))
+            else:
+                largest = max(largest, abs(numbers.get((t.order, t.index, t.directional), t.value) - t.value))
         if np.isfinite(value):
             return bool(abs(mpmath.mpf(value) - t.value) <= FACTOR * largest)
         scale = max(abs(e.value) for e in self.truths.entries if e.order == t.order)
         return bool(largest and 2 * largest >= scale)  # no digit is left, so that a denominator may be 0
 
-    def _sampled(self, order: int) -> Any:
+    def _sampled(self, truths: OracleTruths, order: int) -> Iterator[tuple[dict[Any, Any] | None, bool]]:
+        """The numbers of an order by their places, or None where there are none, and whether numbers became 0."""
         digits = max(1, mpmath.libmp.prec_to_dps(1 - int(np.log2(float(self.kind.epsilon)))))
+        full = min(truths.full, order)
+        places = slots(truths.oracle.count, order, full)
         for seed in (None, *range(SAMPLES)):
-            steps = _Floats(self.truths.oracle, self.kind, seed)
-            try:
-                rows = _Numbers(steps, order, min(self.truths.full, order), self.truths.direction).truths(digits)
-            except Undefined:
-                yield None, steps.found.flushed
-            else:
-                if steps.out_of_range:
-                    yield None, True
-                yield {(k, index, directional): number for k, index, directional, number in rows}, False
+            with precise.working(digits):
+                steps = _Steps(truths.oracle, digits, self.kind, seed)
+                try:
+                    numbers = steps.derivatives(order, full, truths.direction)
+                except Undefined:
+                    yield None, steps.flushed
+                    continue
+            if steps.out_of_range:
+                yield None, True
+            yield dict(zip(places, numbers)), False

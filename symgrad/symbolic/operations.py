@@ -20,7 +20,7 @@ from symgrad.reports.parts import Line, Part
 from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.symbolic.arguments import domains_given, read_formula
 from symgrad.symbolic.exporting import jax_function, torch_function
-from symgrad.symbolic.formula import Formula, Order, argument_names, recorded, signed
+from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded, signed
 from symgrad.types.domains import Domain
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
@@ -74,7 +74,7 @@ class FormulaOp:
     source of the value and of the derivatives used so far.
     """
 
-    def __init__(self, formula: Formula, function: Callable[..., Any], expr: Any, report: FormulaReport):
+    def __init__(self, formula: OpFormula, function: Callable[..., Any], expr: Any, report: FormulaReport):
         self._formula, self._function, self.expr, self.report = formula, function, expr, report
         self.op: Op = function.op  # type: ignore[attr-defined]
         self.__name__ = self.__qualname__ = formula.name
@@ -185,7 +185,7 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     domains = domains_given(name, given, domain)
     symbols = tuple(sympy.Symbol(s.name, **d.assumptions) for s, d in zip(given, domains))
     expr = expr.xreplace(dict(zip(given, symbols)))
-    formula = Formula(name, symbols, expr, domains)
+    formula = OpFormula(name, symbols, expr, domains)
     try:
         report = _report(formula, check)
         rules = formula.partials(formula.zero)
@@ -202,17 +202,17 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     return made
 
 
-def _unused(formula: Formula) -> ValueError:
+def _unused(formula: OpFormula) -> ValueError:
     unused = [s for s in formula.symbols if s not in formula.expr.free_symbols]
     return ValueError(f"{formula.name}: the formula does not depend on {', '.join(map(str, unused))}; leave it out of the arguments")
 
 
-def _special(formula: Formula) -> tuple[tuple[float, ...], ...]:
+def _special(formula: OpFormula) -> tuple[tuple[float, ...], ...]:
     """The points of all checks."""
     return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
 
 
-def _report(formula: Formula, check: bool) -> FormulaReport:
+def _report(formula: OpFormula, check: bool) -> FormulaReport:
     """Check the value and the first derivatives: that the code computes the formula, and its errors."""
     _real(formula)
     lines = []
@@ -226,7 +226,7 @@ def _report(formula: Formula, check: bool) -> FormulaReport:
     return FormulaReport(formula.name, tuple(lines))
 
 
-def _by_sympy(formula: Formula, k: Order) -> Any:
+def _by_sympy(formula: OpFormula, k: Order) -> Any:
     """The expression, or its first derivative by SymPy; by symgrad's conventions if SymPy has no formula."""
     i = next((i for i, n in enumerate(k) if n), None)
     expr = elementary(formula.expr)
@@ -234,7 +234,7 @@ def _by_sympy(formula: Formula, k: Order) -> Any:
     return elementary(formula.exact(k)) if found.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta) else found
 
 
-def _real(formula: Formula) -> None:
+def _real(formula: OpFormula) -> None:
     """Raise ValueError if the formula has no real value inside its domain."""
     form = formula.form(formula.zero)
     for point, value in zip(form.points, form.truths):
