@@ -13,7 +13,7 @@ import sympy
 
 from symgrad.proofs.case import Case, domain_of
 from symgrad.proofs.conditions import KINKS
-from symgrad.reference.heads import derivative
+from symgrad.reference.elementary import derivative
 from symgrad.types.domains import Domain
 
 __all__ = ["Region", "regions"]
