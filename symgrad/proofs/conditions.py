@@ -12,13 +12,11 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.sampling.conditions import switching
 
-__all__ = ["ERRORS", "KINKS", "borders", "generic", "is_border", "solutions"]
+__all__ = ["ERRORS", "KINKS", "borders", "generic", "is_border"]
 
 KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise, sympy.Heaviside, sympy.frac)
-SOLVING = 1.0  # seconds for the solutions of one condition
 ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 Switch = tuple[Any, bool]
 
@@ -68,65 +66,6 @@ def _only(c: Relational) -> Any:
     if len(outer) != 1 or (c.lhs - c.rhs).xreplace({outer[0]: sympy.S.Zero}).has(*KINKS) or not (c.lhs - c.rhs).is_polynomial(outer[0]):
         return None
     return outer[0]
-
-
-def solutions(condition: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
-    """Where an equality holds: expressions to insert for one or more symbols, whose ranges are `inside`; None if that is not known.
-
-    >>> x, y = sympy.symbols("x y", real=True)
-    >>> solutions(sympy.Eq(x**2, 4 * y**2), {}), solutions(sympy.Eq(x**2 + 1, 0), {}), solutions(sympy.Eq(x**3 + x, 3), {})
-    ([{x: 2*y}, {x: -2*y}], [], None)
-    """
-    u = condition.lhs - condition.rhs
-    if u.is_zero is False:
-        return []
-    try:
-        with limited(SOLVING):
-            u = sympy.together(u).as_numer_denom()[0]
-            factors = [f for f, _ in sympy.factor_list(u)[1]] if u.is_polynomial(*u.free_symbols) else [u]
-            found = [_of_factor(f, inside) for f in factors]
-    except (OutOfTime, *ERRORS):
-        return None
-    if None in found:
-        return None
-    return sorted((at for part in found for at in part if _possible(at, inside)), key=lambda at: str(at)[::-1])  # type: ignore[union-attr]
-
-
-def _of_factor(f: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
-    if f.is_zero is False:
-        return []
-    f = f.base if f.is_Pow and f.exp.is_positive else f
-    symbols = sorted(f.free_symbols, key=lambda s: (_bounded(s, inside), str(s)))
-    for s in symbols:
-        slope = sympy.diff(f, s)
-        if slope.is_number and slope.is_nonzero:
-            return [{s: sympy.expand(s - f / slope)}]
-    if len(symbols) == 1:
-        [s] = symbols
-        if f.is_polynomial(s):
-            roots = sympy.real_roots(sympy.Poly(f, s))
-            return None if any(r.has(sympy.CRootOf) for r in roots) else [{s: r} for r in dict.fromkeys(roots)]
-        found = sympy.solveset(f, s, sympy.S.Reals)
-        return [{s: r} for r in found] if isinstance(found, sympy.FiniteSet) or found is sympy.S.EmptySet else None
-    terms = sympy.Add.make_args(f)
-    if len(terms) > 1 and all(t.is_nonnegative for t in terms) or all((-t).is_nonnegative for t in terms):
-        parts = [solutions(sympy.Eq(t, 0), inside) for t in terms]  # a sum of squares is 0 where all are
-        if all(part is not None and len(part) == 1 for part in parts):
-            return [{s: x for part in parts for at in part for s, x in at.items()}]  # type: ignore[union-attr]
-    return None
-
-
-def _bounded(s: Any, inside: Mapping[Any, Any]) -> bool:
-    return s.is_extended_nonnegative or s.is_extended_nonpositive or s in inside
-
-
-def _possible(at: Mapping[Any, Any], inside: Mapping[Any, Any]) -> bool:
-    """Whether the numbers among the solutions lie in the ranges of their symbols."""
-    for s, x in at.items():
-        facts = (s.is_extended_positive, x.is_extended_nonpositive), (s.is_extended_negative, x.is_extended_nonnegative), (s.is_zero is False, x == 0)
-        if any(a and b for a, b in facts) or x.is_number and s in inside and float(x) not in inside[s]:
-            return False
-    return True
 
 
 def borders(forward: Iterable[Any], tied: Sequence[Any] = ()) -> list[Switch]:

@@ -13,9 +13,10 @@ import sympy
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.solutions import solutions
 from symgrad.proofs.asking import asked, claims_of
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.conditions import ERRORS, borders, generic, is_border, solutions
+from symgrad.proofs.conditions import ERRORS, borders, generic, is_border
 from symgrad.proofs.numbers import Found, Numbers
 from symgrad.proofs.regions import Region, regions
 from symgrad.reports.proof import Statement
@@ -38,21 +39,24 @@ def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[
     except ERRORS as error:
         yield Statement(order, "all", str(case), "", NOT_CHECKABLE, reason=f"its forward rule has no formula that SymPy can differentiate: {error}")
         return
-    if found[0].mapping:
-        yield from _between(case, forward, order, (end - time.monotonic()) / (len(found) + 1))
+    wrong: set[Key] = set()
     for k, (region, inside) in enumerate(zip(found, truths)):
-        left = (end - time.monotonic()) / (len(found) - k)
+        left = (end - time.monotonic()) / (len(found) - k + bool(found[0].mapping))
         stop = time.monotonic() + left
         switches = borders(map(region, forward), [region(x) for x in case.variables] if case.op.selects else ())
         claims, trouble = claims_of(case, region, order)
         numbers, doubt = _numbers(case, region, inside, order, max(FEWEST, -(-points // len(found))), switches, claims, left)
         for n, key in enumerate(sorted(inside, key=lambda key: key.order)):
             share = max((stop - time.monotonic()) / (len(inside) - n), 0.0)
-            yield _statement(case, region, key, claims.get(key), inside[key], numbers.get(key), doubt or trouble, share, switches)
+            statement = _statement(case, region, key, claims.get(key), inside[key], numbers.get(key), doubt or trouble, share, switches)
+            wrong |= {key} if statement.verdict == REFUTED else set()
+            yield statement
+    if found[0].mapping:
+        yield from _between(case, forward, order, end - time.monotonic(), wrong)
 
 
-def _between(case: Case, forward: Sequence[Any], order: int, seconds: float) -> Iterator[Statement]:
-    """What is refuted at the points that conditions ask for, in the whole domain: on borders of regions, too, if no forward switches there."""
+def _between(case: Case, forward: Sequence[Any], order: int, seconds: float, known: set[Key]) -> Iterator[Statement]:
+    """What else is refuted at the points that conditions ask for, in the whole domain: on borders of regions where no forward switches."""
     full, tied = Region("everywhere", {}, {}, case.domains), case.variables if case.op.selects else ()
     try:
         truths = dict(case.truths(order, full))
@@ -61,7 +65,7 @@ def _between(case: Case, forward: Sequence[Any], order: int, seconds: float) -> 
     numbers, _ = _numbers(case, full, truths, order, 0, borders(forward, tied), claims_of(case, full, order)[0], seconds,
                           [_exactly(point) for point in case.op.special if len(point) == len(case.variables)])
     for key, found in numbers.items():
-        if found.point is not None:
+        if found.point is not None and key not in known:
             yield _statement(case, full, key, None, truths[key], found, "", 0.0, ())
 
 
