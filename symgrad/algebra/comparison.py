@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, islice
 from math import inf
@@ -25,6 +25,7 @@ from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import places
+from symgrad.sampling.pieces import Piece
 from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Comparison", "Identity"]
@@ -81,6 +82,16 @@ def _shown(values: Sequence[Any]) -> list[str]:
     return texts
 
 
+def _of_whole_numbers(symbol: Any, r: Range, expressions: Sequence[Any]) -> Range:
+    """The range of a symbol; the integers in it, from the lower end on, for the upper end of a sum or a product."""
+    ends = [limit[1] for e in expressions for held in e.atoms(sympy.Sum, sympy.Product) for limit in held.limits
+            if len(limit) == 3 and limit[2].has(symbol)]
+    if not ends or r.complex or symbol.is_integer:
+        return r
+    lowest = max((Fraction(int(end)) for end in ends if end.is_Integer), default=None)
+    return replace(r, pieces=tuple(piece & Piece(lowest, step=1) for piece in r.pieces))
+
+
 @dataclass
 class _Witness:
     point: list[Exact]
@@ -102,6 +113,7 @@ class Comparison:
         self.ranges = ranges_of(self.symbols, assumptions)
         self.unknown: list[str] = []
         a, b = (self._prepared(e) for e in (a, b))
+        self.ranges = [_of_whole_numbers(s, r, [a, b]) for s, r in zip(self.symbols, self.ranges)]
         # Symbols with the assumptions of their range, so that SymPy simplifies with them.
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
         try:

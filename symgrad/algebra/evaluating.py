@@ -20,6 +20,7 @@ from symgrad.carriers.digits import Undecided, Undefined
 __all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
 
 Step = Callable[..., Any]
+TERMS = 300  # of a sum or a product
 
 
 class Unknown(TypeError):
@@ -81,6 +82,8 @@ class Program:
             return self.table[kind], e.args
         if isinstance(e, sympy.Piecewise):
             return _piecewise, tuple(part for pair in e.args for part in pair.args)
+        if isinstance(e, (sympy.Sum, sympy.Product)) and len(e.limits) == 1 and len(e.limits[0]) == 3:
+            return self._folded(e)
         if isinstance(e, AppliedUndef):
             raise Unknown(f"{kind.__name__} is not a function that has a value: {e}")
         if isinstance(e, sympy.Symbol) or not isinstance(e, (sympy.Expr, Boolean)):
@@ -96,6 +99,26 @@ class Program:
         if e.is_number and isinstance(e, sympy.Expr):
             return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
         raise Unknown(f"{type(e).__name__} has no value: {e}")
+
+    def _folded(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
+        """A sum or a product over the integers between two ends."""
+        index, *ends = e.limits[0]
+        others = sorted(e.function.free_symbols - {index}, key=str)
+        term = type(self)([e.function], [index, *others])
+        self.quick = False
+
+        def step(a: Any, low: Any, high: Any, *xs: Any) -> Any:
+            if not all(isinstance(x, Fraction) and x.denominator == 1 for x in (low, high)) or high < low - 1:
+                raise Undefined(f"no integers from {low} to {high}")
+            if high - low > TERMS:
+                raise Undecided("too many terms")
+            found = [term.at([Fraction(k), *xs], a)[0] for k in range(int(low), int(high) + 1)]
+            failed = next((x for x in found if isinstance(x, ArithmeticError)), None)
+            if failed is not None:
+                raise failed
+            return (a.sum if isinstance(e, sympy.Sum) else a.product)(found or [Fraction(isinstance(e, sympy.Product))])
+
+        return step, (*ends, *others)
 
     def checked(self, x: Any) -> Any:
         """A number that a step computed."""
