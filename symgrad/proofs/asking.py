@@ -19,7 +19,7 @@ from symgrad.sampling.conditions import vectors
 __all__ = ["asked", "asked_by_rules", "claims_of"]
 
 ASKED = 72  # points
-SECONDS = 3.0  # for the formulas of one op
+SECONDS = 6.0  # for the formulas of one order
 BASES = (1.5, 2.5, -0.75, 4.0), (-2.0, 3.0, 12.0, 0.5)  # numbers of the other coordinates, with few bits, so that equalities are met exactly
 
 
@@ -51,9 +51,11 @@ def asked(symbols: Sequence[Any], claims: Mapping[Key, Sequence[Any]]) -> list[t
 def asked_by_rules(op: Op, parameters: tuple[Any, ...]) -> list[dict[int, float]]:
     """The points that the rules of an op of numbers ask for, each by the places of the arguments; none if the rules have no formula."""
     case = Case(op, parameters, ((),) * (op.arity or 1))
-    try:
-        with limited(SECONDS):
-            found = asked(case.variables, claims_of(case, Region(""), 2)[0])
-    except (OutOfTime, *ERRORS):
-        return []
-    return [dict(zip(case.active, point)) for point in found]
+    found: list[tuple[float, ...]] = []
+    for order in (1, 2):
+        try:
+            with limited(SECONDS):
+                found += asked(case.variables, claims_of(case, Region(""), order)[0])
+        except (OutOfTime, *ERRORS):
+            break
+    return [dict(zip(case.active, point)) for point in dict.fromkeys(found)]

@@ -48,18 +48,19 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
     n = len(report.names)
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     rules: list[Any] = []
-    if shown:
+    for shown in dict.fromkeys((shown, min(shown, 1))) if shown else ():
         end = time.monotonic() + 4.0
         try:
             with limited(4.0):
                 derivatives = Formulas(base, report.names, shown, exact=False).derivatives
         except (OutOfTime, *ERRORS):  # a rule that has no formula, or a long one
-            return []
+            continue
         rules = list(dict.fromkeys(derivatives.values()))
         for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is not None or size_of(ours) <= KEPT:
                 report.formulas[index] = known if known is not None else tidy(ours, end)
+        break
     return rules
 
 

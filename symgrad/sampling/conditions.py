@@ -174,7 +174,8 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[An
     values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
     out: dict[tuple[int, float], None] = {}
     parts_of: dict[int, list[sympy.Expr]] = {}
-    for part, (k, s) in itertools.product(itertools.islice(parts, PARTS), enumerate(symbols)):
+    ordered = sorted(parts, key=lambda u: (u.has(*STEPPED), sympy.default_sort_key(u)))  # the order of SymPy's conditions is random
+    for part, (k, s) in itertools.product(ordered[:PARTS], enumerate(symbols)):
         if s in part.free_symbols:
             fixed = part.xreplace({o: v for o, v in values.items() if o != s})
             parts_of[k] = [*parts_of.get(k, ()), fixed]
