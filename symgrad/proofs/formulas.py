@@ -48,11 +48,11 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
     n = len(report.names)
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     rules: list[Any] = []
-    for shown in dict.fromkeys((shown, min(shown, 1))) if shown else ():
+    for highest in dict.fromkeys((shown, 1)) if shown else ():
         end = time.monotonic() + 4.0
         try:
             with limited(4.0):
-                derivatives = Formulas(base, report.names, shown, exact=False).derivatives
+                derivatives = Formulas(base, report.names, highest, exact=False).derivatives
         except (OutOfTime, *ERRORS):  # a rule that has no formula, or a long one
             continue
         rules = list(dict.fromkeys(derivatives.values()))

@@ -165,17 +165,19 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[An
     >>> places([sympy.Piecewise((2 * x, sympy.Eq(sympy.floor(x / 100), 3)), (x, True))], ["x"], [5.0])[:3]
     [(0, 300.0), (0, 400.0), (0, 350.0)]
     """
-    parts: dict[sympy.Expr, None] = {}
+    signs: dict[sympy.Expr, None] = {}
+    steps: dict[sympy.Expr, None] = {}
     for e in expressions:
-        found = switching(e)
-        parts |= {u: None for u, lattice in found if not lattice} | dict.fromkeys(_singular(e) if poles else ())
-        parts |= {u - k: None for u, lattice in found if lattice for k in TURNS}
+        for u, lattice in switching(e):
+            (steps if lattice else signs)[u] = None
+        signs |= dict.fromkeys(_singular(e) if poles else ())
+    order = functools.partial(sorted, key=lambda u: (u.has(*STEPPED), sympy.default_sort_key(u)))  # that of SymPy's conditions is random
+    parts = [*order(signs), *(u - k for u in order(steps) for k in TURNS)]
     symbols = [sympy.Symbol(s, real=True) if isinstance(s, str) else s for s in symbols]
     values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
     out: dict[tuple[int, float], None] = {}
     parts_of: dict[int, list[sympy.Expr]] = {}
-    ordered = sorted(parts, key=lambda u: (u.has(*STEPPED), sympy.default_sort_key(u)))  # the order of SymPy's conditions is random
-    for part, (k, s) in itertools.product(ordered[:PARTS], enumerate(symbols)):
+    for part, (k, s) in itertools.product(parts[:PARTS], enumerate(symbols)):
         if s in part.free_symbols:
             fixed = part.xreplace({o: v for o, v in values.items() if o != s})
             parts_of[k] = [*parts_of.get(k, ()), fixed]
