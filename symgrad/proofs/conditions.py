@@ -41,7 +41,8 @@ def generic(e: Any) -> tuple[Any, list[Any]]:
 
 def _as_inequalities(c: Relational) -> Any:
     """a f(u) + b = 0 with a step, a sign or an absolute value f, in terms of u; a remainder of what is no integer is none."""
-    terms = sympy.Poly(c.lhs - c.rhs, f).all_coeffs() if (f := _only(c)) is not None else []
+    held, f = sympy.Dummy(), _only(c)
+    terms = sympy.Poly((c.lhs - c.rhs).xreplace({f: held}), held).all_coeffs() if f is not None else []
     if len(terms) != 2 or not all(t.is_Rational for t in terms):
         return c
     u, n = f.args[0], -terms[1] / terms[0]
