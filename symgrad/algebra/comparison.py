@@ -246,7 +246,7 @@ class Comparison:
         return list(dict.fromkeys([*met[:MEETING], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
-        asked = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
+        asked: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
         constants = self._constants()
         self.wanted += len(asked)
         return chain(asked, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))

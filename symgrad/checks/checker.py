@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -220,18 +221,19 @@ class Checker:
     def _asked(self, base: Run) -> list[Point]:
         """The points that the conditions of the rules ask for, and numbers at and around the constants of the graph and the source."""
         point, n = flat(self.problem.point), len(self.names)
-        found: list[Sequence[float]] = []
+        found: list[Any] = []
         if n <= INPUTS and self.rules:
             symbols = [sympy.Symbol(name, real=True) for name in self.names]
-            found += vectors([*self.rules, *self.report.conditions], symbols, [point, np.resize(OTHER, n)], limit=ASKED)
+            found += vectors([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(OTHER, n).tolist()], limit=ASKED)
         named = constants_of_code(self.problem.function)
         if not self.rules:
             with silence():
-                named += [x for g in base.gradients(base.result, create_graph=True) if g.requires_grad for x in constants_of_graph(g._node)]
+                roots: list[Any] = [g._node for g in base.gradients(base.result, create_graph=True) if g.requires_grad]
+            named += [x for root in roots for x in constants_of_graph(root)]
         for i in (None, *range(n))[:INPUTS]:
             for x in [y for k, c in enumerate(combined(named)[:CONSTANTS]) for y in around(c)[:BESIDE if k < len(named) else 3]]:
                 found.append(np.where((i is None) | (np.arange(n) == i), x, point))
-        unique = {v.tobytes(): v for v in map(np.float64, found[:2 * ASKED])}
+        unique = {tuple(v): np.array(v, np.float64) for v in found[:2 * ASKED]}
         return [as_point(self.problem.point, v) for v in unique.values()]
 
     # Concluding
