@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -19,7 +19,7 @@ def solutions(condition: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]]
     """Where an equality holds: expressions to insert for one or more symbols, whose ranges are `inside`; None if that is not known.
 
     >>> x, y = sympy.symbols("x y", real=True)
-    >>> solutions(sympy.Eq(x**2, 4 * y**2), {}), solutions(sympy.Eq(x**2 + 1, 0), {}), solutions(sympy.Eq(x**3 + x, 3), {})
+    >>> solutions(sympy.Eq(x**2, 4 * y**2), {}), solutions(sympy.Eq(x**2 + 1, x), {}), solutions(sympy.Eq(x**3 + x, 3), {})
     ([{x: 2*y}, {x: -2*y}], [], None)
     """
     u = condition.lhs - condition.rhs
@@ -40,6 +40,7 @@ def solutions(condition: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]]
 def _of_factor(f: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
     if f.is_zero is False:
         return []
+    f = f.as_independent(*f.free_symbols, as_Add=False)[1]
     f = f.base if f.is_Pow and f.exp.is_positive else f
     symbols = sorted(f.free_symbols, key=lambda s: (_bounded(s, inside), str(s)))
     for s in symbols:
@@ -53,12 +54,15 @@ def _of_factor(f: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None
             return None if any(r.has(sympy.CRootOf) for r in roots) else [{s: r} for r in dict.fromkeys(roots)]
         found = sympy.solveset(f, s, sympy.S.Reals)
         return [{s: r} for r in found] if isinstance(found, sympy.FiniteSet) or found is sympy.S.EmptySet else None
-    terms = sympy.Add.make_args(f)
-    if len(terms) > 1 and all(t.is_nonnegative for t in terms) or all((-t).is_nonnegative for t in terms):
-        parts = [solutions(sympy.Eq(t, 0), inside) for t in terms]  # a sum of squares is 0 where all are
-        if all(part is not None and len(part) == 1 for part in parts):
-            return [{s: x for part in parts for at in part for s, x in at.items()}]  # type: ignore[union-attr]
-    return None
+    return _of_squares(f, symbols)
+
+
+def _of_squares(f: Any, symbols: Sequence[Any]) -> list[dict[Any, Any]] | None:
+    """Where a sum of terms that are not negative is 0: where all are."""
+    terms = [t.as_independent(*symbols)[1] for t in sympy.Add.make_args(f)]
+    if len(terms) < 2 or not all(t.is_nonnegative for t in sympy.Add.make_args(f)):
+        return None
+    return list(sympy.solve([t.base if t.is_Pow and t.exp.is_positive else t for t in terms], symbols, dict=True))
 
 
 def _bounded(s: Any, inside: Mapping[Any, Any]) -> bool:
