@@ -37,7 +37,7 @@ HESSIAN, THIRD = 64, 6  # up to this many inputs all second, and all third, deri
 PROOF = 3.0  # seconds for a proof
 FEWEST = 4  # random points that are compared even when the time is over
 INPUTS = 8  # up to which the numbers of conditions are sought, and that take them by themselves
-ASKED = 80  # points that conditions ask for
+ASKED, VISITS = 96, 0.4  # points that conditions ask for, and their part of the time
 CONSTANTS, BESIDE = 16, 13  # constants of the source, and numbers at and around one
 OTHER = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, from which equalities of several inputs are met exactly
 Progress = Callable[[str, int, int], None]
@@ -200,7 +200,9 @@ class Checker:
     def _sample(self, base: Run) -> None:
         """Compare at special points, then at random ones, until one refutes or enough are compared."""
         found = self.report.points
-        special = [*special_points(self.problem.point, base), *self._asked(base)]
+        special = special_points(self.problem.point, base)
+        own = len(special)
+        special += self._asked(base)
         tries = 0
         source = random_points(self.problem.point, self.rng)
         while self.refuted is None and self.departed is None:
@@ -210,6 +212,9 @@ class Checker:
             if time.monotonic() > self.end and found.random >= min(FEWEST, self.wanted):
                 break
             self.progress("comparing other points", found.random, self.wanted)
+            if own < tries < len(special) and time.monotonic() > self.start + VISITS * self.seconds:
+                tries = len(special)  # the time is for random points
+                continue
             point = next(source) if random else special[tries]
             tries += 1
             run = self._run_at(point)
@@ -233,7 +238,7 @@ class Checker:
         for i in (None, *range(n))[:INPUTS]:
             for x in [y for k, c in enumerate(combined(named)[:CONSTANTS]) for y in around(c)[:BESIDE if k < len(named) else 3]]:
                 found.append(np.where((i is None) | (np.arange(n) == i), x, point))
-        unique = {tuple(v): np.array(v, np.float64) for v in found[:2 * ASKED]}
+        unique = {tuple(v): np.array(v, np.float64) for v in found[:ASKED]}
         return [as_point(self.problem.point, v) for v in unique.values()]
 
     # Concluding

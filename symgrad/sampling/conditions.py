@@ -33,7 +33,7 @@ ULPS = 1, 2, 16, 1024
 BEYOND = 0.1, 0.5, 1.0, 10.0, 1e3  # relative distances
 TURNS = 0, 1, -1, 3  # the multiples of a period, and the integers, that are tried
 FRAMEWORKS = "symgrad", "torch", "jax", "autograd", "numpy", "scipy", "builtins", "math"
-FOLLOWED = 40  # functions whose sources are read
+FOLLOWED, SEVERAL = 40, 8  # functions whose sources are read, and numbers that are read from one tuple
 USUAL = 0.0, 0.5, 1.0, 2.0
 TOGETHER = 4  # places of each coordinate that are combined
 PARTS, VARIANTS, ZEROS = 40, 24, 8  # of a formula, of a part with steps, and of a variant in one coordinate
@@ -261,8 +261,8 @@ def constants_of_code(function: Any) -> list[float]:
         x = left.pop(0)
         if isinstance(x, (int, float)) and not isinstance(x, bool):
             found.append(float(x))
-        elif isinstance(x, (tuple, list, frozenset)):
-            left += x[:FOLLOWED] if isinstance(x, (tuple, list)) else x
+        elif isinstance(x, (tuple, frozenset)) and len(x) <= SEVERAL:  # longer ones are data
+            left += x
         elif callable(x) and id(x) not in seen:
             seen[id(x)] = x
             left += _named_by(x)
