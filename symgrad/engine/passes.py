@@ -18,12 +18,12 @@ from symgrad.engine.cotangents import (
     bare,
     conjugated,
     fitted,
+    guarded_cotangents,
     is_complex,
     mark,
     receivers,
     release_node,
     send,
-    zero_unselected,
 )
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
@@ -107,16 +107,16 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             y, args = conjugated(xp, y, args)
         if node.selects:
             guarded = True
-        broadcasts = node.broadcasts
-        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
+        broadcasts, found = node.broadcasts, node.vjp(xp, g, y, args, parents)
+        if guarded:
+            found = guarded_cotangents(xp, node, g, y, args, parents, found)
+        for p, c in zip(parents, found):
             if p is None:
                 continue
             if c is None:
                 if p is not following:
                     _undefined(pending, heap, zeros, node, p, hooked)
                 continue
-            if guarded:
-                c = zero_unselected(xp, c, g)
             if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else bare(c)).shape != p.value.shape:
                 c = fitted(xp, c, y, p.value)
             if p is following:
