@@ -20,8 +20,8 @@ from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, guarded_class
 from symgrad.types.dtypes import dtype_of
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_cotangents", "in_dtype", "is_complex", "mark", "mark_as_guarded",
-           "receivers", "release_node", "send"]
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex", "mark",
+           "mark_as_guarded", "receivers", "release_node", "send"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of `mark`
@@ -97,9 +97,9 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def guarded_cotangents(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Sequence[Node | None], found: Sequence[Any]) -> list[Any]:
-    """The cotangents that a rule computed from `g`, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
-    out, kind = list(found), node.op.kind
+def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Sequence[Node | None]) -> list[Any]:
+    """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
+    out, kind = list(node.vjp(xp, g, y, args, parents)), node.op.kind
     for i, c in enumerate(out):
         if c is None or parents[i] is None:
             continue

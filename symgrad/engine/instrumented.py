@@ -13,7 +13,7 @@ from symgrad.engine.cotangents import (
     bare,
     conjugated,
     fitted,
-    guarded_cotangents,
+    guarded_vjp,
     is_complex,
     mark,
     receivers,
@@ -83,9 +83,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             if is_complex(g):
                 y, args = conjugated(xp, y, args)
             guarded = guarded or node.selects
-            found = node.vjp(xp, g, y, args, parents)
-            if guarded:
-                found = guarded_cotangents(xp, node, g, y, args, parents, found)
+            found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
             found = _settled(xp, node, parents, found, own is not None)
         if own is not None:
             found = own.outgoing(found, None if absent else g)

@@ -18,7 +18,7 @@ from symgrad.engine.cotangents import (
     bare,
     conjugated,
     fitted,
-    guarded_cotangents,
+    guarded_vjp,
     is_complex,
     mark,
     receivers,
@@ -107,10 +107,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             y, args = conjugated(xp, y, args)
         if node.selects:
             guarded = True
-        broadcasts, found = node.broadcasts, node.vjp(xp, g, y, args, parents)
-        if guarded:
-            found = guarded_cotangents(xp, node, g, y, args, parents, found)
-        for p, c in zip(parents, found):
+        broadcasts = node.broadcasts
+        for p, c in zip(parents, guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)):
             if p is None:
                 continue
             if c is None:
