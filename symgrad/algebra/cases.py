@@ -15,6 +15,7 @@ from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.polynomials import TooLarge
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.signs import NotRegular, Split
+from symgrad.algebra.tower import Frac
 
 __all__ = ["literally_zero", "regions_of"]
 
@@ -149,7 +150,8 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
         return True
     try:
         forms = Normal(deadline, dict(region.intervals), split, region.facts)
-        return forms.same(forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
+        a, b = forms.of(region.a), forms.of(region.b)
+        return forms.same(a, b) or _same_squares(forms, a, b) or _constantly_zero(region, deadline)
     except Split as question:
         parts, edge, known = region.cut(question.expression)
     except ZeroDivisionError:
@@ -160,6 +162,13 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
     if not known and jumps:
         return False
     return all(literally_zero(part, deadline, split) for part in (*parts, *([edge] if edge is not None else [])))
+
+
+def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
+    """Whether two numbers of one sign have the same square, which holds fewer roots."""
+    if not any(forms.generators[g].kind == "root" for f in (a, b) for m in f.num for g, _ in m) or not (forms.is_real(a) and forms.is_real(b)):
+        return False
+    return forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2))
 
 
 def _constantly_zero(region: Region, deadline: float) -> bool:
@@ -205,6 +214,8 @@ def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
 def _zero_at(region: Region, point: dict[Any, Any], deadline: float) -> bool:
     forms = Normal(deadline, {}, True)
     try:
-        return forms.same(forms.of(region.a.xreplace(point)), forms.of(region.b.xreplace(point)))
+        a, b = (forms.of(e.xreplace(point)) for e in (region.a, region.b))
+        return forms.same(a, b) or forms.real(a) and forms.real(b) and forms.same(forms.exp(a), forms.exp(b)) \
+            or _turned_zero(Region(region.a.xreplace(point), region.b.xreplace(point), {}), deadline)
     except (Split, ZeroDivisionError, NoNormalForm):
         return False

@@ -31,6 +31,7 @@ AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
 MEETING = 24  # places of conditions that are visited
 SHRINKING = 120  # tries to simplify a refuting point
+LONGEST = 1.0  # seconds for the values at one point
 GRACE = 0.5  # seconds beyond the time, for the first point that can be compared
 REPEATED = (sympy.Sum, sympy.Product)
 
@@ -222,7 +223,7 @@ class Comparison:
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
         try:  # one number may take mpmath more than the total time
-            with limited(max(self.deadline - time.monotonic(), self.seconds / 4) / 2):
+            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, LONGEST)):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
             return [Undecided("time")] * 2
