@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -134,7 +135,8 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
                 if low is not None and low == high:
                     more.append(region.replaced(s, sympy.Rational(low.numerator, low.denominator), {}))
                     continue
-                more.append(Region(region.a, region.b, {**region.intervals, s: (low, high)}))
+                cuts = [low, *sorted(e for e in r.excluded if (low is None or low < e) and (high is None or e < high)), high]
+                more += [Region(region.a, region.b, {**region.intervals, s: ends}) for ends in pairwise(cuts)]
                 ends = [end for end, open_end in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not open_end]
                 more += [region.replaced(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
         parts = more
@@ -204,8 +206,11 @@ def _turned_zero(region: Region, deadline: float) -> bool:
 
 def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
     """A few points strictly inside."""
-    for values in ((0, 1, -1), (1, -1), (Fraction(1, 2), Fraction(-1, 2)), (2, -2)):
-        point = {x: next((v for v in values if (low is None or low < v) and (high is None or v < high)), None)
+    def next_to(low: End, high: End) -> Fraction:
+        return Fraction(low.__floor__() + 1) if low is not None else Fraction(high.__ceil__() - 1) if high is not None else Fraction(0)
+
+    for values in ((0, 1, -1), (1, -1), (Fraction(1, 2), Fraction(-1, 2)), (2, -2), ()):
+        point = {x: next((v for v in (*values, next_to(low, high)) if (low is None or low < v) and (high is None or v < high)), None)
                  for x, (low, high) in region.intervals.items()}
         if None not in point.values():
             yield {x: sympy.Rational(Fraction(v).numerator, Fraction(v).denominator) for x, v in point.items() if v is not None}

@@ -13,7 +13,7 @@ from typing import Any
 import mpmath
 import sympy
 
-from symgrad.algebra.stochastic import Undefined
+from symgrad.carriers.digits import Undefined
 
 __all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "operands", "special"]
 

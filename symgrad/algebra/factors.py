@@ -166,7 +166,8 @@ def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
         except (NotImplementedError, ValueError, ArithmeticError, TypeError):
             return None
     slope = sympy.diff(e, x)
-    boxes, found = [(low, high)], set()
+    found: set[int] = set()
+    boxes = [(low, high)]
     for _ in range(BOXES):
         if not boxes:
             return found.pop()
