@@ -33,7 +33,7 @@ AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
 MEETING = 24  # places of conditions that are visited
 SHRINKING = 120  # tries to simplify a refuting point
-LONGEST = 1.0  # seconds for the values at one point
+PATIENCE = 1.0  # seconds for the values at one point
 GRACE = 0.5  # seconds beyond the time, for the first point that can be compared
 REPEATED = (sympy.Sum, sympy.Product)
 
@@ -122,7 +122,7 @@ class Comparison:
             self.ranges += [Range()] * len(held)
         # Sums are added up term by term, so that the numbers do not depend on the form that SymPy finds.
         self.numbers = (a, b) if not held and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
-        self.compared, self.digits, self.lost = 0, inf, 0
+        self.compared, self.digits, self.lost, self.patience = 0, inf, 0, PATIENCE
         self.arithmetic = Arithmetic(FIRST)
 
     def _count(self, *expressions: Any) -> None:
@@ -230,9 +230,10 @@ class Comparison:
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
         try:  # one number may take mpmath more than the total time
-            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, LONGEST)):
+            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, self.patience)):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
+            self.patience *= 2  # mpmath computes constants when a function is called first
             return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
