@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from sympy import Symbol, atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh
+from sympy import atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh
 
 from symgrad.methods.extending import _forget
 from symgrad.symbolic.formula import Formula
@@ -19,11 +19,12 @@ from symgrad.types.domains import POSITIVE, REAL
 
 x, y = sympy.symbols("x y", real=True)
 p, q = sympy.symbols("p q", positive=True)
-BOUND = 8  # units in the last place of the true value, by the size of a change that one unit in the last place of an argument makes
+# Units in the last place of the true value, by the size of a change that one unit in the last place of an argument makes.
+BOUND, OF_TWO = 8, 16
 DIGITS, MOVED = 1700, "1e-200"
 
-SIZES = (1e-300, 1e-166, 1e-150, 1e-110, 1e-103, 1e-54, 1e-20, 1e-7, 0.02, 0.7, 1.9, 30.0, 350.0, 712.5, 751.0, 1200.0, 1e20, 1e54, 1e77, 1e103, 1e150,
-         1e155, 1e166, 1e300)
+SIZES = (1e-300, 1e-166, 1e-150, 1e-110, 1e-103, 1e-54, 1e-20, 1e-7, 0.02, 0.7, 1.9, 30.0, 350.0, 712.5, 751.0, 1200.0, 1e20, 1e54, 1e77, 1e103,
+         1e150, 1e155, 1e166, 1e300)
 ONE = {
     "flat": exp(-1 / x**2), "sinc": sin(x) / x, "log_sinhc": log(sinh(x) / x), "x_gaussian": x * exp(-x**2), "one_minus_cos": (1 - cos(x)) / x**2,
     "sinhc": sinh(x) / x, "log1p_ratio": log(1 + p) / p, "essential": exp(-1 / p), "tail": exp(-p) / p**3, "gamma_density": p**50 * exp(-p),
@@ -35,8 +36,10 @@ DISTANCES = (0.0, 2.0**-52, 1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.03, 0.2, 0.5, 1.0,
 TWO = {
     "difference_of_exp": (exp(x) - exp(y)) / (x - y), "difference_of_log": (log(p) - log(q)) / (p - q),
     "difference_of_sin": (sin(x) - sin(y)) / (x - y), "difference_of_root": (sqrt(p) - sqrt(q)) / (p - q),
-    "difference_of_cube": (x**3 - y**3) / (x - y), "difference_of_inverse": (1 / p - 1 / q) / (q - p), "difference_of_atan": (atan(x) - atan(y)) / (x - y),
-    "inside": exp((log(p) - log(q)) / (p - q)), "logarithmic_mean": (p - q) / (log(p) - log(q)), "twice": (exp(x) - exp(y) - (x - y) * exp(y)) / (x - y)**2,
+    "difference_of_cube": (x**3 - y**3) / (x - y), "difference_of_inverse": (1 / p - 1 / q) / (q - p),
+    "difference_of_atan": (atan(x) - atan(y)) / (x - y),
+    "inside": exp((log(p) - log(q)) / (p - q)), "logarithmic_mean": (p - q) / (log(p) - log(q)),
+    "twice": (exp(x) - exp(y) - (x - y) * exp(y)) / (x - y)**2,
     "entropy": (p * log(p) - q * log(q)) / (p - q), "by_product": (exp(x * y) - 1) / y, "cosines": (1 - cos(x * y)) / x**2,
 }
 
@@ -80,13 +83,16 @@ def assert_digits(name, order, points):
     for at, got in zip(points, found):
         true, condition = truth(name, order, at)
         plain = float(true)
+        if condition > 1e16:  # the function varies between neighbouring floats
+            wrong += [(at, got, plain)] * (got != got)
+            continue
         if not 1e-290 < abs(plain) < 1e300:
             if not (abs(got) <= 1e-280 if abs(plain) < 1 else abs(got) > 1e290):
                 wrong.append((at, got, plain))
             continue
         with mpmath.workdps(40):
             error = float(abs(got - true)) / math.ulp(plain) if math.isfinite(got) else math.inf
-        if not error <= BOUND * (1 + condition):
+        if not error <= (BOUND if len(order) == 1 else OF_TWO) * (1 + condition):
             wrong.append((at, got, plain, f"{error:.1f} ULP, condition {condition:.1f}"))
     assert not wrong, f"{name}, order {order}: {form.code.source}\n" + "\n".join(map(str, wrong))
 
@@ -121,8 +127,8 @@ def made():
 
 
 def test_what_is_lost_is_said(made):
-    with pytest.warns(RuntimeWarning, match=r"lossy_op: .*\(x, y, z\) = .*NaN|lossy_op"):
-        op = made("lossy_op", (exp(x) - exp(y)) / (x - y) - (exp(y) - exp(Symbol("z", real=True))) / (y - Symbol("z", real=True)))
+    with pytest.warns(RuntimeWarning, match=r"lossy_op: the code of the formula is wrong by .* ULP at x = .*, y = "):
+        op = made("lossy_op", cos(x) * cosh(y) - 1)
     assert op.report.worst > 1e7 and "ULP at" in str(op.report)
 
 
@@ -136,7 +142,8 @@ def test_nothing_is_said_of_what_is_right(made):
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.float64])
 def test_a_number_keeps_its_dtype_next_to_a_series(made, dtype):
-    ratio, difference, bell = made("typed_ratio", sin(x) / x), made("typed_difference", (exp(x) - exp(y)) / (x - y)), made("typed_bell", x * exp(-x**2))
+    ratio, bell = made("typed_ratio", sin(x) / x), made("typed_bell", x * exp(-x**2))
+    difference = made("typed_difference", (exp(x) - exp(y)) / (x - y))
     for order in range(3):
         for shape in ((), (2,)):
             one = np.full(shape, 0.25, dtype)

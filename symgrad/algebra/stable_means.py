@@ -114,4 +114,5 @@ def _mean(above: Any, gap: Any, n: int, x: Any, closed: Any) -> Any:
             return None
         derivative = partial(derivative, x)
     weight = (1 - _T) ** (n - 1) / sympy.factorial(n - 1)
-    return Mean(sympy.logcombine(closed), sympy.Lambda(_T, weight * derivative.xreplace({x: root + _T * (x - root)}) / slope**n), sympy.Tuple(x, root))
+    integrand = weight * derivative.xreplace({x: root + _T * (x - root)}) / slope**n
+    return Mean(sympy.logcombine(closed), sympy.Lambda(_T, integrand), sympy.Tuple(x, root))

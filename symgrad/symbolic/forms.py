@@ -207,7 +207,7 @@ class _Probe:
             if all(x in d for x, d in zip(point, self.domains)):
                 true = self.truth(point)
                 if true != true and len(point) > 1:
-                    true = self.truth((point[0] * (1 + MOVED), *point[1:]))
+                    true = self.truth((context.fadd(point[0], (point[0] or 1) * MOVED, exact=True), *point[1:]))
                 self.points.append(point)
                 self.truths.append(true)
 
@@ -372,8 +372,8 @@ def _closed_variants(mean: Any) -> Iterator[Any]:
     def with_closed(change: Callable[[Any], Any]) -> Any:
         return mean.replace(lambda e: isinstance(e, Mean), lambda e: Mean(change(e.args[0]), *e.args[1:]))
 
-    yield from (mean, with_closed(rewritten), with_closed(lambda e: rewritten(sympy.logcombine(e))), with_closed(lambda e: sympy.factor(rewritten(e))),
-                rewritten(mean), with_closed(sympy.expand))
+    yield from (with_closed(lambda e: rewritten(sympy.logcombine(e))), with_closed(rewritten), mean, rewritten(mean),
+                with_closed(lambda e: sympy.factor(rewritten(e))), with_closed(sympy.expand))
 
 
 def _trusted(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[float, float]:
@@ -393,7 +393,8 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     """The form of an expression whose code has the smallest errors; if not `thorough`, the first that loses no digits.
 
     `derivative` is the expression derived from a form that is known already; `nearby` are its series near points, and `expand` gives the
-    series at any other point, for an expression of one symbol; `mean` is the expression with means in place of quotients that are 0/0. Raises Unknown for a function without a rule.
+    series at any other point, for an expression of one symbol; `mean` is the expression with means in place of quotients that are 0/0.
+    Raises Unknown for a function without a rule.
     """
     places = tuple(i for i, s in enumerate(symbols) if s in exact.free_symbols) or (0,)
     used, within, own = [symbols[i] for i in places], [domains[i] for i in places], [names[i] for i in places]
@@ -427,11 +428,11 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     probe.add_points(probe.wide(used, surfaces, seed))
     found = probe.errors(code)
     bad, trusted = (found >= OVERFLOW) & ((found == OVERFLOW) | (found > LOST)), None
-    if bad.any():
+    if bad.any() or form.has(Mean):
         limits = _trusted(probe.points, bad)
         guarded = maker(form, limits)(patches)
         errors = probe.errors(guarded)
-        if (errors >= OVERFLOW).sum() < (found >= OVERFLOW).sum():
+        if (errors >= OVERFLOW).sum() < (found >= OVERFLOW).sum() + form.has(Mean):
             code, found, trusted = guarded, errors, limits
     for j in np.flatnonzero((found >= HOPELESS) & np.isfinite(found)).tolist():  # next to a zero, the condition explains the error
         found[j] /= condition if (condition := probe.condition(j)) > found[j] else 1.0

@@ -125,7 +125,8 @@ def plain_names(symbols: Sequence[Any]) -> list[str]:
     for symbol in symbols:
         name = symbol.name
         fine = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
-        fine = fine and not re.fullmatch(r"t\d+|(patch|mean|slope|ends)\d+|ratio_\d+_\d+|guard|place|self|xp|out|True|False|None", name) and name not in out
+        fine = fine and name not in out and not re.fullmatch(
+            r"t\d+|(patch|mean|slope|ends)\d+|ratio_\d+_\d+|guard|place|self|xp|out|True|False|None", name)
         out.append(name if fine else next(fresh))
     return out
 

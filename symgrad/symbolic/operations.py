@@ -151,8 +151,9 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     """Make an op from a formula: y = expr(x1, ..., xn) for each element, broadcast, with derivatives of every order.
 
     The code is generated from the form of the formula, and of each of its derivatives, with the smallest measured error: stable
-    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...), Taylor series near removable singularities and where terms cancel, means of a
-    derivative for quotients such as (f(x) - f(y)) / (x - y), and numbers with long exponents where parts overflow or underflow. The derivative at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
+    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...); Taylor series near removable singularities and where terms cancel; means of a
+    derivative for quotients such as (f(x) - f(y)) / (x - y); numbers with long exponents where parts overflow or underflow. The derivative
+    at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
 
     Args:
         name: an identifier that no other op has.
@@ -224,9 +225,10 @@ def _report(formula: Formula, check: bool) -> Report:
         lines.append(Line(k, form.stable, found, *form.measure))
         if form.measure.worst >= HOPELESS:
             at = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, form.measure.at))
-            loss = "has no finite value" if math.isinf(form.measure.worst) else f"is wrong by {form.measure.worst:.1g} ULP"
-            warnings.warn(f"{formula.name}: the code of {f'the derivative {k}' if sum(k) else 'the formula'} {loss} at {at}, where the formula has one; "
-                          f"rewrite it, or leave such points out by domain=", RuntimeWarning, stacklevel=3)
+            loss = "loses its value" if math.isinf(form.measure.worst) else f"is wrong by {form.measure.worst:.1g} ULP"
+            what = f"derivative {k}" if sum(k) else "formula"
+            warnings.warn(f"{formula.name}: the code of the {what} {loss} at {at}; write it in another form, or leave such points out by domain=",
+                          RuntimeWarning, stacklevel=3)
     return Report(formula.name, tuple(lines))
 
 

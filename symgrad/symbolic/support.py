@@ -16,7 +16,7 @@ from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
 
 __all__ = ["SUPPORT", "Patch", "average", "horner", "power"]
 
-CONVERGED, NEAR = 2.0**-27, 0.92  # the difference of both, relative to the size of their terms; and how close the ends are, relative to theirs
+CONVERGED, NEAR = 2.0**-31, 0.92  # the difference of both, relative to the size of their terms; and how close the ends are, relative to theirs
 SPLIT = 0.37  # where the coarse rule is cut in two: a function that jumps between neighbouring floats is no mean of either, and they differ
 
 

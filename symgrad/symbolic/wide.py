@@ -17,6 +17,7 @@ __all__ = ["Guard", "guarded", "trusted_sizes", "wide_names"]
 LOWEST = -10.0  # the exponent of 0, in units of the largest one
 LOG2, REST = 0.693359375, -2.121944400546905827679e-4  # log(2), of which multiples with whole numbers are exact, and the rest
 FAR = 1e15  # |u| from which a unit in the last place of u is all that is known of exp(u)
+KEPT = 400.0  # the largest exponent that stays in m, so that a product of two neither overflows nor is 0
 TINY = -60  # f(u) is u in floats, if f(u) = u + O(u²) and the exponent is less
 
 
@@ -38,7 +39,7 @@ class Wide:
         m, k = base["frexp"](x)
         part, lost = _added(e, more)
         total, rest = _added(part, k)
-        return cls(_scaled(m, lost + rest, base), base["where"](m == 0, LOWEST * base["longest"], total), base)
+        return cls(_scaled(m, lost + rest, base, KEPT), base["where"](m == 0, LOWEST * base["longest"], total), base)
 
     def like(self, x: Any) -> Wide:
         """Another number of the same framework."""
@@ -94,9 +95,9 @@ def _added(a: Any, b: Any) -> tuple[Any, Any]:
     return s, (a - (s - back)) + (b - back)
 
 
-def _scaled(m: Any, e: Any, base: Mapping[str, Any]) -> Any:
-    """m · 2ᵉ for any e, in two steps, neither of which overflows alone."""
-    e = base["where"](e > 2200, 2200.0, base["where"](e < -2200, -2200.0, e))
+def _scaled(m: Any, e: Any, base: Mapping[str, Any], most: float = 2200.0) -> Any:
+    """m · 2ᵉ, with |e| at `most` so large, in two steps, neither of which overflows alone."""
+    e = base["where"](e > most, most, base["where"](e < -most, -most, e))
     half = base["floor"](e / 2)
     return base["ldexp"](base["ldexp"](m, half), e - half)
 
@@ -186,6 +187,12 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
             return Wide.of(base["pow"](u.m, p) * base["exp"](((u.e * high - k) + u.e * low) * math.log(2.0)), base, k)
         return exp(p * math.log(u)) if isinstance(u, (int, float)) else lifted(base["pow"])(u, p)
 
+    def atan2(a: Any, b: Any) -> Wide:
+        a, b = of(a), of(b)
+        e = where(a.e > b.e, a.e, b.e)
+        small = (a.e - b.e < TINY) & (b.m > 0)
+        return chosen(small, a / b, Wide.of(base["atan2"](a.shifted(e), b.shifted(e)), base))
+
     def choose(*parts: Any) -> Wide:
         out = parts[-1]
         for condition, x in zip(parts[-3::-2], parts[-2::-2]):
@@ -198,7 +205,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         return chosen(near, base["patched"](0 * at, at, patch), y)
 
     def averaged(direct: Any, slope: Any, ends: Any, *xs: Wide) -> Wide:
-        return base["average"](chosen, 2.0**-28, direct, slope, ends, xs)
+        return base["average"](chosen, 2.0**-31, direct, slope, ends, xs)
 
     square = lambda u: u * u
     own = {
@@ -208,7 +215,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         "tanh_and_slope": lambda u: (beside_zero(lifted(base["tanh"]))(u), square(sech(u))), "softplus": softplus, "abs": abs,
         "sign": lambda u: Wide.of(sign(u.m), base), "step": lambda u, *middle: Wide.of(base["step"](u.m, *middle), base),
         "log1mexp": lambda u: chosen(u < -40, -exp(u), lifted(base["log1mexp"])(u)), "square": square, "sqrt": root(2, base["sqrt"]),
-        "cbrt": root(3, base["cbrt"]), "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "power": base["power"],
+        "cbrt": root(3, base["cbrt"]), "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "atan2": atan2, "power": base["power"],
         "maximum": lambda a, b: chosen(of(a) >= b, a, b), "minimum": lambda a, b: chosen(of(a) <= b, a, b), "choose": choose, "where": chosen,
         "patched": patched, "averaged": averaged, "zeros_like": lambda u: 0 * u, "quiet": base["quiet"], "nan": math.nan,
         "logical_and": base["logical_and"], "logical_or": base["logical_or"], "logical_not": base["logical_not"],
