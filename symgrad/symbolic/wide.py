@@ -224,7 +224,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Guard:
-    """Code that is computed in wide numbers where its value in floats is 0 or not finite, or |x| of its only argument is outside of a range."""
+    """Code computed in wide numbers where its value in floats is 0 or not finite, or |x| of its only argument is outside of a range."""
 
     def __init__(self, code: Any, low: float = 0.0, high: float = math.inf):
         self.code, self.low, self.high = code, low, high
