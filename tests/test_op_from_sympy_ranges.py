@@ -13,7 +13,7 @@ import sympy
 from sympy import atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh
 
 from symgrad.methods.extending import _forget
-from symgrad.symbolic.formula import Formula
+from symgrad.symbolic.formula import OpFormula
 from symgrad.symbolic.operations import op_from_sympy
 from symgrad.types.domains import POSITIVE, REAL
 
@@ -48,7 +48,7 @@ TWO = {
 def formula(name):
     expr = ONE.get(name, TWO.get(name))
     symbols = sorted(expr.free_symbols, key=str)
-    return Formula(name, symbols, expr, [POSITIVE if s.is_positive else REAL for s in symbols])
+    return OpFormula(name, symbols, expr, [POSITIVE if s.is_positive else REAL for s in symbols])
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import Formula, ParseError, _functions, applied, parse
+from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, applied, parse
 from symgrad.reference.recorder import Box, Recorder
 
 __all__ = ["expressions_of", "names_of", "parsed"]
@@ -50,7 +50,7 @@ def _box(recorder: Recorder, e: sympy.Expr) -> Box:
     return Box(recorder, symbolic.ExactExpressions.fill([e], ()))
 
 
-def _probe(formula: Formula) -> None:
+def _probe(formula: ParsedFormula) -> None:
     """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
     formula(**{name: tensor(1.0) for name in formula.names})
 
