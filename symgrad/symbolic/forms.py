@@ -25,6 +25,7 @@ from symgrad.algebra.values import truth, value
 from symgrad.carriers.digits import context
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.support import Patch, horner
+from symgrad.symbolic.wide import Guard
 from symgrad.types.domains import Domain
 from symgrad.types.ulp import ulp_of
 
@@ -66,7 +67,7 @@ class Form:
     patches: tuple[Patch, ...]
     code: Code
     measure: Measure
-    trusted: tuple[float, float] | None = None
+    guard: tuple[Guard, Sequence[str]] | None = None
     points: tuple[tuple[float, ...], ...] = ()
     truths: tuple[Any, ...] = ()
     truth: Any = None
@@ -406,8 +407,8 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     surfaces = [(s, r) for s, r in dict.fromkeys(surfaces) if s in used and r.free_symbols <= set(used)]
     probe.add_points(probe.beside(surfaces, used, probe.points[:6]))
 
-    def maker(form: Any, trusted: tuple[float, float] | None = None) -> Callable[[Sequence[Patch]], Code]:
-        return lambda patches: generate(name, used, [form], [patches], names=own, ratio_code=ratio_code, trusted=trusted)
+    def maker(form: Any, *guards: tuple[Guard, Sequence[str]]) -> Callable[[Sequence[Patch]], Code]:
+        return lambda patches: generate(name, used, [form], [patches], own, ratio_code, guards)
 
     best: Any = None
     candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used)
@@ -427,15 +428,15 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     probe.ordinary = len(probe.points)
     probe.add_points(probe.wide(used, surfaces, seed))
     found = probe.errors(code)
-    bad, trusted = (found >= OVERFLOW) & ((found == OVERFLOW) | (found > LOST)), None
+    bad, guard = (found >= OVERFLOW) & ((found == OVERFLOW) | (found > LOST)), None
     if bad.any() or form.has(Mean):
-        limits = _trusted(probe.points, bad)
-        guarded = maker(form, limits)(patches)
+        trial = Guard(code, *_trusted(probe.points, bad)), own
+        guarded = maker(form, trial)(patches)
         errors = probe.errors(guarded)
         if (errors >= OVERFLOW).sum() < (found >= OVERFLOW).sum() + form.has(Mean):
-            code, found, trusted = guarded, errors, limits
-    for j in np.flatnonzero((found >= HOPELESS) & np.isfinite(found)).tolist():  # next to a zero, the condition explains the error
-        found[j] /= condition if (condition := probe.condition(j)) > found[j] else 1.0
+            code, found, guard = guarded, errors, trial
+    for j in np.flatnonzero((found >= HOPELESS) & np.isfinite(found)).tolist():  # next to a zero or a jump
+        found[j] = 0.0 if probe.condition(j) > HOPELESS else found[j]
     i = int(found.argmax())
-    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)), trusted,
+    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)), guard,
                 tuple(probe.points[:count]), tuple(probe.truths[:count]), probe.truth)

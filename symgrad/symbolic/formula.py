@@ -128,19 +128,20 @@ class OpFormula:
 
     @functools.cached_property
     def gradient(self) -> Code | None:
-        """Code of all first derivatives from the value and the arguments, with shared subexpressions; None if a series, mean or guard is used.
+        """Code of all first derivatives from the value and the arguments, with shared subexpressions; None if a series or mean is used.
 
         A subexpression that equals the value is replaced by it.
         """
         value, firsts = self.form(self.zero), [self.form(self.next(self.zero, i)) for i in range(len(self.symbols))]
-        if any(form.patches or form.trusted or form.stable.has(Mean) for form in (value, *firsts)):
+        if any(form.patches or form.stable.has(Mean) for form in (value, *firsts)):
             return None
         outcome = sympy.Dummy("y", real=True)
         outputs = [form.stable if form.stable.is_Atom else form.stable.xreplace({value.stable: outcome}) for form in firsts]
         if len(outputs) == 1 and outcome not in outputs[0].free_symbols:
             return None  # the code of the derivative itself
         result = next(name for name in ("result", *(f"result{i}" for i in range(1, 100))) if name not in self.names)
-        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names], ratio_code=ratio_code)
+        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names], ratio_code=ratio_code,
+                        guards=[form.guard for form in firsts])
 
     def pullback(self, partials: tuple[Any, ...]) -> Callable[..., Any]:
         """The pullback rule; for arrays, if all cotangents are needed, by the code of all derivatives."""

@@ -126,7 +126,7 @@ def plain_names(symbols: Sequence[Any]) -> list[str]:
         name = symbol.name
         fine = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
         fine = fine and name not in out and not re.fullmatch(
-            r"t\d+|(patch|mean|slope|ends)\d+|ratio_\d+_\d+|guard|place|self|xp|out|True|False|None", name)
+            r"t\d+|(patch|mean|slope|ends|guard)\d+|ratio_\d+_\d+|place|self|xp|out|True|False|None", name)
         out.append(name if fine else next(fresh))
     return out
 
@@ -266,12 +266,13 @@ class _Printer:
 
 
 def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches: Sequence[Sequence[Patch]] = (),
-             names: Sequence[str] | None = None, ratio_code: RatioCode | None = None, trusted: tuple[float, float] | None = None) -> Code:
+             names: Sequence[str] | None = None, ratio_code: RatioCode | None = None,
+             guards: Sequence[tuple[Guard, Sequence[str]] | None] = ()) -> Code:
     """The function of arrays that computes expressions of symbols: one value, or a tuple for several.
 
     `patches` are, for each output, the series that replace it next to points (of its first symbol). `ratio_code` returns the code of a
-    derivative of a `Ratio` and is needed where the outputs contain one. With a range of sizes that is `trusted` for a single argument, the one
-    output is guarded: see `symgrad.symbolic.wide`. Raises `symgrad.algebra.values.Unknown` for a function without a rule.
+    derivative of a `Ratio` and is needed where the outputs contain one. `guards` are, for each output, its guard (see `symgrad.symbolic.wide`)
+    with the names of the guard's arguments. Raises `symgrad.algebra.values.Unknown` for a function without a rule.
     """
     own = list(names or plain_names(symbols))
     name = f"{name}_" if name in NAMES else name  # so that it does not call itself
@@ -301,10 +302,11 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
         if not end.free_symbols & set(known):
             text = f"{text} + zeros_like({own[0]})"
         results.append(text)
-    if trusted is not None:
-        constants["guard"] = Guard(generate(name, symbols, outputs, patches, own, ratio_code), *trusted)
-        results[0] = f"guarded({results[0]}, guard, {', '.join(own)})"
-        printer.guarded = True
+    for i, guard in enumerate(guards):
+        if guard is not None:
+            constants[f"guard{i}"], of = guard
+            results[i] = f"guarded({results[i]}, guard{i}, {', '.join(of)})"
+            printer.guarded = True
     lines.append("return " + ", ".join(results))
     patches_of = "".join(f"\n# {key}: {patch.coefficients[:3]}... within {patch.radius:.3g} of {patch.centre:g}" for key, patch in constants.items()
                          if isinstance(patch, Patch))

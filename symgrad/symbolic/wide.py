@@ -132,6 +132,13 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
     def lifted(f: Callable[..., Any]) -> Callable[..., Wide]:
         return lambda *xs: Wide.of(f(*[x.narrow() if isinstance(x, Wide) else x for x in xs]), base)
 
+    def periodic(f: Callable[..., Any]) -> Callable[[Wide], Wide]:
+        def call(u: Wide) -> Wide:
+            v = u.narrow()
+            return Wide.of(f(where((abs(v) > largest) & (abs(u.m) <= 1), largest * sign(u.m), v)), base)  # finite beyond the largest float
+
+        return call
+
     def beside_zero(f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
         return lambda u: chosen(u.e < TINY, u, f(u))
 
@@ -141,7 +148,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         k = floor(v / math.log(2.0) + 0.5)
         return Wide.of(base["exp"](where(abs(v) > FAR, 0.0 * v, (v - k * LOG2) - k * REST)), base, k)
 
-    sign = base["sign"]
+    sign, largest = base["sign"], 1e308 if longest > 1e300 else 1e38
 
     def log(u: Wide) -> Wide:
         low = u.m < 0.70710678118654752
@@ -210,8 +217,8 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
     square = lambda u: u * u
     own = {
         "exp": exp, "log": log, "expm1": beside_zero(expm1), "log1p": beside_zero(log1p), "sinh": beside_zero(hyperbolic(-1, base["sinh"])),
-        "cosh": hyperbolic(1, base["cosh"]), **{name: beside_zero(lifted(base[name])) for name in "sin tan tanh asin atan asinh atanh".split()},
-        "sech": sech, "sech_square": lambda u: square(sech(u)), "sigmoid": sigmoid, "sigmoids": lambda u: (sigmoid(u), sigmoid(-u)),
+        "cosh": hyperbolic(1, base["cosh"]), **{name: beside_zero(lifted(base[name])) for name in "tanh asin atan asinh atanh".split()},
+        "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])), "sech": sech, "sech_square": lambda u: square(sech(u)), "sigmoid": sigmoid, "sigmoids": lambda u: (sigmoid(u), sigmoid(-u)),
         "tanh_and_slope": lambda u: (beside_zero(lifted(base["tanh"]))(u), square(sech(u))), "softplus": softplus, "abs": abs,
         "sign": lambda u: Wide.of(sign(u.m), base), "step": lambda u, *middle: Wide.of(base["step"](u.m, *middle), base),
         "log1mexp": lambda u: chosen(u < -40, -exp(u), lifted(base["log1mexp"])(u)), "square": square, "sqrt": root(2, base["sqrt"]),
