@@ -218,7 +218,8 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
     own = {
         "exp": exp, "log": log, "expm1": beside_zero(expm1), "log1p": beside_zero(log1p), "sinh": beside_zero(hyperbolic(-1, base["sinh"])),
         "cosh": hyperbolic(1, base["cosh"]), **{name: beside_zero(lifted(base[name])) for name in "tanh asin atan asinh atanh".split()},
-        "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])), "sech": sech, "sech_square": lambda u: square(sech(u)), "sigmoid": sigmoid, "sigmoids": lambda u: (sigmoid(u), sigmoid(-u)),
+        "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])),
+        "sech": sech, "sech_square": lambda u: square(sech(u)), "sigmoid": sigmoid, "sigmoids": lambda u: (sigmoid(u), sigmoid(-u)),
         "tanh_and_slope": lambda u: (beside_zero(lifted(base["tanh"]))(u), square(sech(u))), "softplus": softplus, "abs": abs,
         "sign": lambda u: Wide.of(sign(u.m), base), "step": lambda u, *middle: Wide.of(base["step"](u.m, *middle), base),
         "log1mexp": lambda u: chosen(u < -40, -exp(u), lifted(base["log1mexp"])(u)), "square": square, "sqrt": root(2, base["sqrt"]),
