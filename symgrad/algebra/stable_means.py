@@ -20,7 +20,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.stable_heads import DEFINITIONS, StableHead, elementary, partial
+from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, elementary, partial
 
 __all__ = ["Mean", "PLACE", "with_means"]
 
@@ -29,7 +29,7 @@ _T = sympy.Dummy("t", real=True)
 HIGHEST, LARGE = 3, 200  # the order of a zero, and the number of operations above which quotients are not examined
 
 
-class Mean(StableHead):
+class Mean(StableFunction):
     """The average over t of `Lambda(t, integrand)`, equal to the quotient `closed`, for x from the surface x = r; `ends` is (x, r)."""
 
     nargs = 3
