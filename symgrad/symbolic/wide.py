@@ -21,6 +21,11 @@ KEPT = 400.0  # the largest exponent that stays in m, so that a product of two n
 TINY = -60  # f(u) is u in floats, if f(u) = u + O(u²) and the exponent is less
 
 
+def _compared(name: str) -> Callable[[Any, Any], Any]:
+    relation = getattr(operator, name)
+    return lambda self, other: relation((self - other).m, 0)
+
+
 class Wide:
     """The number m · 2ᵉ with 1/2 <= |m| < 1, over the functions of a framework."""
 
@@ -86,6 +91,7 @@ class Wide:
         return self.like(other) / self
 
     __radd__, __rmul__ = __add__, __mul__
+    __lt__, __le__, __gt__, __ge__ = _compared("lt"), _compared("le"), _compared("gt"), _compared("ge")
 
 
 def _added(a: Any, b: Any) -> tuple[Any, Any]:
@@ -100,15 +106,6 @@ def _scaled(m: Any, e: Any, base: Mapping[str, Any], most: float = 2200.0) -> An
     e = base["where"](e > most, most, base["where"](e < -most, -most, e))
     half = base["floor"](e / 2)
     return base["ldexp"](base["ldexp"](m, half), e - half)
-
-
-def _compared(name: str) -> Callable[[Wide, Any], Any]:
-    relation = getattr(operator, name)
-    return lambda self, other: relation((self - other).m, 0)
-
-
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Wide, f"__{_name}__", _compared(_name))
 
 
 def _split(p: float) -> tuple[float, float]:
