@@ -92,6 +92,8 @@ class Wide:
 
     __radd__, __rmul__ = __add__, __mul__
     __lt__, __le__, __gt__, __ge__ = _compared("lt"), _compared("le"), _compared("gt"), _compared("ge")
+    __eq__, __ne__ = _compared("eq"), _compared("ne")
+    __hash__ = object.__hash__
 
 
 def _added(a: Any, b: Any) -> tuple[Any, Any]:
