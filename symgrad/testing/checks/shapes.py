@@ -286,12 +286,12 @@ def _mappings(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[S
     def axes(axis_of: Callable[[int], int]) -> list[int | None]:
         return [axis_of(i) if i in chosen else None for i in range(len(xs))]
 
-    out = [((0, 1, 2), axes(lambda i: 0))]
+    out: list[tuple[Sequence[int], list[int | None]]] = [((0, 1, 2), axes(lambda i: 0))]
     if not attack.subject.compiles:
         out.append((tuple(k % 3 for k in range(BATCH)), axes(lambda i: -1)))
     if any(x.ndim for x in xs):
         out.append(((1, 0), axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1))))
-    return out  # type: ignore[return-value]
+    return out
 
 
 def _fits(subject: Adapter, other: Example, example: Example) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -151,7 +152,7 @@ def _as_in_a_loop(attack: Attack, samples: Sequence[Example], each: Sequence[Arr
         if not attack.order:
             return out
         for order in range(1, min(attack.order, 2) + 1):
-            ts = [[s.tangents[0][i] if i in chosen else samples[0].tangents[0][i] for i in range(count)] for s in samples]
+            ts: Any = [[s.tangents[0][i] if i in chosen else samples[0].tangents[0][i] for i in range(count)] for s in samples]
             given = [None if t is None else _stack([row[i] for row in ts], picks, lead) if i in chosen else t for i, t in enumerate(ts[0])]
             try:
                 found = subject.gradient(stack, g, *[given] * (order - 1))
