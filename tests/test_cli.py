@@ -405,3 +405,16 @@ def test_ctrl_c_ends_a_cross_check_cleanly(tmp_path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "symgrad: interrupted\n")
+
+
+@pytest.mark.parametrize("formula, shown", [("-x**2", "f = -x**2"), ("-(x)", "f = -x"), ("-exp(x)+1", "f = 1 - exp(x)"), ("-h*2", "f = -2*h"),
+                                            ("A[0][0]*A[0,1]", "f = A_0_0*A_0_1")])
+def test_formulas_that_begin_with_a_minus_or_name_elements(formula, shown, capsys):
+    code = main(["derive", formula, "--quiet"])
+    out, err = capsys.readouterr()
+    assert (code, out.splitlines()[0].split(":")[0]) == (0, formula) and shown in out, err
+
+
+def test_ghostwrite_takes_a_formula_that_begins_with_a_minus(capsys):
+    assert main(["ghostwrite", "math:sin", "--formula", "-(x)"]) == 0
+    assert "-(x)" in capsys.readouterr().out

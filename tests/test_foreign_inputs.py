@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad
+from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check
 from symgrad.checks.cross_reading import expressions_of, parsed
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
-from symgrad.reference.cross_truth import ExpressionTruth
 from symgrad.reference.differences import differences
-from symgrad.reference.heads import Undefined
+from symgrad.reference.sources import ExpressionSource
 from symgrad.sampling.conditions import asked
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
 from symgrad.sampling.drawing import drawn, room_in, special
@@ -294,7 +294,7 @@ def test_formulas_over_arrays():
 
 def truth(text, point, order=2):
     e, names = parsed(text)
-    found = ExpressionTruth([e], names).truths([np.float64(x) for x in point], order, order, np.ones(len(point)))
+    found = ExpressionSource([e], names).truths([np.float64(x) for x in point], order, order, np.ones(len(point)))
     return {t.index: t.value for t in found.entries}, found
 
 

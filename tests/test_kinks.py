@@ -299,3 +299,8 @@ def test_what_is_batched_or_complex_is_undecided():
     batched = kinks(lambda x: symgrad.func.vmap(lambda row: row.relu().sum())(x).sum(), inputs=([[0.0, 1.0]],))
     assert batched.verdict == "undecided" and "vmap" in batched.reason
     assert kinks(lambda x: symgrad.complex(x, x).abs(), inputs=(0.0,)).verdict == "undecided"
+
+
+def test_a_leaf_made_in_the_call():
+    report = kinks(lambda x: abs(symgrad.tensor(0.0, requires_grad=True)) * x, inputs=(1.0,))
+    assert report.verdict != "undecided" and report.kinks[0].op == "abs"

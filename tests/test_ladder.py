@@ -33,7 +33,7 @@ def test_what_cancels_is_computed_with_more_digits(exponent):
 
 def test_a_zero_is_not_believed_with_few_digits():
     evaluate, seen = computed(lambda: precise.context.zero)
-    assert settle(evaluate) == [0] and seen[-1] >= 480
+    assert settle(evaluate, 1, rungs()) == [0] and seen[-1] == 520
     noise, _ = computed(lambda: precise.context.sin(precise.context.pi))  # another tiny number on every rung
     assert settle(noise) == [0]
 
@@ -45,7 +45,7 @@ def test_a_zero_that_nothing_depends_on_is_exact():
 
 def test_what_does_not_settle_is_none_and_what_is_no_number_is_itself():
     evaluate, seen = computed(lambda: precise.context.sin(precise.context.mpf(precise.context.dps)))
-    assert settle(evaluate, most=200) == [None] and seen == [65, 130, 200]
+    assert settle(evaluate, 1, rungs(65, 200)) == [None] and seen == [65, 130, 200]
     assert settle(lambda digits, places: [3, mpmath.inf], 2) == [3, mpmath.inf]
     assert settle(lambda digits, places: [mpmath.mpf(digits)] * len(places), 2, confirmed=lambda place, x: place == 1)[1] == 65
 
@@ -58,7 +58,7 @@ def test_only_what_is_open_is_computed_again():
         with precise.working(digits):
             return [1 / precise.context.mpf(3) if place else (1 + precise.context.mpf("1e-90")) - 1 for place in places]
 
-    settle(evaluate, 2)
+    settle(evaluate, 2, rungs())
     assert asked == [[0, 1], [0, 1], [0]]
 
 

@@ -17,7 +17,7 @@ import symgrad
 from symgrad import autograd, func
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import _forget
-from symgrad.symbolic.formula import Formula
+from symgrad.symbolic.formula import OpFormula
 from symgrad.symbolic.operations import op_from_sympy
 from symgrad.types.domains import POSITIVE, REAL
 
@@ -60,7 +60,7 @@ def formula(name):
     """A formula of the table, whose derivatives are found once for all tests."""
     expr, _ = FORMULAS[name]
     (symbol,) = expr.free_symbols
-    return Formula(name, [symbol], expr, [POSITIVE if symbol.is_positive else REAL])
+    return OpFormula(name, [symbol], expr, [POSITIVE if symbol.is_positive else REAL])
 
 
 @functools.cache
@@ -315,7 +315,7 @@ def test_two_arguments_against_digits(s, t):
 
 @functools.cache
 def two_arguments():
-    return Formula("two", [x, y], log(1 + exp(-x * y)), [REAL, REAL])
+    return OpFormula("two", [x, y], log(1 + exp(-x * y)), [REAL, REAL])
 
 
 # Refusals

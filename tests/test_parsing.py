@@ -19,7 +19,7 @@ NUMBERS = {
 
 REFUSED = [
     "__import__('os')", "__import__('os').system('echo')", "x.real", "x.__class__", "().__class__", "lambda x: x", "(lambda: 1)()", "[x for x in y]",
-    "{x: 1}", "x[0]", "[1, 2]", "x if y else z", "x and y", "not x", "x or y", "x := 1", "x = 1", "x; y", "x, y", "f'{x}'", "'x'", '"x"', "`x`",
+    "{x: 1}", "x[y]", "[1, 2]", "x if y else z", "x and y", "not x", "x or y", "x := 1", "x = 1", "x; y", "x, y", "f'{x}'", "'x'", '"x"', "`x`",
     "x @ y", "x // y",
     "x % y", "x & y", "x | y", "~x", "x << 1", "x < y", "x == y", "1 < 2", "*x", "**x", "print(x)", "eval(x)", "exec(x)", "open(x)", "getattr(x, y)",
     "sum(x)",
@@ -122,3 +122,15 @@ def test_values_are_numbers_and_nested_lists():
 def test_other_values_are_refused(text):
     with pytest.raises(ParseError):
         parse_values(text)
+
+
+@pytest.mark.parametrize("text, names", [("A[0][1]*2", ("A_0_1",)), ("A[0, 1] + x[2]", ("A_0_1", "x_2")), ("x[ 3 ]**2", ("x_3",)),
+                                         ("B[1][0,2]", ("B_1_0_2",))])
+def test_elements_are_variables(text, names):
+    assert parse(text).names == names
+
+
+@pytest.mark.parametrize("text", ["A[", "A[]", "A[x]", "A[-1]", "A[0.5]", "A[0][", "2[0]", "A[0,]", "A[,1]", "A[1 2]", "A[1,,2]"])
+def test_other_brackets_are_refused(text):
+    with pytest.raises(ParseError):
+        parse(text)

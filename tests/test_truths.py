@@ -12,7 +12,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.reference.quotients import moved, spread, terms
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
-from symgrad.testing.truths_symbolic import difference
+from symgrad.testing.references import difference
 
 X, Y = sympy.symbols("x y", real=True)
 HARD = [0.0, 5e-324, 1e-300, -1e-100, 1e-20, 1e-8, 0.3, -2.5, 20.3, -100.7]

@@ -15,16 +15,20 @@ import sympy
 
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
+from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
-from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample, Undecided
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
+from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
+from symgrad.carriers.digits import Undecided
+from symgrad.reports.base import BaseReport
+from symgrad.reports.parts import Formula, Line, Part
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import places
 from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Comparison", "Identity"]
 
-WORKING = (75, 150, 300, 600)  # digits, in turn: more of them if cancellation has left too few
+FIRST, LAST = 75, 600  # digits of the ladder
 AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
 MEETING = 24  # places of conditions that are visited
@@ -32,7 +36,7 @@ SHRINKING = 120  # tries to simplify a refuting point
 
 
 @dataclass(frozen=True)
-class Identity(Verdict):
+class Identity(BaseReport):
     """The result of `identical`; true if the two are proved or verified to be the same function.
 
     `points` counts the points of comparison, and `digits` is the smallest number of digits that agreed (infinite: exactly equal).
@@ -51,14 +55,19 @@ class Identity(Verdict):
     notes: tuple[str, ...] = ()
     index: tuple[int, ...] | None = None
 
-    def __str__(self) -> str:
-        lines = [f"{self.verdict}: {self.reason}"]
+    @property
+    def headline(self) -> str:
+        """The first line: the verdict, and why."""
+        return f"{self.verdict}: {self.reason}"
+
+    def outline(self) -> Iterator[Part]:
+        """The refuting point with both values, the difference, and the notes."""
         if self.verdict == REFUTED and self.values is not None:
             where = ", ".join(f"{s} = {x}" for s, x in (self.point or {}).items())
-            lines.append("  " + (f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
+            yield Line((f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
             if self.difference is not None:
-                lines.append(f"  difference: {self.difference}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+                yield Formula("difference", self.difference)
+        yield from (Line(f"note: {note}") for note in self.notes)
 
 
 def _shown(values: Sequence[Any]) -> list[str]:
@@ -107,7 +116,7 @@ class Comparison:
             self.ranges += [Range()] * len(held)
         self.notes: list[str] = []
         self.compared, self.digits, self.lost = 0, inf, 0
-        self.arithmetic = Arithmetic(WORKING[0])
+        self.arithmetic = Arithmetic(FIRST)
 
     def _prepared(self, e: Any) -> Any:
         """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
@@ -151,7 +160,7 @@ class Comparison:
         if self.notes:
             return "the two are never defined at the same point"
         if self.lost:
-            return f"no point could be decided with {WORKING[-1]} digits"
+            return f"no point could be decided with {LAST} digits"
         return "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
@@ -238,10 +247,10 @@ class Comparison:
 
     def _compared(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
         """How many digits agree at a point (0: the point does not count), None if none do; and the two values."""
-        for level in range(len(WORKING)):
-            a, b, *terms = self._evaluated(point, WORKING[level])
+        for digits in rungs(FIRST, LAST):
+            a, b, *terms = self._evaluated(point, digits)
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if level < 2 and time.monotonic() < self.deadline:
+                if digits < 4 * FIRST and time.monotonic() < self.deadline:
                     continue
                 self.lost += 1
                 return 0.0, None
@@ -253,11 +262,11 @@ class Comparison:
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
-                return (None, (a, b)) if self._confirmed(point, level) else (0.0, None)
+                return (None, (a, b)) if self._confirmed(point, digits) else (0.0, None)
             # Terms that still cancel completely with more digits are compared relative to their own size.
-            digits = self._agreeing([a, b, *(terms if level else ())])
-            if digits >= AGREED:
-                return digits, (a, b)
+            agreed = self._agreeing([a, b, *(terms if digits > FIRST else ())])
+            if agreed >= AGREED:
+                return agreed, (a, b)
             if time.monotonic() > self.deadline:
                 break
         self.lost += 1
@@ -269,11 +278,11 @@ class Comparison:
         size = max(self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in numbers if not isinstance(x, ArithmeticError))
         return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
 
-    def _confirmed(self, point: Sequence[Exact], level: int) -> bool:
+    def _confirmed(self, point: Sequence[Exact], digits: int) -> bool:
         """Whether a difference stays the same with twice the digits, so that no function of mpmath has understated its error."""
         differences = []
-        for digits in (WORKING[level], 2 * WORKING[level]):
-            a, b, *_ = self._evaluated(point, digits)
+        for more in (digits, 2 * digits):
+            a, b, *_ = self._evaluated(point, more)
             if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
                 return False
             differences.append(self.arithmetic.sum([a, self.arithmetic.product([Fraction(-1), b])]))

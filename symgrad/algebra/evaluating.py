@@ -14,7 +14,8 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
-from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample, Undecided, Undefined
+from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
+from symgrad.carriers.digits import Undecided, Undefined
 
 __all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
 

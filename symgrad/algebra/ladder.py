@@ -5,8 +5,9 @@ measures its error (`symgrad.algebra.stochastic`), that is taken.
 
 **Stopping rule.** A number is settled at the first rung where it differs from the one before by at most one part in 10^`right`. Two numbers
 with too few digits may agree and be wrong: (1 + x) - 1 is 0 for every tiny x. So a number below `NOTHING`, which no float times a float
-reaches, is settled by two such rungs, of which the second has at least `SMALL` digits; and the first rung should have more digits than
-the computation spans powers of ten, where that is known. NaN and infinity are settled at once: there is no number.
+reaches, is settled by two such rungs, of which the second has at least `SMALL` digits; and a ladder starts with more digits than the
+computation spans powers of ten, or, where that is not known, its second rung has 400: from that no number between 1e-300 and 1e300 hides (`WIDE`).
+NaN and infinity are settled at once: there is no number.
 
 **Two computations of one number** agree if they do to `AGREED` digits, or if their difference shrinks with the digits: then it is what rounding
 leaves of larger terms. They differ if the difference stays the same from one rung to the next and is larger than a bound for the rounding.
@@ -20,7 +21,7 @@ It is measured by moving every input by up to one part in 10²⁰, in random dir
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import mpmath
@@ -28,13 +29,14 @@ import numpy as np
 
 from symgrad.carriers import precise
 
-__all__ = ["AGREED", "DIFFERENT", "DIGITS", "MOST", "NOTHING", "OPEN", "RIGHT", "SAME", "agreeing", "compared", "condition", "movement", "rungs",
-           "settle", "shifted"]
+__all__ = ["AGREED", "DIFFERENT", "DIGITS", "MOST", "NOTHING", "OPEN", "RIGHT", "SAME", "WIDE", "agreeing", "compared", "condition", "movement",
+           "rungs", "settle", "shifted"]
 
 DIGITS, MOST = 65, 3000  # of the first and of the last rung, where nothing else is known: fifty digits and a guard
+WIDE = (DIGITS, 400, 1600, MOST)
 RIGHT = 30  # digits of a settled number
 AGREED = 48  # equal digits of two computations of one number
-SMALL = 480
+SMALL = 400
 NOTHING = mpmath.mpf("1e-400")
 SHRUNK, STAYS = mpmath.mpf("1e-30"), mpmath.mpf("1e-6")
 MOVES = 3
@@ -54,9 +56,9 @@ def rungs(first: int = DIGITS, most: int = MOST) -> Iterator[int]:
     yield most
 
 
-def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, first: int = DIGITS, most: int = MOST, right: int = RIGHT,
+def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
            confirmed: Callable[[int, Any], bool] | None = None) -> list[Any]:
-    """Numbers with as many digits as certainty takes, None for those that the last rung does not settle.
+    """Numbers with as many digits as certainty takes, None for those that the last rung of a ladder does not settle.
 
     `evaluate(digits, places)` computes the numbers of some places from 0 to count - 1 with so many digits; an int is exact. `confirmed(place,
     number)` may say that a number is known to be right, for instance because a computation with other errors gives it.
@@ -69,7 +71,7 @@ def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int =
     """
     out: list[Any] = [None] * count
     due, before = list(range(count)), dict[int, Any]()
-    for digits in rungs(first, most):
+    for digits in ladder:
         now = dict(zip(due, evaluate(digits, due)))
         due = []
         for place, x in now.items():

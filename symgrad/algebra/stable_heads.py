@@ -19,11 +19,11 @@ import mpmath
 import sympy
 from sympy.codegen.cfunctions import expm1, hypot, log1p
 
-__all__ = ["DEFINITIONS", "Head", "elementary", "expm1", "hypot", "larger", "log1mexp", "log1p", "log_cosh", "logaddexp",
+__all__ = ["DEFINITIONS", "StableFunction", "elementary", "expm1", "hypot", "larger", "log1mexp", "log1p", "log_cosh", "logaddexp",
            "partial", "sech_squared", "sigmoid", "smaller", "softplus", "step", "whole", "with_kinks"]
 
 
-class Head(sympy.Function):
+class StableFunction(sympy.Function):
     """A function with a `definition` in elementary ones and `partials` by each argument; it may be `even` or `positive` for real arguments."""
 
     definition: ClassVar[Callable[..., Any]]
@@ -64,7 +64,7 @@ class Head(sympy.Function):
         return +out
 
 
-class sech_squared(Head):
+class sech_squared(StableFunction):
     """1 / cosh(u)², the derivative of tanh."""
 
     nargs = 1
@@ -79,7 +79,7 @@ class sech_squared(Head):
         return sympy.S.One if args[0].is_zero else super().eval(*args)
 
 
-class sigmoid(Head):
+class sigmoid(StableFunction):
     """1 / (1 + exp(-u))."""
 
     nargs = 1
@@ -89,7 +89,7 @@ class sigmoid(Head):
     number = staticmethod(lambda u: 1 / (1 + mpmath.exp(-u)))
 
 
-class softplus(Head):
+class softplus(StableFunction):
     """log(1 + exp(u))."""
 
     nargs = 1
@@ -99,7 +99,7 @@ class softplus(Head):
     number = staticmethod(lambda u: mpmath.log1p(mpmath.exp(u)))
 
 
-class log1mexp(Head):
+class log1mexp(StableFunction):
     """log(1 - exp(u)) for u < 0."""
 
     nargs = 1
@@ -108,7 +108,7 @@ class log1mexp(Head):
     number = staticmethod(lambda u: mpmath.log1p(-mpmath.exp(u)) if u < -1 else mpmath.log(-mpmath.expm1(u)))
 
 
-class log_cosh(Head):
+class log_cosh(StableFunction):
     """log(cosh(u)), without overflow and with all digits next to 0."""
 
     nargs = 1
@@ -123,7 +123,7 @@ class log_cosh(Head):
         return mpmath.log1p(2 * mpmath.sinh(u / 2) ** 2) if u < 1 else u + mpmath.log1p(mpmath.exp(-2 * u)) - mpmath.ln2
 
 
-class logaddexp(Head):
+class logaddexp(StableFunction):
     """log(exp(u) + exp(v))."""
 
     nargs = 2
@@ -136,7 +136,7 @@ class logaddexp(Head):
         return max(u, v) + mpmath.log1p(mpmath.exp(-abs(u - v)))
 
 
-class larger(Head):
+class larger(StableFunction):
     """max(u, v), with the derivative shared at a tie."""
 
     nargs = 2
@@ -145,7 +145,7 @@ class larger(Head):
     number = staticmethod(lambda u, v: max(u, v))
 
 
-class smaller(Head):
+class smaller(StableFunction):
     """min(u, v), with the derivative shared at a tie."""
 
     nargs = 2
@@ -154,7 +154,7 @@ class smaller(Head):
     number = staticmethod(lambda u, v: min(u, v))
 
 
-class step(Head):
+class step(StableFunction):
     """0, 1/2 at 0, or 1: the derivative of a maximum; its own derivative is 0."""
 
     nargs = 1
@@ -163,7 +163,7 @@ class step(Head):
     number = staticmethod(lambda u: mpmath.mpf(0.5) if u == 0 else mpmath.mpf(u > 0))
 
 
-class whole(Head):
+class whole(StableFunction):
     """The largest integer not above u, with the derivative 0."""
 
     nargs = 1

@@ -17,7 +17,7 @@ from typing import Any
 import sympy
 from sympy import Mul, Pow, atan, sin, sinh, tan, tanh
 
-from symgrad.algebra.stable_heads import DEFINITIONS, Head, expm1, log1p
+from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, expm1, log1p
 from symgrad.algebra.stable_products import _powers
 
 __all__ = ["Ratio", "VARIABLE", "with_ratios"]
@@ -38,7 +38,7 @@ def _formulas() -> tuple[Any, ...]:
 FORMULAS = _formulas()
 
 
-class Ratio(Head):
+class Ratio(StableFunction):
     """A derivative of f(u)/u or u/f(u): the index in `FORMULAS`, the order, and the argument."""
 
     nargs = 3

@@ -16,20 +16,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import mpmath
 
-__all__ = ["EXACT", "Arithmetic", "Exact", "Gaussian", "Number", "Sample", "Undecided", "Undefined"]
+from symgrad.carriers.digits import Undecided, Undefined
+
+__all__ = ["EXACT", "Arithmetic", "Exact", "Gaussian", "Number", "Sample"]
 
 EXACT = -(2**80)  # the exponent of a zero error: below that of any number
 LONGEST = 3000  # bits of an exact number; a longer one is rounded
 LARGEST = 60  # bits before the point of the argument of an exponential or a periodic function
 NOISE = 24  # bits by which a random change exceeds the rounding error of one operation
-
-
-class Undefined(ArithmeticError):
-    """There is no value: at a pole, outside the domain, or for a number too large to store."""
-
-
-class Undecided(ArithmeticError):
-    """The digits do not suffice: a jump or a branch cut lies within the error, or all digits have cancelled."""
 
 
 class Gaussian(NamedTuple):

@@ -17,10 +17,10 @@ import mpmath
 import sympy
 
 from symgrad.algebra.evaluating import STEPS, Program, Unknown
-from symgrad.algebra.ladder import settle
+from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_heads import DEFINITIONS, elementary
-from symgrad.algebra.stochastic import Gaussian, Undefined
-from symgrad.carriers.digits import bounded, context, cosh, exponential, sech, sinh, working
+from symgrad.algebra.stochastic import Gaussian
+from symgrad.carriers.digits import Undefined, bounded, context, cosh, exponential, sech, sinh, working
 
 __all__ = ["Real", "Unknown", "truth", "value"]
 
@@ -131,7 +131,7 @@ def truth(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
             with working(digits):
                 return [evaluate(*xs)]
 
-        (found,) = settle(computed, first=first, most=max(8000, 4 * first), right=right)
+        (found,) = settle(computed, 1, rungs(first, max(8000, 4 * first)), right)
         return context.nan if found is None else context.convert(found)
 
     return at

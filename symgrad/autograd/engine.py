@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.autograd.batched import batched
 from symgrad.autograd.seeds import one, seeds_of, tensors_of
 from symgrad.carriers import numeric
+from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import copied
 from symgrad.engine.hooks import Pullback, accumulate, hooks_of
 from symgrad.engine.passes import pullback
@@ -114,7 +115,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             with in_mode(grad=True):
                 accumulate(t, _linked(g, t, [node]))
             return
-        accumulate(t, np.zeros_like(t._value) if g is None else _own_memory(g, t._value))
+        accumulate(t, np.zeros_like(t._value) if g is None else in_dtype(_own_memory(g, t._value), t._value))
         if node.flags & NAMED:
             t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 
@@ -139,6 +140,7 @@ def _linked(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
     """A derivative linked to the inputs, so that even a constant one can be differentiated again; in memory without other references."""
     if g is None:
         return wrap(value := np.zeros_like(x._value), Link(value, None, inputs))
+    g = in_dtype(g, x._value)
     held = g._value
     value = _own_memory(held, x._value)
     return wrap(value, Link(value, g._node, inputs))
@@ -187,7 +189,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             if create_graph:
                 results.append(_linked(g, x, tie))
                 continue
-            result = wrap(np.zeros_like(x._value) if g is None else _own_memory(g))
+            result = wrap(np.zeros_like(x._value) if g is None else in_dtype(_own_memory(g), x._value))
             if node.flags & NAMED:
                 result._formula = [(seeds, node)]
             results.append(result)

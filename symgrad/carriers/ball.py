@@ -20,10 +20,7 @@ from flint import acb, arb, ctx
 from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
-
-
-class Undecided(ArithmeticError):
-    """The balls are too wide to decide a branch of a rule."""
+from symgrad.carriers.digits import Undecided
 
 
 class Maybe:

@@ -207,6 +207,10 @@ class Series:
         return self.carrier.getitem(self, index)
 
 
+for _compare in (operator.lt, operator.le, operator.gt, operator.ge):
+    setattr(Series, f"__{_compare.__name__}__", lambda self, other, _compare=_compare: _compare(self.terms[0], first_of(other)))
+
+
 def first_of(x: Any) -> Any:
     return value(x.terms[0]) if type(x) is Series else [first_of(e) for e in x] if type(x) in (list, tuple) else x
 

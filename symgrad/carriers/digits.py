@@ -11,11 +11,19 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
+__all__ = ["Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
 
 HUGE = 100_000  # bits before the point; more would fill the memory
 context = mpmath.MPContext()
 context.dps = 60
+
+
+class Undefined(ArithmeticError):
+    """There is no number: outside a domain, at a pole, or beyond what can be stored."""
+
+
+class Undecided(Undefined):
+    """The digits do not suffice: to tell two numbers apart, or one from 0 after cancellation, or to choose a side of a jump or a branch cut."""
 
 
 @contextmanager

@@ -112,6 +112,10 @@ class Dual(ValueProxy):
         return Dual(self.value[index], self.tangent[index])
 
 
+for _compare in (operator.lt, operator.le, operator.gt, operator.ge):
+    setattr(Dual, f"__{_compare.__name__}__", lambda self, other, _compare=_compare: _compare(self.value, _value(other)))
+
+
 def _made(value: Any, tangent: Any) -> Dual:
     """A dual value; the tangent is broadcast to the shape of the value."""
     if not fills(tangent, value):

@@ -45,7 +45,6 @@ from numpy import (
     tan,
     tanh,
     trunc,
-    where,
 )
 from numpy import equal as eq
 from numpy import greater as gt
@@ -65,6 +64,16 @@ from symgrad.types.indices import ordered
 from symgrad.types.layouts import empty_like, indexed
 
 pi = math.pi
+REAL_NUMBERS = frozenset((float, int))
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """`np.where`; a Python number beside bfloat16 has that dtype, too: NumPy knows it for its own dtypes only."""
+    if type(b) in REAL_NUMBERS and type(a) not in REAL_NUMBERS and a.dtype.kind == "V":
+        b = np.asarray(b, a.dtype)
+    elif type(a) in REAL_NUMBERS and type(b) not in REAL_NUMBERS and b.dtype.kind == "V":
+        a = np.asarray(a, b.dtype)
+    return np.where(condition, a, b)
 
 
 def sign(x: Any) -> Any:

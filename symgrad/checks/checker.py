@@ -10,6 +10,7 @@ import numpy as np
 
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.suspect import suspect
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.escapes import difference
@@ -18,7 +19,6 @@ from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse
 from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, Entry, Exact, agreement
-from symgrad.reference.heads import Undecided, Undefined
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
@@ -162,7 +162,7 @@ class Checker:
         if culprit is not None:
             self.refuted = point, culprit
             return False
-        found.digits = min(found.digits, digits)
+        found.digits = min(found.digits or digits, digits)
         self.compared.append(flat(point))
         self._measure(run, exact, given)
         return True

@@ -12,22 +12,12 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import Formula, ParseError, _functions, applied, parse
+from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, applied, parse
 from symgrad.reference.recorder import Box, Recorder
 
-__all__ = ["expressions_of", "names_of", "parsed", "plain_text"]
+__all__ = ["expressions_of", "names_of", "parsed"]
 
-ELEMENT = re.compile(r"([A-Za-z_]\w*)\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
 CONSTANTS = {math.pi: sympy.pi, math.e: sympy.E}
-
-
-def plain_text(text: str) -> str:
-    """Text of a formula with elements such as x[0] replaced by names, as the parser takes it; every place stays where it was.
-
-    >>> plain_text("x[0]**2 + y[1, 2]")
-    'x_0 **2 + y_1_2  '
-    """
-    return ELEMENT.sub(lambda m: (m[1] + "_" + "_".join(re.findall(r"\d+", m[2]))).ljust(len(m[0])), text)
 
 
 def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
@@ -40,11 +30,8 @@ def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
     >>> parsed("x[0]**2 + x[1]")
     (x_0**2 + x_1, ('x_0', 'x_1'))
     """
-    try:
-        formula = parse(plain_text(text))
-        _probe(formula)
-    except ParseError as error:
-        raise ParseError(error.problem, text, error.at) from None
+    formula = parse(text)
+    _probe(formula)
     recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
     names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
     value = formula.evaluated(lambda x: _box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
@@ -63,7 +50,7 @@ def _box(recorder: Recorder, e: sympy.Expr) -> Box:
     return Box(recorder, symbolic.ExactExpressions.fill([e], ()))
 
 
-def _probe(formula: Formula) -> None:
+def _probe(formula: ParsedFormula) -> None:
     """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
     formula(**{name: tensor(1.0) for name in formula.names})
 

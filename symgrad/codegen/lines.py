@@ -12,7 +12,7 @@ import sympy
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import assignments
-from symgrad.symbolic.conversion import Formula
+from symgrad.symbolic.conversion import FormulaFunction
 from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, under
 from symgrad.types.trees import LEAF, Spec
@@ -80,7 +80,7 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
     if type(derivatives) is not int or derivatives not in (0, 1, 2):
         raise ValueError(f"derivatives is 0, 1 (the gradient) or 2 (the gradient and the Hessian), not {derivatives!r}")
     if isinstance(given, (sympy.Basic, sympy.MatrixBase)):
-        given = Formula(given, symbols)
+        given = FormulaFunction(given, symbols)
     elif symbols is not None:
         raise TypeError("symbols= gives the order of the symbols of a SymPy formula; a function has arguments")
     if isinstance(given, Tensor):
@@ -90,17 +90,17 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
         elements, conditions = cells.ravel().tolist(), given.conditions  # type: ignore[attr-defined]
         return Lines(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
     name = getattr(given, "__name__", "f")
-    if isinstance(given, Formula) and not derivatives:
+    if isinstance(given, FormulaFunction) and not derivatives:
         elements, shape = formulas_of(given.expr, "from_sympy")
         return Lines(given.parameters, [], [Result(elements, shape)], LEAF, name)
-    if derivatives and stable and not isinstance(given, Formula):
+    if derivatives and stable and not isinstance(given, FormulaFunction):
         plain = lines(given, shapes, None, at, domain)
         flat = plain.flat
         if flat is not None and plain.form is LEAF and not flat[0].shape:
-            found = lines(Formula(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
+            found = lines(FormulaFunction(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
             return replace(found, name=name, conditions=plain.conditions)
         trusted = True
-    if isinstance(given, Formula) and not shapes:
+    if isinstance(given, FormulaFunction) and not shapes:
         shapes = [p.least for p in given.parameters]
     run, (equations, results) = checked_trace(given, shapes, at, domain, derivatives > 0, lambda t: _equations(t, derivatives), trusted)
     form, count = run.form, len(run.leaves)

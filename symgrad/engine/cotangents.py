@@ -16,9 +16,10 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, guarded_class
+from symgrad.types.dtypes import dtype_of
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "zero_unselected", "conjugated", "fitted", "is_complex", "mark", "mark_as_guarded",
-           "receivers", "release_node", "send"]
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "in_dtype", "is_complex", "mark", "mark_as_guarded",
+           "receivers", "release_node", "send", "zero_unselected"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of `mark`
@@ -68,6 +69,14 @@ def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
     for level, count in _shared(y, x):
         c = xp.sum(xp.unbatch(c, 0, level, count), (0,), False)
     return c if tuple.__eq__(c.shape, x.shape) else xp.sum_to_size(c, tuple(x.shape))
+
+
+def in_dtype(g: Any, x: Any) -> Any:
+    """A cotangent, a value or a Tensor, in the dtype of the floats it belongs to: a rule may have computed it from Python numbers."""
+    value = g._value if isinstance(g, Tensor) else g
+    if value.dtype == x.dtype or value.dtype.kind == "c" or x.dtype.kind == "c":
+        return g
+    return g.to(dtype_of(x.dtype)) if isinstance(g, Tensor) else value.astype(x.dtype)  # type: ignore[attr-defined]
 
 
 def bare(x: Any) -> Any:

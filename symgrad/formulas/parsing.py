@@ -20,11 +20,11 @@ import numpy as np
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.graph.op import REGISTRY
 
-__all__ = ["Formula", "ParseError", "parse", "parse_values"]
+__all__ = ["ParsedFormula", "ParseError", "parse", "parse_values"]
 
 MAX_LENGTH, MAX_DEPTH, MAX_DEGREE = 10_000, 100, 1000
 CONSTANTS = {"pi": math.pi, "e": math.e}
-TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)"
+TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\[\s*\d+(?:\s*,\s*\d+)*\s*\])*)"
                    r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^(),<>=\[\]]))")
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
@@ -54,7 +54,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Formula:
+class ParsedFormula:
     """A parsed formula: `names` are its variables in order of appearance; a call with their values evaluates it.
 
     >>> formula = parse("x**2 + 2*y")
@@ -155,6 +155,8 @@ class _Reader:
             return
         self.kind, self.token = match.lastgroup or "", match[match.lastgroup or 0]
         self.start, self.at = match.start(match.lastgroup or 0), match.end()
+        if self.token.endswith("]") and self.kind == "name":
+            self.token = "_".join(re.findall(r"\w+", self.token))
 
     def expect(self, sign: str, what: str) -> None:
         if self.token != sign:
@@ -210,7 +212,7 @@ class _Reader:
     def constant(self, first: int, at: int) -> float | None:
         """The value of the steps from `first` on, where no variable is among them."""
         steps = tuple(self.steps[first:])
-        return None if any(step.kind == "name" for step in steps) else Formula(self.text, steps, ())()
+        return None if any(step.kind == "name" for step in steps) else ParsedFormula(self.text, steps, ())()
 
     def deeper(self) -> None:
         self.depth += 1
@@ -299,7 +301,7 @@ class _Reader:
             steps = tuple(self.steps[first:])
             if any(step.kind == "name" for step in steps):
                 self.fail("a value cannot contain variables", next(step.at for step in steps if step.kind == "name"))
-            out = Formula(self.text, steps, ())()
+            out = ParsedFormula(self.text, steps, ())()
             if isinstance(out, bool):
                 self.fail("a value is a number", at)
             return out
@@ -322,8 +324,10 @@ class _Reader:
         return out
 
 
-def parse(text: str) -> Formula:
+def parse(text: str) -> ParsedFormula:
     """Read a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
+
+    An element of an array is a variable of its own: x[0] is x_0, and A[0, 1] and A[0][1] are A_0_1.
 
     Raises ParseError, whose message shows the place, for anything else; the text is never evaluated as Python.
 
@@ -340,7 +344,7 @@ def parse(text: str) -> Formula:
     reader = _Reader(text)
     reader.expression()
     reader.end()
-    return Formula(text, tuple(reader.steps), tuple(reader.names))
+    return ParsedFormula(text, tuple(reader.steps), tuple(reader.names))
 
 
 def parse_values(text: str) -> Mapping[str, Any]:

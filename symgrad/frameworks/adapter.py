@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.naming import import_path
+from symgrad.reference.tensors import is_active
 
 __all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "counted", "extra", "is_active",
            "not_applicable", "parts_of"]
@@ -53,11 +54,6 @@ class Options:
 
 
 PLAIN = Options()
-
-
-def is_active(x: Any) -> bool:
-    """Whether an argument is differentiated by: real and complex floats are, integers and booleans are not (bfloat16 has the kind V)."""
-    return x.dtype.kind in "fcV"
 
 
 def extra(module: str, function: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from symgrad.autograd.engine import one, run
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, raw, unbatch
+from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.passes import pullback
 from symgrad.engine.replay import pushforward
@@ -58,6 +59,7 @@ def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
     """A derivative as a Tensor, zero if it is None; linked to the inputs if it may be differentiated again."""
     if found is None:
         found = np.zeros_like(like._value)
+    found = in_dtype(found, like._value)
     if not ev.tracked:
         return wrap(found)
     t = found if isinstance(found, Tensor) else wrap(found)

@@ -17,7 +17,7 @@ from symgrad.carriers import precise
 from symgrad.engine.replay import replay
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
 from symgrad.matrixcalc.form import Form
-from symgrad.matrixcalc.reading import Problem
+from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
 
 __all__ = ["Disagreement", "confirm", "sizes_of"]
@@ -36,7 +36,7 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
     return lambda d: known.get(d.root(), d.size)
 
 
-def confirm(problem: Problem, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
+def confirm(problem: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
     """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
     with precise.working(WORKING):
         points, generator = 0, random.Random(len(text))
@@ -77,11 +77,11 @@ def _same(found: Any, wanted: Any, text: str) -> None:
             raise Disagreement(f"matrix_expr: {text} is {one} where the truth is {other}; please report this")
 
 
-def _is_small(problem: Problem) -> bool:
+def _is_small(problem: TensorGraph) -> bool:
     return all(node.value.ndim == 0 or np.prod(node.value.shape) <= SMALL for node in problem.nodes)
 
 
-def _truth(problem: Problem) -> Callable[[Values, Any], Any]:
+def _truth(problem: TensorGraph) -> Callable[[Values, Any], Any]:
     """The value as a function of the arrays."""
     if not _is_small(problem):
         _recorded(problem)
@@ -98,7 +98,7 @@ def _truth(problem: Problem) -> Callable[[Values, Any], Any]:
     return run
 
 
-def _recorded(problem: Problem) -> None:
+def _recorded(problem: TensorGraph) -> None:
     """Compare the normal form with the recorded numbers. Raises Disagreement."""
     values = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in problem.leaves.items()}
     sizes = sizes_of(problem.symbols, values)
@@ -112,7 +112,7 @@ def _recorded(problem: Problem) -> None:
         raise Disagreement("matrix_expr: what was read from the graph has not the value that was recorded; please report this")
 
 
-def _points(problem: Problem, generator: random.Random) -> Iterator[tuple[Values, Any]]:
+def _points(problem: TensorGraph, generator: random.Random) -> Iterator[tuple[Values, Any]]:
     """Arrays of random numbers: near those of the leaves if they are small, else of small sizes in the same order."""
     mp = precise.context
     small = _is_small(problem)

@@ -21,7 +21,7 @@ from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.forms import form_of, pinned, weight
 from symgrad.matrixcalc.indexed import index_latex, index_numpy, index_text
 from symgrad.matrixcalc.printing import Latex, Text
-from symgrad.matrixcalc.reading import Problem
+from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.rewriting import reflected, split, with_softmax, without_minus
 from symgrad.matrixcalc.simplify import expanded, factored, simplified
 from symgrad.matrixcalc.source import NumPy
@@ -40,7 +40,7 @@ class MatrixExpression:
     at which it agreed to fifty digits.
     """
 
-    def __init__(self, problem: Problem, by: Sequence[Symbol], total: Sum):
+    def __init__(self, problem: TensorGraph, by: Sequence[Symbol], total: Sum):
         self._problem, self._by = problem, tuple(by)
         self._total = total
         self._sum, self._form = _most_compact(with_symbols(total, problem.symbols))
@@ -173,7 +173,7 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
     return best[1], best[2]
 
 
-def _symbol(problem: Problem, wrt: Any) -> Symbol:
+def _symbol(problem: TensorGraph, wrt: Any) -> Symbol:
     """The symbol for a name or a leaf."""
     if isinstance(wrt, Tensor):
         node = wrt._node
@@ -211,13 +211,13 @@ def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
         raise TypeError(f"matrix_expr: expected a Tensor, not {type(t).__name__}; matrix_gradient takes functions")
     node = t._node
     if node is not None and node.flags & NAMED:
-        problem = Problem([(node, None)], symmetric)
+        problem = TensorGraph([(node, None)], symmetric)
         return MatrixExpression(problem, (), problem.literal)
     parts = getattr(t, "_formula", None)
     seeds = [(root, g) for part, _ in parts or () for root, g in part if root.flags & NAMED]
     if not seeds:
         raise ValueError("matrix_expr: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
-    problem = Problem(seeds, symmetric)
+    problem = TensorGraph(seeds, symmetric)
     by = problem.leaves.get(parts[0][1]) if parts else None
     if by is None:
         raise NoCompactForm("matrix_expr: this is the gradient by a value that is no named leaf; take it with create_graph=True")
@@ -261,14 +261,14 @@ def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> tuple[Te
     return y, Recorded(y._node, [t._node for t in tensors.values()], escapes)  # type: ignore[misc]
 
 
-def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> Problem:
+def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> TensorGraph:
     if isinstance(of, Tensor):
         if arrays:
             raise TypeError(f"matrix_gradient: {', '.join(arrays)} belongs to a function; a tensor has its arrays already")
         node = of._node
         if node is None or not node.flags & NAMED:
             raise ValueError("matrix_gradient: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
-        return Problem([(node, None)], symmetric)
+        return TensorGraph([(node, None)], symmetric)
     if not callable(of):
         raise TypeError(f"matrix_gradient: expected a Tensor or a function, not {type(of).__name__}")
     if not arrays:
@@ -282,7 +282,7 @@ def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetr
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
-    return Problem([(recorded.root, None)], [*symmetric, *more], named)
+    return TensorGraph([(recorded.root, None)], [*symmetric, *more], named)
 
 
 def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:

@@ -13,10 +13,10 @@ from symgrad.matrixcalc.carrier import carrier
 from symgrad.matrixcalc.labelled import Labelled, lift
 from symgrad.matrixcalc.terms import ONE, Dimension, Factor, Index, NoCompactForm, Size, Sum, Symbol, Term, times
 
-__all__ = ["Problem"]
+__all__ = ["TensorGraph"]
 
 
-class Problem:
+class TensorGraph:
     """The graph of a tensor: its leaves as symbols, and its value as a sum."""
 
     def __init__(self, roots: list[tuple[Node, Any]], symmetric: Collection[str] = (), names: dict[str, tuple[Dimension, ...]] | None = None):

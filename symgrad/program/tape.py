@@ -150,7 +150,7 @@ def _operator(function: Callable[[Any, Any], Any]) -> None:
         function, (self, other) if turned else (other, self)))
 
 
-for _function in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow):
+for _function in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt, operator.le, operator.gt, operator.ge):
     _operator(_function)
 
 

@@ -17,7 +17,7 @@ import sympy
 from symgrad.carriers import symbolic
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import Op
-from symgrad.reference.heads import derivative
+from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.types.domains import REAL, Domain
 

@@ -16,7 +16,7 @@ import sympy
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Claims, Key, named
-from symgrad.reference.heads import derivative
+from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import Recorder
 from symgrad.types.domains import COMPLEX
 

@@ -12,7 +12,7 @@ from typing import Any
 import sympy
 
 from symgrad.proofs.case import Case, domain_of
-from symgrad.reference.heads import derivative
+from symgrad.reference.elementary import derivative
 from symgrad.types.domains import Domain
 
 __all__ = ["Region", "regions"]

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from symgrad.reference.quotients import Quotients, Reader
-from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_of, differentiated
+from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_of, is_active
 
 __all__ = ["ElementReference"]
 
@@ -46,7 +46,7 @@ class ElementReference(Reference):
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over broadcast axes."""
-        return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if differentiated(x) else None for i, x in enumerate(xs)]
+        return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """Σ t ∂ₐf over all arguments a that have tangents."""
@@ -54,7 +54,7 @@ class ElementReference(Reference):
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over all terms of the element."""
-        active = [j for j, x in enumerate(xs) if differentiated(x)]
+        active = [j for j, x in enumerate(xs) if is_active(x)]
         parts = list(self._parts(xs, at, wrt, cotangent, *tangents))
         total = mpmath.mpf(0)
         with mpmath.workdps(60):
@@ -93,7 +93,7 @@ class ElementReference(Reference):
         """Whether the function takes a value within the rounding of the inputs: next to a jump, but not at it, rounding may decide."""
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
-        active = [j for j, x in enumerate(xs) if differentiated(x)]
+        active = [j for j, x in enumerate(xs) if is_active(x)]
         if not any(point) or any(None in self.quotients.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
             return False
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
@@ -128,7 +128,7 @@ class ElementReference(Reference):
     def _terms(self, xs: Arrays, shape: Index, wrt: int | None, cotangent: np.ndarray | None,
                *tangents: Tangents) -> Iterator[tuple[Index, list[Any]]]:
         """The derivatives in a sum, with their coefficients at every point."""
-        given = [[a for a, t in enumerate(ts) if t is not None and differentiated(xs[a])] for ts in tangents]
+        given = [[a for a, t in enumerate(ts) if t is not None and is_active(xs[a])] for ts in tangents]
         for chosen in itertools.product(*given):
             k = [0] * len(xs)
             for a in ((*chosen, wrt) if wrt is not None else chosen):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 
 from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
 from symgrad.carriers import precise
-from symgrad.reference.heads import Undecided
-from symgrad.reference.oracle import Oracle
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.carriers.digits import Undecided
+from symgrad.reference.oracle import Oracle, slots
+from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
@@ -54,9 +53,9 @@ class Exact:
     def entries(self, digits: int = DIGITS) -> list[Entry]:
         """All numbers, both ways. Raises Undefined where the derivative does not exist: at a pole, or outside the domain."""
         if digits not in self.known:
-            truths = self.truths(digits)
-            self.known[digits] = [Entry(order, index, directional, truth, rule)
-                                  for (order, index, directional, truth), rule in zip(truths, self.rules(digits), strict=True)]
+            truths = self.evaluation(digits).derivatives(self.order, self.full, self.direction)
+            self.known[digits] = [Entry(*slot, truth, rule) for slot, truth, rule in zip(
+                slots(self.count, self.order, self.full), truths, self.rules(digits), strict=True)]
         return self.known[digits]
 
     def evaluation(self, digits: int) -> Any:
@@ -70,34 +69,6 @@ class Exact:
         """Whether a kink lies here, so that the derivative is a convention."""
         return any(e.edge for e in self.evaluations.values())
 
-    def truths(self, digits: int) -> list[tuple[int, tuple[int, ...], bool, Any]]:
-        """The oracle's numbers, in the order of `rules`."""
-        evaluation = self.evaluation(digits)
-        n = range(self.count)
-        out: list[Any] = [(0, (), False, evaluation.value)]
-        line = evaluation.along(self.direction, self.order)
-        out += [(1, (i,), False, line[i][0]) for i in n]
-        with precise.working(digits):
-            if self.full >= 2:
-                columns = {(i,): [row[1] for row in evaluation.along(_unit(self.count, i), 2)] for i in n}
-                out += [(2, (i, j), False, columns[i,][j]) for i in n for j in n]
-            if self.full >= 3:
-                out += [(3, (i, j, k), False, third[k]) for (i, j), third in self._thirds(evaluation) for k in n]
-        for order in range(self.full + 1, self.order + 1):
-            out += [(order, (i,), True, line[i][order - 1]) for i in n]
-        return out
-
-    def _thirds(self, evaluation: Any) -> Iterator[tuple[tuple[int, int], list[Any]]]:
-        """D³f[eᵢ, eⱼ, ·] for all i, j, from third derivatives along eᵢ, eⱼ and eᵢ + eⱼ."""
-        n = self.count
-        square = [[row[2] for row in evaluation.along(_unit(n, i), 3)] for i in range(n)]
-        mixed = {}
-        for i, j in itertools.combinations(range(n), 2):
-            both = [row[2] for row in evaluation.along(_unit(n, i) + _unit(n, j), 3)]
-            mixed[i, j] = mixed[j, i] = [(c - a - b) / 2 for a, b, c in zip(square[i], square[j], both)]
-        for i, j in itertools.product(range(n), repeat=2):
-            yield (i, j), square[i] if i == j else mixed[i, j]
-
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
         """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) at a tiny distance."""
         try:
@@ -110,38 +81,15 @@ class Exact:
         recorder = Recorder(precise, precise.lift_value)
         values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
         y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
-        out = [y.value.item()]
-        levels = [[recorder.gradients([(y, 1)], leaves)]] if highest else []
-        for _ in range(2, min(self.full, highest) + 1):
-            levels.append([recorder.gradients([(g, _one(g, i))], leaves) for gs in levels[-1] for g in gs for i in range(g.value.size)])
-        out += [x for level in levels for gs in level for x in _numbers(gs)]
-        if highest > self.full:
-            line = levels[0][0]
-            for k in range(2, highest + 1):
-                line = recorder.gradients([(g, part) for g, part in zip(line, self._parts(line))], leaves)
-                out += _numbers(line) if k > self.full else []
+        parts = list(recorder.partials(y, leaves, min(max(self.full, 1), highest)))
+        out = [box.value.ravel()[i].item() for _, box, i in parts]
+        line = list({id(box): box for index, box, _ in parts if len(index) == 1}.values())
+        ends = np.cumsum([leaf.value.size for leaf in leaves])[:-1]
+        direction = [part.reshape(leaf.shape) for part, leaf in zip(np.split(self.direction, ends), leaves)]
+        for k in range(2, highest + 1) if highest > self.full else ():
+            line = recorder.gradients(list(zip(line, direction)), leaves)
+            out += [x for g in line for x in g.value.ravel().tolist()] if k > self.full else []
         return out
-
-    def _parts(self, leaves: Sequence[Box]) -> Iterator[Any]:
-        at = 0
-        for leaf in leaves:
-            size = leaf.value.size
-            yield self.direction[at:at + size].reshape(leaf.shape)
-            at += size
-
-
-def _unit(n: int, i: int) -> np.ndarray:
-    out = np.zeros(n)
-    out[i] = 1
-    return out
-
-
-def _one(g: Box, i: int) -> np.ndarray:
-    return _unit(g.value.size, i).reshape(g.shape)
-
-
-def _numbers(boxes: Sequence[Box]) -> list[Any]:
-    return [x for box in boxes for x in box.value.ravel().tolist()]
 
 
 def agreement(exact: Exact) -> tuple[float, Entry | None]:

@@ -1,12 +1,14 @@
 """The oracle: derivatives of a recorded computation by `sympy.diff` and the chain rule, without any rule of this library.
 
-Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into heads, whose derivatives
+Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into elementary functions, whose derivatives
 SymPy knows. The gradient along a line, ∇f(x + t u) = ∇f + t H u + ..., then comes from one sweep forward and one back with
 truncated series in t: linear in the size of the computation at every order, where the flat formula swells.
 """
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -16,13 +18,15 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
+from symgrad.carriers.batched import Batched
+from symgrad.carriers.digits import Undefined
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.heads import Head, Undefined, along, edge_met, multiply_into, number
-from symgrad.reference.template import Choice, Step, template
+from symgrad.reference.elementary import ElementaryFunction, along, edge_met, multiply_into, number
+from symgrad.reference.template import Choice, NoFormula, Step, cut, template
 
-__all__ = ["Oracle"]
+__all__ = ["Oracle", "slots"]
 
 COMPARE: dict[type, Any] = {sympy.Eq: eq, sympy.Ne: ne, sympy.StrictLessThan: lt, sympy.LessThan: le, sympy.StrictGreaterThan: gt,
                             sympy.GreaterThan: ge}
@@ -50,6 +54,8 @@ class Oracle:
         for node in upstream([root]):
             if node in places or node.value.dtype.kind in "biu":
                 continue
+            if type(node.value) is Batched:
+                raise NoFormula("a part of the computation was batched by vmap; write the batch as an axis")
             if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
                 places[node] = self._constants(node.value)
             elif type(node) is Link:
@@ -57,6 +63,24 @@ class Oracle:
             else:
                 places[node] = self._instance(node, places)
         (self.output,) = places[root]
+
+    @classmethod
+    def of_expressions(cls, expressions: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]) -> Oracle:
+        """The equations of expressions, weighted by 1, 2, 3, ... and summed where they are several, at 0 in every symbol."""
+        total = expressions[0] if len(expressions) == 1 else sympy.Add(*(k * e for k, e in enumerate(expressions, 1)))
+        form = cut([*expressions, total], {s: i for i, s in enumerate(symbols)})
+        out = cls.__new__(cls)
+        out.steps, out.active, out.count = [Step(0.0, ()) for _ in symbols], [True for _ in symbols], len(symbols)
+        for what, inputs in form.steps:
+            out._add(Step(what, inputs), any(out.active[k] for k in inputs))
+        out.output = form.outputs[-1]
+        return out
+
+    def at(self, values: Sequence[Any]) -> Oracle:
+        """The same equations at other values of the leaves: floats or SymPy numbers."""
+        out = copy.copy(self)
+        out.steps = [Step(v, ()) for v in values] + self.steps[self.count:]
+        return out
 
     def _add(self, step: Step, active: bool) -> int:
         self.steps.append(step)
@@ -95,7 +119,7 @@ class Evaluation:
         self.oracle, self.digits = oracle, digits
         self.values: list[Any] = []
         self.taken: dict[int, int] = {}
-        self.memos: list[dict[Head, Any]] = [{} for _ in oracle.steps]
+        self.memos: list[dict[ElementaryFunction, Any]] = [{} for _ in oracle.steps]
         self.edge = False
         edge_met()
         for place, step in enumerate(oracle.steps):
@@ -117,7 +141,7 @@ class Evaluation:
             return None
         if what is None:
             return mpmath.fsum(xs)
-        if isinstance(what, Head):
+        if isinstance(what, ElementaryFunction):
             value = self.memos[place][what] = what(*xs)
             return value
         return number(what)
@@ -153,7 +177,7 @@ class Evaluation:
             numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]
             return mpmath.mpf(2) ** (3 * max([0, *(int(mpmath.mag(x)) for x in numbers)]))
 
-    def along(self, direction: Sequence[float], length: int) -> list[list[Any]]:
+    def along(self, direction: Any, length: int) -> list[list[Any]]:
         """For each input the derivatives Dᵏ(∂f/∂xᵢ)[u, ..., u] for k = 0, ..., length - 1, with the direction u.
 
         Raises Undefined where one of them does not exist or lies at a pole.
@@ -165,10 +189,26 @@ class Evaluation:
             out = []
             for i in range(self.oracle.count):
                 row = back[i] or [None] * length
-                out.append([mpmath.mpf(0) if c is None else c * mpmath.factorial(k) for k, c in enumerate(row)])
+                out.append([0 if c is None else c * mpmath.factorial(k) for k, c in enumerate(row)])
             return out
 
-    def _series(self, direction: Sequence[float], length: int) -> list[Any]:
+    def derivatives(self, order: int, full: int, direction: np.ndarray) -> list[Any]:
+        """The value and the derivatives in the order of `slots`; an int 0 is one of which nothing depends on the inputs."""
+        n, units = range(direction.size), np.eye(direction.size)
+        out = [self.value]
+        line = self.along(direction, order) if order and (order > full or full < 2) else []
+        rows = [self.along(u, full) for u in units] if full >= 2 else []
+        out += [(line or rows[0])[i][0] for i in n if order]
+        out += [rows[i][j][1] for i in n for j in n if full >= 2]
+        if full >= 3:  # D³f[eᵢ, eⱼ, ·] by the third derivatives along eᵢ, eⱼ and eᵢ + eⱼ
+            mixed = {(i, j): self.along(units[i] + units[j], 3) for i, j in itertools.combinations(n, 2)}
+            with mpmath.workdps(self.digits):
+                for i, j, k in itertools.product(n, repeat=3):
+                    twice = 2 * rows[i][k][2] if i == j else mixed[min(i, j), max(i, j)][k][2] - rows[i][k][2] - rows[j][k][2]
+                    out.append(twice if isinstance(twice, int) else twice / 2)
+        return out + [line[i][k - 1] for k in range(full + 1, order + 1) if k > 1 for i in n]
+
+    def _series(self, direction: Any, length: int) -> list[Any]:
         """Every value as a series in t along x + t u."""
         oracle, values = self.oracle, self.values
         series: list[Any] = []
@@ -203,7 +243,7 @@ class Evaluation:
             for i, k in enumerate(inputs if place not in self.taken else (self.taken[place],)):
                 if not oracle.active[k]:
                     continue
-                if isinstance(what, Head):
+                if isinstance(what, ElementaryFunction):
                     derivative = what.partial(i)
                     if derivative.zero:
                         continue
@@ -214,6 +254,18 @@ class Evaluation:
                     cotangents[k] = [None] * length
                 multiply_into(cotangents[k], g, factor)
         return cotangents
+
+
+def slots(count: int, order: int, full: int) -> list[tuple[int, tuple[int, ...], bool]]:
+    """The value and the derivatives up to an order by `count` inputs: the order, the indices, and whether it is one along a direction.
+
+    Up to the order `full` they are all partial derivatives; above, those of the gradient along one direction.
+
+    >>> slots(1, 3, 2)
+    [(0, (), False), (1, (0,), False), (2, (0, 0), False), (3, (0,), True)]
+    """
+    return [(k, index, False) for k in range(min(order, max(full, 1)) + 1) for index in itertools.product(range(count), repeat=k)] + [
+        (k, (i,), True) for k in range(max(full, 1) + 1, order + 1) for i in range(count)]
 
 
 def _total(terms: Sequence[Any]) -> Any:

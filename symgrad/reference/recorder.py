@@ -8,8 +8,10 @@ arithmetic touches them, so nothing is rounded to a float on the way.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from symgrad.engine.passes import pullback
 from symgrad.graph.link import Link
@@ -20,6 +22,7 @@ from symgrad.graph.order import upstream
 __all__ = ["Box", "Recorder"]
 
 Seeds = Sequence[tuple["Box", Any]]
+Part = tuple[tuple[int, ...], "Box", int]
 
 
 class Box:
@@ -150,7 +153,7 @@ class Recorder:
         """An argument of a recorded op as its rule sees it."""
         if isinstance(x, (Box, Number)):
             return x
-        if isinstance(x, (int, float)) and not isinstance(x, bool):
+        if type(x) in (int, float):  # a NumPy scalar is the value of a tensor
             out = Number(x)
             out.recorder = self
             return out
@@ -215,6 +218,24 @@ class Recorder:
             g = found.get(leaf.node)  # type: ignore[arg-type]
             out.append(self.zeros_like(leaf) if g is None else g)
         return out
+
+    def partials(self, y: Box, leaves: Sequence[Box], order: int, pointwise: bool = False) -> Iterator[Part]:
+        """A value and all its derivatives up to an order, one order after the other, by the indices of the inputs.
+
+        The inputs are the elements of the leaves. With `pointwise`, the leaves are the inputs, whose elements are points at which the function is
+        evaluated at once; of derivatives that differ in the order of their indices only one is given. A part of a result is its place in a box.
+        """
+        level: dict[tuple[int, ...], tuple[Box, int]] = {(): (y, 0)}
+        for k in range(order + 1):
+            yield from ((index, box, place) for index, (box, place) in level.items())
+            above: dict[tuple[int, ...], tuple[Box, int]] = {}
+            for index, (box, place) in level.items() if k < order else ():
+                seed = np.ones(box.shape) if pointwise else (np.arange(box.value.size) == place).astype(float).reshape(box.shape)
+                found = self.gradients([(box, seed)], leaves)
+                parts = [(g, i) for g in found for i in range(1 if pointwise else g.value.size)]
+                first = index[-1] if index and pointwise else 0
+                above |= {(*index, i): part for i, part in enumerate(parts) if i >= first}
+            level = above
 
     def _read(self, node: Node) -> tuple[Any, tuple]:
         args, count = node.args or (), len(node.parents)

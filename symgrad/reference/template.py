@@ -1,4 +1,4 @@
-"""Ops as small equations: the symbolic form of a forward rule, cut into heads."""
+"""Ops as small equations: the symbolic form of a forward rule, cut into elementary functions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sympy.core.relational import Relational
 
 from symgrad.carriers import symbolic
 from symgrad.graph.node import Node
-from symgrad.reference.heads import head, placeholder
+from symgrad.reference.elementary import elementary, placeholder
 
 __all__ = ["Choice", "NoFormula", "Step", "Template", "template"]
 
-PAIRS = {kind: head(kind(placeholder(0), placeholder(1))) for kind in (sympy.Mul, sympy.Max, sympy.Min)}
+PAIRS = {kind: elementary(kind(placeholder(0), placeholder(1))) for kind in (sympy.Mul, sympy.Max, sympy.Min)}
 
 
 class NoFormula(Exception):
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One equation: `what` is a Head, a Choice, a number, or None for a sum; `inputs` are the places it reads."""
+    """One equation: `what` is an ElementaryFunction, a Choice, a number, or None for a sum; `inputs` are the places it reads."""
 
     what: Any
     inputs: tuple[int, ...]
@@ -144,7 +144,7 @@ def cut(outputs: Sequence[sympy.Expr], places: Mapping[sympy.Symbol, int]) -> Te
                 place = add(PAIRS[e.func], (place, other))
             return place
         names = {x: placeholder(i) for i, x in enumerate(dict.fromkeys(parts(e)))}
-        return add(head(e.func(*[names.get(x, x) for x in e.args]), len(names)), [known[x] for x in names])
+        return add(elementary(e.func(*[names.get(x, x) for x in e.args]), len(names)), [known[x] for x in names])
 
     stack = list(outputs)
     while stack:

@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.carriers import precise
 from symgrad.reference.quotients import DIGITS, Quotients, Reader, number
 
-__all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "differentiated"]
+__all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "is_active"]
 
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
@@ -25,7 +25,7 @@ AGREED = mpmath.mpf(10) ** -20
 PART = mpmath.mpf(10) ** -10  # of an input, by which it is changed to measure conditions
 
 
-def differentiated(x: Any) -> bool:
+def is_active(x: Any) -> bool:
     """Whether an argument is differentiated by: real and complex floats are, integers and booleans are not (bfloat16 has the kind V)."""
     return x.dtype.kind in "fcV"
 
@@ -85,7 +85,7 @@ class Reference:
         """
         cells, g, tangents = inputs
         for i, c in enumerate(cells):
-            if differentiated(xs[i]):
+            if is_active(xs[i]):
                 yield from (([*cells[:i], x, *cells[i + 1:]], g, tangents) for x in _scaled(c, max(map(abs, c.ravel().tolist()), default=0)))
         if g is not None:
             yield from ((cells, x, tangents) for x in _scaled(g))
@@ -154,9 +154,9 @@ class ArrayReference(Reference):
         start, base = zlib.crc32(b"".join(x.tobytes() for x in xs)), _Values(self.reader, xs, cells)
         for i, x in enumerate(xs):
             entries = np.empty(x.size, object)
-            for place in [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))] if differentiated(x) else ():
+            for place in [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))] if is_active(x) else ():
                 entries[place] = base.derivative([(i, place), *directions], g)
-            out.append(entries.reshape(x.shape) if differentiated(x) else None)
+            out.append(entries.reshape(x.shape) if is_active(x) else None)
         return out
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
@@ -267,7 +267,7 @@ class RuleReference(Reference):
         """The pullback."""
         with precise.working(RULES):
             cells, g, _ = _lifted(xs, cotangent, ())
-            return [_finite(c) if differentiated(x) else None for c, x in zip(self._pull(cells, g), xs)]
+            return [_finite(c) if is_active(x) else None for c, x in zip(self._pull(cells, g), xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward."""

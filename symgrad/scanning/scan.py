@@ -24,7 +24,7 @@ from symgrad.scanning.outside import Foreign
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
 from symgrad.scanning.subject import Index, Subject
-from symgrad.scanning.truth import ByFormula, Exact
+from symgrad.scanning.truth import ByFormula, DerivativeSource
 from symgrad.types.domains import Domain
 from symgrad.types.dtypes import DType
 
@@ -148,7 +148,7 @@ def _numpy_type(dtype: Any) -> np.dtype:
     return found
 
 
-def _truth(subject: Subject, formula: Any) -> tuple[Exact, str]:
+def _truth(subject: Subject, formula: Any) -> tuple[DerivativeSource, str]:
     """Where the true values come from, and how to say that."""
     if formula is None and isinstance(subject, Foreign):
         raise TypeError(f"accuracy: {subject.name} is no function of symgrad's; give formula= to compare it with, a SymPy expression or its text")

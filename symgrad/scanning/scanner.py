@@ -14,7 +14,7 @@ from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
-from symgrad.scanning.truth import LAST, Exact, Truth, condition
+from symgrad.scanning.truth import LAST, DerivativeSource, Truth, condition
 from symgrad.types.domains import Domain
 
 __all__ = ["Scanner"]
@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int], None]
 class Scanner:
     """One scan of a function over its domains; `run` does the work and fills the report."""
 
-    def __init__(self, subject: Subject, source: Exact, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
+    def __init__(self, subject: Subject, source: DerivativeSource, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
                  seconds: float, seed: int, progress: Progress):
         self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
         self.truth = Truth(source, floats, order)

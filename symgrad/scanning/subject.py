@@ -26,6 +26,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Recorder
 from symgrad.types.domains import REAL, Domain
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["Index", "Recording", "Subject", "Unsuitable", "indices"]
 
@@ -86,17 +87,8 @@ class Recording:
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             nodes: Any = [leaf._node for leaf in self.leaves]
             y, leaves = recorder.replayed(self.result._node, nodes, values if shift is None else [shift(v) for v in values])  # type: ignore[arg-type]
-            level: dict[Index, Any] = {(): y}
-            out: dict[Index, Any] = {(): y}
-            for _ in range(order):
-                above: dict[Index, Any] = {}
-                for index, box in level.items():
-                    found = recorder.gradients([(box, np.ones(box.shape))], leaves)
-                    above |= {(*index, i): g for i, g in enumerate(found) if i >= (index[-1] if index else 0)}
-                out |= above
-                level = above
-            constant = {index for index, box in out.items() if box.node is None}
-            return {index: [0 if index in constant and t == 0 else t for t in box.value.ravel().tolist()] for index, box in out.items()}
+            return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()]
+                    for index, box, _ in recorder.partials(y, leaves, order, pointwise=True)}
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
@@ -228,8 +220,7 @@ class Subject:
                 self.vectorised = False
                 return
             value = float(together.value[k])
-            size = abs(np.spacing(points.dtype.type(single))) if np.isfinite(single) else 0
-            self.vectorised = single == value or single != single and value != value or abs(single - value) <= 8 * size
+            self.vectorised = single == value or single != single and value != value or ulp_of(points.dtype.name).error(value, single) <= 8
 
     def recordings(self, points: np.ndarray) -> Iterator[tuple[slice, Recording | None]]:
         """Calls that cover the points: one for all, or one for each; None where the function raises."""

@@ -17,18 +17,18 @@ from symgrad.algebra import ladder
 from symgrad.algebra.ladder import RIGHT, rungs, settle, shifted
 from symgrad.algebra.values import Real
 from symgrad.carriers import precise
-from symgrad.reference.heads import derivative
+from symgrad.reference.elementary import derivative
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.subject import Index, indices
 
-__all__ = ["FIRST", "LAST", "ByFormula", "Exact", "Truth", "condition"]
+__all__ = ["FIRST", "LAST", "ByFormula", "DerivativeSource", "Truth", "condition"]
 
 FIRST, LAST = 60, 1920  # digits of the ladder
 UNKNOWN = 240  # of its first rung, where nothing is known of the numbers that the computation spans
 AGREED = 4.0  # ULP
 
 
-class Exact(Protocol):
+class DerivativeSource(Protocol):
     """What gives derivatives with many digits."""
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> Mapping[Index, Sequence[Any]]:
@@ -74,7 +74,7 @@ class ByFormula:
 class Truth:
     """The true derivatives of a function at floats; `digits` is the most that was needed, `undecided` how many numbers stayed unknown."""
 
-    def __init__(self, source: Exact, floats: Floats, order: int):
+    def __init__(self, source: DerivativeSource, floats: Floats, order: int):
         self.source, self.floats, self.order = source, floats, order
         self.digits, self.undecided = FIRST, 0
 
@@ -101,13 +101,13 @@ class Truth:
                 i, index = due[place]
                 return self.floats.ulp.error(values[index][i], number) <= AGREED
 
-            for (i, index), number in zip(due, settle(exact, len(due), first, LAST, RIGHT, confirmed)):
+            for (i, index), number in zip(due, settle(exact, len(due), rungs(first, LAST), RIGHT, confirmed)):
                 self.undecided += number is None
                 out[index][i] = mpmath.nan if number is None else number
         return out
 
 
-def condition(source: Exact, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
+def condition(source: DerivativeSource, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
     """The condition of a derivative at each point, as `symgrad.algebra.ladder` has it."""
     levels = list(rungs(FIRST, LAST))
     digits = levels[min(int(np.searchsorted(levels, float(source.spread(points, order).max()) + 60)), len(levels) - 1)]

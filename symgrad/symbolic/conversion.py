@@ -23,7 +23,7 @@ from symgrad.symbolic.parameters import formulas_of, parameters_of
 from symgrad.symbolic.programs import Program, Step, Writer, places
 from symgrad.types.dtypes import dtype_of, get_default_dtype
 
-__all__ = ["Formula", "from_sympy", "number_of"]
+__all__ = ["FormulaFunction", "from_sympy", "number_of"]
 
 LARGEST = 2**53
 
@@ -109,7 +109,7 @@ def _function(op: str) -> Callable[..., Any]:
     return SPECIAL.get(op) or getattr(traced, op)  # type: ignore[no-any-return]
 
 
-class Formula:
+class FormulaFunction:
     """A formula, or an array of them, as a differentiable function of its symbols; `from_sympy` makes it.
 
     `expr` is the given formula, `symbols` are its symbols in the order of the arguments.
@@ -208,7 +208,7 @@ def _as_operand(x: Any) -> Tensor:
     return out.to(get_default_dtype()) if out._value.dtype.kind in "iu" else out  # type: ignore[attr-defined, no-any-return]
 
 
-def from_sympy(expr: Any, symbols: Any = None) -> Formula:
+def from_sympy(expr: Any, symbols: Any = None) -> FormulaFunction:
     """A SymPy formula as a differentiable function of its symbols.
 
     It takes the values of the symbols in the given order, or sorted by name, or by keyword: Tensors, arrays and numbers, which broadcast. Each of
@@ -229,4 +229,4 @@ def from_sympy(expr: Any, symbols: Any = None) -> Formula:
     >>> f.expr, f.symbols
     (x*exp(-y**2), (x, y))
     """
-    return Formula(expr, symbols)
+    return FormulaFunction(expr, symbols)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from symgrad.symbolic.formula import Formula, Order
+from symgrad.symbolic.formula import OpFormula, Order
 from symgrad.symbolic.support import Patch, power
 
 __all__ = ["jax_function", "torch_function"]
@@ -125,7 +125,7 @@ def _jax() -> Any:
     return jax
 
 
-def torch_function(formula: Formula) -> Callable[..., Any]:
+def torch_function(formula: OpFormula) -> Callable[..., Any]:
     """A function of torch's tensors whose derivatives of every order are the formula's own.
 
     It is a `torch.autograd.Function`: its backward calls that of the next order. Tensors broadcast; Python numbers are taken as they are.
@@ -174,7 +174,7 @@ def torch_function(formula: Formula) -> Callable[..., Any]:
     return _public(formula, function, converted, "torch tensors")
 
 
-def jax_function(formula: Formula) -> Callable[..., Any]:
+def jax_function(formula: OpFormula) -> Callable[..., Any]:
     """A function of JAX's arrays whose derivatives of every order are the formula's own: a `jax.custom_jvp`; it works inside jit, vmap and grad."""
     jax = _jax()
     names = _jax_names()
@@ -202,7 +202,7 @@ def jax_function(formula: Formula) -> Callable[..., Any]:
     return _public(formula, function, converted, "JAX arrays")
 
 
-def _public(formula: Formula, function: Callable[[Order], Callable[..., Any]], converted: Callable[[Sequence[Any]], list[Any]], what: str) -> Any:
+def _public(formula: OpFormula, function: Callable[[Order], Callable[..., Any]], converted: Callable[[Sequence[Any]], list[Any]], what: str) -> Any:
     """The function that users call, which converts its arguments."""
     def call(*xs: Any) -> Any:
         if len(xs) != len(formula.symbols):
@@ -215,7 +215,7 @@ def _public(formula: Formula, function: Callable[[Order], Callable[..., Any]], c
     return call
 
 
-def _partial(formula: Formula, k: Order, given: dict[int, Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
+def _partial(formula: OpFormula, k: Order, given: dict[int, Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
     """A derivative at values: an integer if it is one, an argument, or the function of that derivative."""
     exact = formula.exact(k)
     if exact.is_Integer:

@@ -21,7 +21,7 @@ from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_heads import larger, smaller, step, whole
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import truth, value
-from symgrad.carriers.digits import context, working
+from symgrad.carriers.digits import context
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.support import Patch, horner
 from symgrad.types.domains import Domain
@@ -149,11 +149,10 @@ def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
 
 def _series_value(series: Laurent, u: Any) -> Any:
     """The value of the series at a small many-digit number."""
-    with working(60):
-        out = context.zero
-        for c in reversed(series.coefficients):
-            out = out * u + c
-        return out * context.mpf(u) ** series.valuation
+    out = context.zero
+    for c in reversed(series.coefficients):
+        out = out * u + c
+    return out * context.mpf(u) ** series.valuation
 
 
 def derived(series: Laurent, order: int) -> Laurent:
@@ -183,7 +182,7 @@ class _Probe:
 
     def add(self, centre: Any, series: Laurent) -> None:
         """Add points next to one where the expression has a series."""
-        middle, at = float(centre), number(centre)
+        middle, at = float(centre), value(centre)([])
         rng, last = np.random.default_rng(1), list(enumerate(_row(series)))[-6:]
         nearby = [d * rng.uniform(0.9, 1.1) for d in DISTANCES if 0.02 < d < 4 for _ in range(JITTERED)]
         for x in dict.fromkeys(middle + s * d for d in (0.0, *DISTANCES, *nearby) for s in (1, -1)):
@@ -243,12 +242,6 @@ class _Probe:
         return np.array(out)
 
 
-def number(point: Any) -> Any:
-    """A SymPy number with many digits."""
-    with working(60):
-        return value(point)([])
-
-
 def _row(series: Laurent) -> list[Any]:
     return [context.zero] * series.valuation + series.coefficients
 
@@ -263,7 +256,7 @@ def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
         tails = list(itertools.accumulate(reversed(sizes)))[::-1]
         count = next((k for k in range(series.valuation + 1, min(len(row), LONGEST)) if tails[k] <= size * 2.0**-56), None)
         if count is not None and sizes[-1] <= size * 2.0**-56:
-            return Patch(middle, float(number(centre) - middle), float(radius), tuple(float(c) for c in row[:count]))
+            return Patch(middle, float(value(centre)([]) - middle), float(radius), tuple(float(c) for c in row[:count]))
     return None
 
 

@@ -23,7 +23,7 @@ import sympy
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
 from symgrad.algebra.stable_heads import elementary, log1p, partial, with_kinks
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
-from symgrad.algebra.values import Unknown
+from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dual import Dual
@@ -39,14 +39,14 @@ from symgrad.symbolic.generating import Code, generate, plain_names
 from symgrad.symbolic.reading import walked
 from symgrad.types.domains import REAL, Domain, Interval
 
-__all__ = ["Formula", "Order", "argument_names", "ratio_code", "recorded", "signed"]
+__all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded", "signed"]
 
 Order = tuple[int, ...]
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
 SERIES = 56  # coefficients of an expression; its derivatives use fewer
 
 
-class Formula:
+class OpFormula:
     """An expression of real symbols with its derivatives, indexed by the order in every argument."""
 
     def __init__(self, name: str, symbols: Sequence[Any], expr: Any, domains: Sequence[Domain]):
@@ -196,8 +196,8 @@ def signed(rule: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]
 
 
 @functools.cache
-def _ratio(which: int) -> Formula:
-    return Formula(f"ratio_{which}", [VARIABLE], FORMULAS[which], [ABOVE_MINUS_ONE if VANISHING[which // 2] is log1p else REAL])
+def _ratio(which: int) -> OpFormula:
+    return OpFormula(f"ratio_{which}", [VARIABLE], FORMULAS[which], [ABOVE_MINUS_ONE if VANISHING[which // 2] is log1p else REAL])
 
 
 def ratio_code(which: int, order: int) -> Code:
@@ -212,23 +212,23 @@ def ratio_code(which: int, order: int) -> Code:
 # Evaluation by the type of the arguments
 
 
-def _numbers(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _numbers(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return formula.form(k).code.function(*xs)
 
 
-def _tensors(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _tensors(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return recorded(formula, k)(*xs)
 
 
-def _taped(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _taped(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return next(x for x in xs if type(x) is Taped).tape.call(formula.form(k).code.function, xs)
 
 
-def _applied(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _applied(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return xp.apply(formula.op(k), xs, ())
 
 
-def _expressions(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _expressions(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     form = formula.form(k)
 
     def one(*es: Any) -> Any:
@@ -240,19 +240,19 @@ def _expressions(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
     return np.frompyfunc(one, len(xs), 1)(*xs)
 
 
-def _digits(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _digits(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     form = formula.form(k)
 
     def one(*values: Any) -> Any:
         found = form.truth(values, precise.context.dps)
         if found != found and len(values) == 1 and (limit := formula.limit(k, sympy.Rational(str(values[0])))) is not None:
-            found = limit._to_mpmath(precise.context.prec)
+            found = value(limit)([])
         return precise.context.mpf(found)
 
     return np.frompyfunc(one, len(xs), 1)(*xs)
 
 
-def _walked(formula: Formula, k: Order, xp: Any, xs: tuple) -> Any:
+def _walked(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     form = formula.form(k)
     return walked(form.stable, form.symbols, xp, xs)
 
@@ -270,6 +270,6 @@ def _reading(x: Any) -> tuple[int, Callable[..., Any]]:
 
 
 @functools.cache
-def recorded(formula: Formula, k: Order) -> Callable[..., Any]:
+def recorded(formula: OpFormula, k: Order) -> Callable[..., Any]:
     """The function that records the op of a derivative."""
     return core(formula.op(k))

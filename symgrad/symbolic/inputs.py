@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories import creation
 from symgrad.factories.factory import finished
 from symgrad.formulas.expressions import Reads, hold
-from symgrad.symbolic.conversion import Formula, number_of
+from symgrad.symbolic.conversion import FormulaFunction, number_of
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, owner_of, parameters_of, sanitised
 
 __all__ = ["tensor_of"]
@@ -50,7 +50,7 @@ def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: b
         raise ValueError(f"tensor: a formula has its own symbols, {', '.join(map(str, wanted))}; symbol={symbol!r} names data")
     parameters = parameters_of(expressions, wanted)
     operands = [_leaf(p, given[str(p.given)], dtype) for p in parameters]
-    out = Formula(data, wanted)(*operands)
+    out = FormulaFunction(data, wanted)(*operands)
     hold(out, operands)
     return out
 

@@ -199,7 +199,7 @@ def _callable(given: Any) -> Any:
         raise TypeError("to_sympy: a formula in text is a str, not bytes")
     if isinstance(given, str):
         given = parsing.parse(given)
-    if not isinstance(given, parsing.Formula):
+    if not isinstance(given, parsing.ParsedFormula):
         return given
     read = given
 

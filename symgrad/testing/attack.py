@@ -12,7 +12,7 @@ from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.profiles import Profile
-from symgrad.testing.truths_reading import reader_of
+from symgrad.testing.references import reader_of
 from symgrad.types.domains import COMPLEX
 
 __all__ = ["Attack"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.checks.cross_reading import names_of, plain_text
+from symgrad.checks.cross_reading import names_of
 from symgrad.formulas.parsing import parse
 
 __all__ = ["is_function", "is_scalar", "names_in"]
@@ -30,7 +30,7 @@ def names_in(formula: Any) -> list[str] | None:
     if formula is None:
         return None
     if isinstance(formula, str):
-        return list(parse(plain_text(formula)).names)
+        return list(parse(formula).names)
     if is_function(formula):
         names = [p.name for p in inspect.signature(formula).parameters.values() if p.default is p.empty]
         return names[1:] if names[:1] == ["xp"] else names

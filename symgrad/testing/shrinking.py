@@ -17,8 +17,8 @@ from symgrad.testing.attempt import Check, attempt
 from symgrad.testing.drawing import outside, quiet
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong
+from symgrad.testing.references import difference
 from symgrad.testing.snippets import pytest_command, snippet
-from symgrad.testing.truths_symbolic import difference
 from symgrad.types.domains import Domain
 
 __all__ = ["simplest"]

@@ -14,6 +14,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["along", "check_differences", "smooth"]
 
@@ -214,5 +215,5 @@ def _compare(attack: Attack, numbers: np.ndarray, true: np.ndarray, bound: np.nd
     allowed = MARGIN * bound + attack.ulp("float64", order) * 2.0**-52 * np.abs(true)
     for at in map(tuple, np.argwhere(told & ~(np.abs(numbers - true) <= allowed))):
         raise Wrong(f"the {ORDINALS[order]} is not the limit of differences of the {ORDINALS[order - 1]}", numbers[at], float(true[at]),
-                    index=tuple(map(int, at)), order=order, wrt=wrt, ulp=float(abs(numbers[at] - true[at]) / np.spacing(max(abs(true[at]), 1e-300))),
+                    index=tuple(map(int, at)), order=order, wrt=wrt, ulp=ulp_of("float64").error(numbers[at], true[at]),
                     exact=f"the difference quotients, to within {bound[at]:.1g}")

@@ -14,6 +14,7 @@ from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
 from symgrad.testing.examples import Example, only
 from symgrad.testing.failure import Wrong
+from symgrad.types.ulp import ulp_of
 
 __all__ = ["check_special"]
 
@@ -73,7 +74,7 @@ def _finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
 
 def _equal(got: list[float], agreed: list[float], at: tuple[int, ...]) -> None:
     for i, (a, b) in enumerate(zip(got, agreed)):
-        if not (abs(a - b) <= 8 * np.spacing(abs(b)) or a == b):
+        if not (a == b or ulp_of("float64").error(a, b) <= 8):
             raise Wrong("the gradient is not the one that is agreed on", a, b, index=at, order=1, wrt=(i,),
                         exact="the gradient claimed with the point")
 

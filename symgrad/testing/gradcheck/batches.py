@@ -13,7 +13,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import in_mode, thread
 from symgrad.testing.gradcheck.error import GradcheckError
-from symgrad.testing.gradcheck.jacobians import Array, Forward, Problem
+from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint
 
 __all__ = ["check_batched_cotangents", "check_batched_tangents"]
 
@@ -43,7 +43,7 @@ def _compare(got: Sequence[Tensor | None], expected: Sequence[Array], output: in
                                  f"{wrap(e)}")
 
 
-def check_batched_cotangents(check: Problem) -> None:
+def check_batched_cotangents(check: FunctionAtPoint) -> None:
     """Compare two cotangents of each output as a batch and in a loop.
 
     Raises GradcheckError where they differ, or where a rule does not support batches.
@@ -58,7 +58,7 @@ def check_batched_cotangents(check: Problem) -> None:
         _compare(found, _stacked(rows, check.leaves), i, COTANGENTS)
 
 
-def check_batched_tangents(check: Problem) -> None:
+def check_batched_tangents(check: FunctionAtPoint) -> None:
     """Compare two tangents of each input as a batch and in a loop.
 
     Raises GradcheckError where they differ, or where a rule does not support batches.

@@ -17,7 +17,7 @@ from symgrad.autograd.forward_ad import dual_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.testing.gradcheck.batches import check_batched_cotangents, check_batched_tangents
 from symgrad.testing.gradcheck.error import GradcheckError
-from symgrad.testing.gradcheck.jacobians import Array, Forward, Problem, basis, numerical, pulled, random_vector
+from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint, basis, numerical, pulled, random_vector
 
 __all__ = ["Check"]
 
@@ -25,7 +25,7 @@ IMAGINARY, REAL = "imaginary", "real"
 
 
 @dataclass
-class Check(Problem):
+class Check(FunctionAtPoint):
     """A function at a point, and the tolerances of its derivatives."""
 
     atol: float

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.frameworks.generators import restored
 from symgrad.frameworks.problem import silence
-from symgrad.testing.gradcheck.jacobians import Problem
+from symgrad.testing.gradcheck.jacobians import FunctionAtPoint
 from symgrad.testing.gradcheck.points import LeftOut, Points, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack
 from symgrad.testing.gradcheck.search import Search
@@ -39,7 +39,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
     try:
         with restored(), silence():
             rng = np.random.default_rng(seed)
-            Search(Points(Problem(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
+            Search(Points(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
     except (Unattacked, LeftOut) as error:
         report.reason = str(error)
     except Exception as error:  # a repeated call may raise anything

@@ -16,13 +16,13 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import make_dual, push
 from symgrad.engine.tensor import Size, Tensor, wrap
 
-__all__ = ["Array", "Forward", "Problem", "basis", "numerical", "pulled", "random_vector"]
+__all__ = ["Array", "Forward", "FunctionAtPoint", "basis", "numerical", "pulled", "random_vector"]
 
 Array = Any
 
 
 @dataclass
-class Problem:
+class FunctionAtPoint:
     """A function at a point: `leaves` are the inputs to differentiate by, `outputs` the differentiable outputs.
 
     `every` are all outputs, and `places` the positions of the differentiable ones among them.
@@ -74,7 +74,7 @@ def random_vector(x: Tensor, generator: np.random.Generator) -> Array:
     return np.asarray(u / (np.linalg.norm(u) or 1)).astype(x._value.dtype)
 
 
-def _difference(problem: Problem, x: Tensor, step: Array) -> list[Array]:
+def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]:
     """(f(x + step) - f(x - step)) / 2 eps for every output, flat: the input is written in place and restored."""
     array = x.data._value
     before = array.copy()
@@ -95,7 +95,7 @@ def _difference(problem: Problem, x: Tensor, step: Array) -> list[Array]:
     return [((b - a) / (2 * problem.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
 
 
-def numerical(problem: Problem, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
+def numerical(problem: FunctionAtPoint, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
     """The derivatives of the outputs at these places along each vector, by central differences: one row per vector.
 
     Raises AssertionError if the function's outputs change in shape or dtype.
@@ -104,7 +104,7 @@ def numerical(problem: Problem, x: Tensor, vectors: Sequence[Array], places: Seq
     return [np.array([row[i] for row in rows]).reshape(len(rows), problem.every[i].numel()) for i in places]
 
 
-def pulled(problem: Problem, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
+def pulled(problem: FunctionAtPoint, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
     """The pullback of each cotangent of one output to every input."""
     return [list(grad(y, problem.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True)) for v in cotangents]
 
@@ -112,7 +112,7 @@ def pulled(problem: Problem, y: Tensor, cotangents: Sequence[Array]) -> list[lis
 class Forward:
     """The graph of the function over dual tensors, through which tangents can be pushed."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: FunctionAtPoint):
         duals = [make_dual(x, wrap(np.zeros_like(x._value))) for x in problem.leaves]
         self.nodes = [x._node for x in duals]
         given = iter(duals)

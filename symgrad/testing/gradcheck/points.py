@@ -12,7 +12,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.reference.differences import differences
-from symgrad.testing.gradcheck.jacobians import Forward, Problem
+from symgrad.testing.gradcheck.jacobians import Forward, FunctionAtPoint
 
 __all__ = ["LeftOut", "Points", "Unattacked"]
 
@@ -33,7 +33,7 @@ class Points:
     Raises Unattacked if no input can be changed, or if no output depends on one.
     """
 
-    def __init__(self, problem: Problem, rng: np.random.Generator):
+    def __init__(self, problem: FunctionAtPoint, rng: np.random.Generator):
         self.problem = problem
         self.leaves = list({id(x): x for x in problem.leaves}.values())
         self.names = [f"input {next(j for j, y in enumerate(problem.leaves) if y is x)}" for x in self.leaves]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
+from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.accuracy import measured
 from symgrad.reference.exact import Exact, agreement
-from symgrad.reference.heads import Undefined
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import flat, random_points, special_points

@@ -1,7 +1,7 @@
 """Elementary functions whose derivatives are SymPy's: the factors of the oracle's chain rule.
 
-A `Head` is one function of a few placeholders, such as p0*p1 or exp(p0). Its partial derivatives are heads again, made by `sympy.diff`
-and by nothing else; its values are mpmath's. No rule of this library is used here.
+An `ElementaryFunction` is one function of a few placeholders, such as p0*p1 or exp(p0). Its partial derivatives are
+such functions again, made by `sympy.diff` and by nothing else; its values are mpmath's. No rule of this library is used here.
 """
 
 from __future__ import annotations
@@ -15,19 +15,12 @@ import sympy
 from mpmath.libmp import MPZ
 
 from symgrad.algebra.values import Real, Unknown
+from symgrad.carriers.digits import Undefined
 
-__all__ = ["Head", "Undecided", "Undefined", "along", "derivative", "edge_met", "evaluator", "head", "multiply_into", "number", "placeholder"]
+__all__ = ["ElementaryFunction", "along", "derivative", "edge_met", "elementary", "evaluator", "multiply_into", "number", "placeholder"]
 
 STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
 HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath would need memory rather than time
-
-
-class Undefined(ArithmeticError):
-    """A function outside its domain, at a pole, or beyond any float."""
-
-
-class Undecided(Undefined):
-    """Raised for numbers that only too many digits would distinguish: from each other, or from 0 after cancellation."""
 
 
 class _Edge:
@@ -38,7 +31,7 @@ class _Edge:
 
 @cache
 def placeholder(i: int) -> sympy.Symbol:
-    """The i-th argument of a head."""
+    """The i-th argument of an elementary function."""
     return sympy.Symbol(f"p{i}", real=True)
 
 
@@ -52,7 +45,7 @@ def _at_edge(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Values(Real):
-    """The values of a head, which note an argument at a kink."""
+    """The values of an elementary function, which note an argument at a kink."""
 
     table = Real.table | {sympy.Heaviside: _at_edge(lambda x, at_zero=0.5: mpmath.mpf(at_zero if x == 0 else x > 0)),
                           sympy.DiracDelta: _at_edge(lambda x, order=0: mpmath.mpf(0)), sympy.sign: _at_edge(mpmath.sign)}
@@ -79,12 +72,12 @@ def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., A
     return call
 
 
-class Head:
+class ElementaryFunction:
     """A function of placeholders: calling it gives a value to the working precision, `partial(i)` its derivative by the i-th.
 
     Raises Undefined outside the domain, at a pole and beyond any float.
 
-    >>> product = head(placeholder(0) * placeholder(1))
+    >>> product = elementary(placeholder(0) * placeholder(1))
     >>> product.partial(0).expr, float(product(mpmath.mpf(2), mpmath.mpf(3)))
     (p1, 6.0)
     """
@@ -94,7 +87,7 @@ class Head:
     def __init__(self, expr: sympy.Expr, arity: int):
         self.expr, self.arity, self.zero = expr, arity, expr == 0
         self._call: Callable[..., Any] | None = None
-        self._partials: list[Head | None] = [None] * arity
+        self._partials: list[ElementaryFunction | None] = [None] * arity
 
     def __call__(self, *xs: Any) -> Any:
         call = self._call
@@ -119,11 +112,11 @@ class Head:
             raise NotImplementedError(f"a choice inside {e}")
         return evaluator(p, e)
 
-    def partial(self, i: int) -> Head:
+    def partial(self, i: int) -> ElementaryFunction:
         """The derivative by the i-th argument, by `sympy.diff`."""
         found = self._partials[i]
         if found is None:
-            found = self._partials[i] = head(derivative(self.expr, placeholder(i)), self.arity)
+            found = self._partials[i] = elementary(derivative(self.expr, placeholder(i)), self.arity)
         return found
 
 
@@ -147,17 +140,17 @@ def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
     return out
 
 
-_heads: dict[tuple[sympy.Expr, int], Head] = {}
+_functions: dict[tuple[sympy.Expr, int], ElementaryFunction] = {}
 
 
-def head(expr: sympy.Expr, arity: int | None = None) -> Head:
-    """The head of an expression in placeholders; the same one for the same expression."""
+def elementary(expr: sympy.Expr, arity: int | None = None) -> ElementaryFunction:
+    """The elementary function of an expression in placeholders; the same one for the same expression."""
     if arity is None:
         arity = 1 + max((int(s.name[1:]) for s in expr.free_symbols), default=-1)
     key = expr, arity
-    if key not in _heads:
-        _heads[key] = Head(expr, arity)
-    return _heads[key]
+    if key not in _functions:
+        _functions[key] = ElementaryFunction(expr, arity)
+    return _functions[key]
 
 
 def number(e: sympy.Expr) -> Any:
@@ -174,7 +167,7 @@ def edge_met() -> bool:
     return met
 
 
-def along(function: Head, points: Sequence[Any], memo: dict[Head, Any], length: int) -> list[Any]:
+def along(function: ElementaryFunction, points: Sequence[Any], memo: dict[ElementaryFunction, Any], length: int) -> list[Any]:
     """The Taylor coefficients of f(x1(t), ..., xn(t)), where each xi is given by its own coefficients (None beyond the first: constant).
 
     d/dt f = Σ (∂f/∂xi)(x(t)) xi'(t), applied as often as there are coefficients.

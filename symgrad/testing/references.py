@@ -1,0 +1,231 @@
+"""The reference of an op, its claimed formula or its own forward rule, evaluated in a carrier: with many digits, or as an expression for reports."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+
+from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.carriers import precise, symbolic
+from symgrad.carriers.digits import Undefined
+from symgrad.checks.cross_reading import CONSTANTS, expressions_of
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.formulas.parsing import _functions, applied, parse
+from symgrad.graph.modes import in_mode
+from symgrad.proofs.proof import size_of
+from symgrad.reference.elementary import derivative, evaluator
+from symgrad.reference.quotients import Reader
+from symgrad.reference.recorder import Box, Recorder
+from symgrad.testing.claimed import ClaimedOp
+from symgrad.testing.failure import Wrong
+from symgrad.testing.formulas import is_function
+
+__all__ = ["difference", "expression", "reader_of"]
+
+SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
+PRECISE = Recorder(precise, precise.lift_value)
+SYMBOLIC = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
+Evaluate = Callable[[Recorder, Sequence[np.ndarray], Sequence[Any]], Any]  # the value in a carrier, of floats and of its own values next to them
+
+
+def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
+    """The reference of an op with many digits and its description: the claimed formula, else the op's own forward rule; None if there is neither.
+
+    The floats that a reader takes are for functions of tensors, whose branches depend on them.
+    """
+    found = _evaluate(attack)
+    if found is None:
+        return None
+    evaluate, said = found
+
+    def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
+        with precise.working(digits):
+            return precise.lift_value(evaluate(PRECISE, floats, cells))
+
+    return read, said
+
+
+def _evaluate(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
+    formula, op = attack.claims.formula, attack.subject.op
+    if formula is None:
+        return None if op is None else (_rule(op, attack.claims.parameters), f"the forward rule of {op.name}")
+    if isinstance(formula, str):
+        return _text(formula, attack.names), f"the formula {formula}"
+    if not is_function(formula):
+        return _sympy(formula, attack), f"the formula {formula}"
+    name = getattr(formula, "__name__", "")
+    said = "the formula" if name in ("", "<lambda>") else f"the function {name}"
+    names = list(inspect.signature(formula).parameters)
+    count = len(names) - (names[:1] == ["xp"])
+    parameters = attack.claims.parameters if count > len(attack.names) or count == 0 else ()
+    return (_carried if names[:1] == ["xp"] else _recorded)(formula, parameters), said
+
+
+def _rule(op: Any, parameters: tuple[Any, ...]) -> Evaluate:
+    """A forward rule."""
+    return lambda xp, floats, cells: op.forward(xp.base, *((tuple(cells),) if op.arity is None else cells), *parameters)
+
+
+def _text(text: str, names: Sequence[str]) -> Evaluate:
+    """A formula from text, step by step; pi and e have all their digits."""
+    formula = parse(text)
+    of_elements = "[" in text  # the formula is one of elements and returns one number
+    functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
+    missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
+    if missing:
+        raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
+
+    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+        boxes = {name: Box(xp, cell) for name, cell in _named(names, cells).items()}
+        found = xp.lift(formula.evaluated(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes, lambda step, operands: applied(
+            step, operands, lambda name: getattr(xp, functions[name]))).value)
+        shape = np.broadcast_shapes(*(c.shape for c in cells))  # which a constant formula does not have
+        return found if of_elements or found.shape or not shape else xp.base.broadcast_to(found, shape)
+
+    return evaluate
+
+
+def _constant(xp: Recorder, x: Any) -> Any:
+    if x not in CONSTANTS:
+        return x
+    return CONSTANTS[x] if xp is SYMBOLIC else +(precise.context.pi if x == math.pi else precise.context.e)
+
+
+def _named(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
+    """Arguments by name, and their elements: x_0_1 is x[0, 1]."""
+    out = dict(zip(names, cells))
+    for name, cell in zip(names, cells):
+        out |= {"_".join([name, *map(str, at)]): cell[at] for at in np.ndindex(*cell.shape) if at}
+    return out
+
+
+def _sympy(formula: Any, attack: ClaimedOp) -> Evaluate:
+    """SymPy's expressions, each compiled once for mpmath with exact floats; NaN where an expression has no real value."""
+    if isinstance(formula, sympy.Lambda):
+        formula = formula.expr.xreplace({s: sympy.Symbol(name, real=True) for s, name in zip(formula.signature, attack.names)})
+    made: dict[Any, Any] = {}
+
+    def compiled(shapes: tuple[tuple[int, ...], ...]) -> Any:
+        if shapes not in made:
+            expressions, shape = expressions_of(formula, dict(zip(attack.names, shapes)), {})
+            labels = ["_".join([name, *map(str, at)]) for name, size in zip(attack.names, shapes) for at in np.ndindex(*size)]
+            made[shapes] = [evaluator([sympy.Symbol(s, real=True) for s in labels], e) for e in expressions], shape
+        return made[shapes]
+
+    def at(function: Any, xs: Sequence[Any]) -> Any:
+        try:
+            return precise.context.make_mpf(function(*(mpmath.mp.make_mpf(x._mpf_) if hasattr(x, "_mpf_") else x for x in xs))._mpf_)
+        except Undefined:
+            return precise.context.nan
+
+    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+        if xp is SYMBOLIC:
+            named = dict(zip(attack.names, cells))
+            return formula.xreplace({s: named[str(s)].item() for s in formula.free_symbols if str(s) in named})
+        if attack.elementwise:
+            (function,), _ = compiled(((),) * len(cells))
+            return np.frompyfunc(lambda *xs: at(function, xs), len(cells), 1)(*cells)
+        functions, shape = compiled(tuple(c.shape for c in cells))
+        flat = [x for c in cells for x in c.ravel().tolist()]
+        return precise.Digits.fill([at(function, flat) for function in functions], shape)
+
+    return evaluate
+
+
+def _carried(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
+    """A function `(xp, *arrays)`, whose xp has every op of the registry."""
+    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+        found = formula(xp, *(Box(xp, c) for c in cells), *parameters)
+        return found.value if isinstance(found, Box) else found
+
+    return evaluate
+
+
+def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
+    """A function of symgrad's tensors: recorded with the floats, and replayed in the carrier."""
+    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+        with in_mode(keep_values=True):
+            leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
+            out = formula(*leaves, *parameters)
+        if not isinstance(out, Tensor) or not out.requires_grad:
+            return out.value if isinstance(out, Tensor) else out
+        active: Any = [(x._node, c) for x, c in zip(leaves, cells) if x.requires_grad]
+        root: Any = out._node
+        return xp.replayed(root, [leaf for leaf, _ in active], [c for _, c in active])[0].value
+
+    return evaluate
+
+
+def _symbols(attack: ClaimedOp) -> list[sympy.Symbol]:
+    return [sympy.Symbol(name, **d.assumptions) for name, d in zip(attack.names, attack.domains)]
+
+
+def _cell(x: Any) -> Any:
+    return symbolic.ExactExpressions.fill([x], ())
+
+
+def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
+    """The reference of an elementwise op as an expression, differentiated by the arguments `wrt`; None if there is none.
+
+    A function of tensors has none: its branches are known only at a point.
+
+    >>> from symgrad.testing.attack import Attack
+    >>> import symgrad
+    >>> expression(Attack(symgrad.sin), (0, 0))
+    -sin(input)
+    """
+    found = _evaluate(attack) if attack.elementwise else None
+    formula = attack.claims.formula
+    if found is None or is_function(formula) and "xp" not in inspect.signature(formula).parameters:
+        return None
+    symbols = _symbols(attack)
+    out = SYMBOLIC.lift(found[0](SYMBOLIC, [], [_cell(s) for s in symbols])).item()
+    for i in wrt:
+        out = derivative(out, symbols[i])
+    return out
+
+
+def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
+    """Rule minus reference as a formula; None if one of them has no formula, if they agree, and if the difference is long.
+
+    Order 0 compares the forward rule with a claimed formula; the others start from the partial derivatives of the op.
+
+    >>> from symgrad.testing.attack import Attack
+    >>> from symgrad.graph.op import REGISTRY
+    >>> difference(Attack(REGISTRY["sin"], formula="sin(input)*2"), Wrong("", order=1, wrt=(0,)))
+    -cos(input)
+    """
+    op = attack.subject.op
+    if op is None or wrong.order is None or not attack.elementwise or op.kind != "elementwise":
+        return None
+    wrt = wrong.wrt[:wrong.order]
+    if len(wrt) != wrong.order:
+        return None
+    symbols = _symbols(attack)
+    cells = [_cell(s) for s in symbols]
+    rule = op.forward(symbolic, *cells, *attack.claims.parameters)
+    if wrt:
+        rule = op.vjp(symbolic, _cell(sympy.S.One), rule, (*cells, *attack.claims.parameters), (True,) * len(cells))[wrt[0]]
+        if rule is None:
+            return None
+    claim = rule.item()
+    for i in wrt[1:]:
+        claim = derivative(claim, symbols[i])
+    true = expression(attack, wrt)
+    if true is None or size_of(claim - true) > SIZE:
+        return None
+    found = sympy.expand(claim - true)
+    try:
+        with limited(SECONDS):
+            found = sympy.simplify(found)
+    except OutOfTime:  # the difference is shown without simplification
+        pass
+    return None if found == 0 else found
