@@ -72,9 +72,12 @@ def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
 
 
 def in_dtype(g: Any, x: Any) -> Any:
-    """A cotangent, a value or a Tensor, in the dtype of the floats it belongs to: a rule may have computed it from Python numbers."""
+    """A cotangent, a value or a Tensor, in the dtype of the floats it belongs to: a rule may have computed it from Python numbers.
+
+    A narrower one stays as it is: its rule has lost digits, and `gradcheck` says so.
+    """
     value = g._value if isinstance(g, Tensor) else g
-    if value.dtype == x.dtype or value.dtype.kind == "c" or x.dtype.kind == "c":
+    if value.dtype.itemsize <= x.dtype.itemsize or value.dtype.kind == "c" or x.dtype.kind == "c":
         return g
     return g.to(dtype_of(x.dtype)) if isinstance(g, Tensor) else value.astype(x.dtype)  # type: ignore[attr-defined]
 
