@@ -100,7 +100,7 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Sequence[Node | None]) -> list[Any]:
+def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None]) -> list[Any]:
     """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
     out, kind = list(node.vjp(xp, g, y, args, parents)), node.op.kind
     for i, c in enumerate(out):
