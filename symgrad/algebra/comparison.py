@@ -33,6 +33,9 @@ AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
 MEETING = 24  # places of conditions that are visited
 SHRINKING = 120  # tries to simplify a refuting point
+PATIENCE = 1.0  # seconds for the values at one point
+GRACE = 0.5  # seconds beyond the time, for the first point that can be compared
+REPEATED = (sympy.Sum, sympy.Product)
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,16 @@ class Comparison:
         self.symbols: list[sympy.Symbol] = sorted(a.free_symbols | b.free_symbols, key=lambda s: (str(s), str(s.assumptions0)))
         self.ranges = ranges_of(self.symbols, assumptions)
         self.unknown: list[str] = []
-        a, b = (self._prepared(e) for e in (a, b))
+        self.notes: list[str] = []
+        a, b = (e.as_dummy() if e.has(*REPEATED) else e for e in (a, b))
+        self._count(a, b)
         # Symbols with the assumptions of their range, so that SymPy simplifies with them.
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
         try:
-            self.a, self.b = a.xreplace(known), b.xreplace(known)
+            a, b = a.xreplace(known), b.xreplace(known)
         except FAILURES:  # SymPy may refuse to simplify, for instance a Max of nan
-            known, self.a, self.b = {}, a, b
+            known = {}
+        self.a, self.b = (self._prepared(e) for e in (a, b))
         self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
         held = {**opaque(self.a), **opaque(self.b)}
         if held:
@@ -114,9 +120,18 @@ class Comparison:
             self.a, self.b = self.a.xreplace(held), self.b.xreplace(held)
             self.inner += list(held.values())
             self.ranges += [Range()] * len(held)
-        self.notes: list[str] = []
-        self.compared, self.digits, self.lost = 0, inf, 0
+        # Sums are added up term by term, so that the numbers do not depend on the form that SymPy finds.
+        self.numbers = (a, b) if not held and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
+        self.compared, self.digits, self.lost, self.patience = 0, inf, 0, PATIENCE
         self.arithmetic = Arithmetic(FIRST)
+
+    def _count(self, *expressions: Any) -> None:
+        """Let the symbols that bound a sum be integers: at other numbers it has no value."""
+        bounds = [bound for e in expressions for held in e.atoms(*REPEATED) for limit in held.limits for bound in limit[1:]]
+        for k, s in enumerate(self.symbols):
+            if not s.is_integer and any((bound - s).is_integer or (bound + s).is_integer for bound in bounds):
+                self.ranges[k] = self.ranges[k].integers()
+                self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
 
     def _prepared(self, e: Any) -> Any:
         """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
@@ -137,7 +152,10 @@ class Comparison:
             if r.empty:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
         try:
-            self.program = Program([self.a, self.b, *self._terms()], self.inner)
+            try:
+                self.program = Program([*self.numbers, *self._terms()], self.inner)
+            except Unknown:
+                self.program = Program([self.a, self.b, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
         witness = self._differing()
@@ -212,9 +230,10 @@ class Comparison:
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
         try:  # one number may take mpmath more than the total time
-            with limited(max(self.deadline - time.monotonic(), self.seconds / 4) / 2):
+            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, self.patience)):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
+            self.patience *= 2  # mpmath computes constants when a function is called first
             return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
@@ -235,7 +254,7 @@ class Comparison:
         """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""
         until = self.start + self.seconds * SHARE
         for point in self._candidates():
-            if self.compared >= self.wanted or time.monotonic() > until and self.compared:
+            if self.compared >= self.wanted or time.monotonic() > (until if self.compared else self.deadline + GRACE):
                 break
             digits, values = self._compared(point)
             if digits is None:
