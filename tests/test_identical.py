@@ -20,6 +20,7 @@ from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
 from symgrad.carriers.digits import Undecided
+from symgrad.sampling.pieces import Piece
 from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 
 x, y = sympy.symbols("x y", real=True)
@@ -191,6 +192,26 @@ def test_a_silent_zero_of_the_algebra_is_caught_by_the_digits(monkeypatch):
     assert identical(x, x + TINY).verdict == "refuted"
     assert identical(sin(x), sin(x) * (1 + Rational(1, 10**60))).verdict == "refuted"
     assert identical(exp(x), exp(x) + Piecewise((1, x < -1), (0, True))).verdict == "refuted"
+
+
+@pytest.mark.parametrize("e", [
+    sympy.sign(sqrt((x**2 - 2) ** 2 + 1) - 1), sympy.sign(1 + sin(x)), sympy.sign(2 + sin(x) - cos(2 * x)),
+    sympy.Heaviside(1 + cos(sqrt(2) * x), 0),
+    sympy.sign(log((x**2 - 2) ** 2 + 1)), sympy.sign(2 - sqrt(2 + 2 * cos(x))),
+    sympy.sign(sqrt(x**4 - 4 * x**2 + 5) + sqrt(1 + (x**2 - 2) ** 2) - 2)])
+def test_a_number_that_may_be_0_is_not_positive(e):
+    """It is 0 at irrational points only, which no sample meets: the algebra must see it by itself."""
+    assert not deciding.vanishes(e, sympy.Integer(1), {x: Range()}, float("inf"))
+
+
+@pytest.mark.parametrize("e", [sympy.atan(sympy.tan(x)), sympy.atan(sympy.cot(x)), sympy.asin(sin(x)), sympy.acos(cos(x)),
+                               sympy.atan2(sin(x), cos(x)), sympy.I * log(exp(-I * x))])
+def test_a_derivative_and_one_value_prove_nothing_across_a_jump(e):
+    inside = {x: Range((Piece(Fraction(0), Fraction(1571, 1000)),))}  # just beyond half of pi
+    assert not deciding.vanishes(e, e.xreplace({x: Rational(1)}) + sympy.diff(e, x).subs(x, 1).simplify() * (x - 1),
+                                 {x: Range((Piece(Fraction(-4), Fraction(4)),))}, float("inf"))
+    assert not deciding.vanishes(sympy.atan(sympy.tan(x)), x, inside, float("inf"))
+    assert not deciding.vanishes(Abs(cos(x)), cos(x), inside, float("inf"))
 
 
 def test_no_proof_without_numbers(monkeypatch):

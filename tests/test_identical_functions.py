@@ -22,7 +22,8 @@ CALLS = {
     "hyper": [sympy.hyper([1, Rational(1, 2)], [Rational(3, 2)], x)], "meijerg": [sympy.meijerg([[1], [2]], [[Rational(1, 2)], [0]], x)],
     "motzkin": [sympy.motzkin(5) * x], "chebyshevt_root": [sympy.chebyshevt_root(5, 2) * x], "chebyshevu_root": [sympy.chebyshevu_root(5, 2) * x],
     "Piecewise": [sympy.Piecewise((x, x > 1), (sympy.airyaiprime(x), True))], "lerchphi": [sympy.lerchphi(Rational(1, 2), 2, x)],
-    "LeviCivita": [sympy.LeviCivita(1, 2, n)], "KroneckerDelta": [sympy.KroneckerDelta(2, n), sympy.KroneckerDelta(1, x)],
+    "LeviCivita": [sympy.LeviCivita(1, 2, n)],
+    "KroneckerDelta": [sympy.KroneckerDelta(2, n), sympy.KroneckerDelta(1, x), sympy.KroneckerDelta(2, n, (1, 2))],
     "bell": [sympy.bell(N), sympy.bell(3, x)], "multigamma": [sympy.multigamma(x, 3)], "SingularityFunction": [sympy.SingularityFunction(x, 1, 2)],
     "carmichael": [sympy.carmichael(n)]}
 HAVE_NO_NUMBERS = {"exp_polar", "polar_lift", "periodic_argument", "principal_branch", "mathieus", "mathieuc", "mathieusprime", "mathieucprime",

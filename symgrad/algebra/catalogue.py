@@ -32,7 +32,8 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.sinc: lambda x: sympy.Piecewise((1, sympy.Eq(x, 0)), (sympy.sin(x) / x, True)),
     sympy.Mod: lambda x, y: x - y * sympy.floor(x / y), sympy.frac: lambda x: x - sympy.floor(x),
     sympy.Rem: lambda x, y: x - y * sympy.sign(x / y) * sympy.floor(sympy.Abs(x / y)),
-    sympy.KroneckerDelta: lambda i, j, *interval: sympy.Piecewise((1, sympy.Eq(i, j)), (0, True)),
+    sympy.KroneckerDelta: lambda i, j, *ends: sympy.Piecewise((1, sympy.And(sympy.Eq(i, j), *(c for a, b in ends for c in (a <= i, i <= b)))),
+                                                             (0, True)),
     sympy.erf2inv: lambda x, y: sympy.erfinv(y + sympy.erf(x)), sympy.Li: lambda x: sympy.li(x) - sympy.li(2),
 }
 

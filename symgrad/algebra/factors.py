@@ -119,7 +119,7 @@ def conjugate_root(forms: Any, q: Any) -> tuple[Frac, Any] | None:
     if parts is None:
         return None
     product = norm(forms, parts)
-    sign = forms.sign(product) if product.num and not product.den else None
+    sign = forms.sign(product, strict=True)
     if not sign:
         return None
     other = key({m: sign * c for m, c in parts[0].items()} | {m: -sign * c for m, c in parts[1].items()})

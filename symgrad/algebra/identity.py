@@ -30,7 +30,8 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     - "not checkable": nothing could be compared; the reason is given.
 
     Functions are SymPy's: complex-valued with principal branches, so that log(x) is log(-x) + iπ for negative x. A point where one of the
-    two has no value (a pole, 0/0) is no counterexample: x²/x and x are identical; a note says where only one is defined. A float is exactly the
+    two has no value (a pole, 0/0) is no counterexample: x²/x and x are identical; a note says where only one is defined. Finite sums and products are
+    added up term by term, and a symbol that bounds one is an integer. A float is exactly the
     binary number it is, so that 0.1 is not 1/10.
 
     Args:

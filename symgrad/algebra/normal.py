@@ -102,7 +102,7 @@ class Normal(Signs):
 
     def opaque(self, name: str, e: Any, arguments: Sequence[Frac], parity: int = 0, positive: bool = False) -> Frac:
         """A generator for a function value `e` without known relations, except that it may be odd (`parity` -1) or even (1)."""
-        if self.regular and not (name in REGULAR or name in REGULAR_BEYOND_0 and self.sign(arguments[-1]) == 1):
+        if self.regular and not (name in REGULAR and all(map(self.is_real, arguments)) or name in REGULAR_BEYOND_0 and self.sign(arguments[-1]) == 1):
             raise NotRegular
         for g in self.applied.get(name, ()):
             others = self.generators[g].arguments
@@ -159,6 +159,8 @@ class Normal(Signs):
             if sign < 0:
                 p = {m: -c for m, c in p.items()}
                 unit = self.product([unit, self.number((-1) ** n)])
+            if self.regular and key(p) in self.weak:
+                raise NotRegular
             other = conjugate_root(self, key(p))
             inside = self._taken_apart(other[0]) if other is not None else None
             if other is None or inside is None or not self.same(self.product(inside[3:]), self.number(1)):

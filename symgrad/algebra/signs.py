@@ -108,9 +108,10 @@ class Signs(Tower):
             return TooLarge()
         if key(p) in self.turned:
             return Split(real_expression(self.expression(p)))
-        difference = logarithms(self, p) if len(p) > 1 else None
-        if difference is not None and not difference.den:
-            return Split(self.expression(difference.num))
+        parts = halves(self, p)
+        for f in (logarithms(self, p) if len(p) > 1 else None, norm(self, parts) if parts else None):
+            if f is not None:
+                self.wanted_sign(f, strict=True)  # raises Split for the sign from which that of p follows
         if len(gens) == 1:
             made = self.generators[min(gens)]
             if made.kind == "log" and len(p) == 1:
@@ -191,7 +192,7 @@ class Signs(Tower):
             return 1 if expression.is_positive else -1
         difference = logarithms(self, p)
         if difference is not None:
-            return self.sign(difference)
+            return self.sign(difference, strict=True)
         return self._sign_by_parts(p) or self._sign_between(expression)
 
     def _sign_by_parts(self, p: Poly) -> int | None:
@@ -200,10 +201,9 @@ class Signs(Tower):
         if parts is None:
             return None
         a, b = (self.sign(Frac(part)) for part in parts)
-        if a is None and b is None or a == b:
+        if a is not None and a == b and any(self.sign(Frac(part), strict=True) for part in parts):
             return a
-        larger = norm(self, parts)
-        sign = self.sign(larger) if not larger.den else None
+        sign = self.sign(norm(self, parts), strict=True)
         return a if sign == 1 else b if sign == -1 else None
 
     def _sign_between(self, expression: Any) -> int | None:

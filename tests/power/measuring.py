@@ -41,7 +41,7 @@ def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev
     if known is not None and attack.claims.formula is not None:
         attack.__dict__["truth"] = known["truth"] = known.get("truth") or attack.truth
     report = check_op(attack, checks=checks, raise_exception=False)
-    return {r.check: r.reason for r in report.results if r.verdict == "failed"}
+    return {r.check: r.reason for r in report.results if r.failure is not None}
 
 
 def measured(entry: Entry, seeds=range(SEEDS), wrong: bool = True) -> dict:
