@@ -164,9 +164,12 @@ def _masked(x: Any, mask: Any) -> Any:
     return out
 
 
-def astype(x: Any, dtype: Any) -> Any:
-    """The values unchanged, since the elements have no machine dtype."""
-    return x
+def astype(x: Any, dtype: Any, source: Any = None) -> Any:
+    """The values unchanged, since the elements have no machine dtype, except between real dtypes and complex ones."""
+    complex, before = (np.dtype(d).kind == "c" for d in (dtype, dtype if source is None else source))
+    if complex == before:
+        return x
+    return x + 0j if complex else each(raw(x).complex_parts[0])(x)
 
 
 # Reductions, by the `folds` of a class
