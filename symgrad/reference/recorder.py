@@ -151,8 +151,8 @@ class Recorder:
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> Box:
         """One op on boxes and numbers: its value, recorded if a box has a place in the graph."""
         kinds = [False if self.complex else _is_complex(t) for t in tensors]
-        if any(kinds) and op.kind in ("elementwise", "multilinear"):  # the condition of a choice stays as it is
-            tensors = [self.astype(t, COMPLEX) if i or op.name != "where" else t for i, t in enumerate(tensors)]
+        if any(kinds) and op.kind in ("elementwise", "multilinear"):  # cotangents of real operands are real
+            tensors = [self.astype(t, COMPLEX) if isinstance(t, Box) and t.node is not None else t for t in tensors]
         values = [self.cells(t) for t in tensors]
         plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]  # whose arithmetic is the base's
         y = self.lift(op.forward(self.base, *((values,) if op.arity is None else values), *plain))
