@@ -115,7 +115,7 @@ logical_not = _each(lambda a: sympy.Not(_truth(a)))
 isfinite = _each(lambda x: sympy.true)
 isnan = isinf = _each(lambda x: sympy.false)
 
-conj = _conjugates = _each(sympy.conjugate)
+conj = _conjugates = _each(lambda x: sympy.conjugate(x) if isinstance(x, sympy.Expr) else x)
 
 
 @cache
