@@ -1,6 +1,7 @@
 """The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"` and `symgrad ghostwrite MODULE:FUNCTION`.
 
-Exit codes: 0 if every derivative is proved or verified, 1 if one is refuted, 2 for input that cannot be used, 130 after Ctrl-C.
+Exit codes: 0 if every derivative is proved, verified or imprecise (said on standard error), 1 if one is refuted, 2 for input that cannot be used,
+3 if one is imprecise and --strict was given, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import json
+import os
 import re
 import sys
 import traceback
@@ -23,14 +25,15 @@ import symgrad
 from symgrad.formulas.parsing import ParsedFormula, ParseError, parse, parse_values
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.examples import examples_of
+from symgrad.reports.base import BaseReport
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
-from symgrad.reports.verdicts import REFUTED
+from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains
 
 __all__ = ["main"]
 
-AGREED, WRONG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+AGREED, BAD_INPUT, INTERRUPTED = 0, 2, 130
 MODULE = "symgrad_checked_file"
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
@@ -41,7 +44,7 @@ EPILOG = """examples:
   symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
   symgrad ghostwrite mypackage.ops:swish -o tests/test_swish.py         a test file, for pytest to attack the op
 
-exit code: 0 proved or verified, 1 refuted, 2 bad input"""
+exit code: 0 proved, verified or imprecise, 1 refuted, 2 bad input, 3 imprecise with --strict"""
 
 
 class BadInput(Exception):
@@ -66,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     foreign.add_argument("--returns", choices=("value", "pair"), help="pair: the function returns (value, gradient)")
     foreign.add_argument("--ulp", type=float, default=1000.0, metavar="N",
                          help="units in the last place that are allowed, times the condition of the point (default 1000)")
+    foreign.add_argument("--atol", type=float, default=0.0, metavar="X", help="an error that is allowed besides (default 0)")
+    foreign.add_argument("--rtol", type=float, default=0.0, metavar="X", help="an error relative to the truth that is allowed besides (default 0)")
+    foreign.add_argument("--range", metavar="LOW,HIGH", help="leave out points with numbers smaller or larger than that, such as 1e-100,1e100")
     deriving = commands.add_parser("derive", help="differentiate a formula and check the result", formatter_class=raw, description=(
         "Differentiate a formula and check the result. A formula is made of numbers, variables, + - * / ** ( ), pi, e, functions such as\n"
         "exp, sin, tanh, and where(a < b, ..., ...). It is parsed, never run as Python."))
@@ -84,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--points", type=_count, metavar="N", help="random points to compare at (default 20; 100 with a formula)")
         command.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random points (default 0)")
         command.add_argument("--json", action="store_true", help="print the report as JSON")
+        command.add_argument("--strict", action="store_true", help="exit code 3 where digits are lost")
         command.add_argument("--quiet", action="store_true", help="show no progress")
     return parser
 
@@ -117,9 +124,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("symgrad: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return AGREED
 
 
 def _values(options: argparse.Namespace) -> dict[str, Any]:
@@ -127,6 +131,14 @@ def _values(options: argparse.Namespace) -> dict[str, Any]:
         return dict(parse_values(options.at))
     except ParseError as error:
         raise BadInput(f"cannot read --at: {error}") from None
+
+
+def _range(text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise BadInput(f"cannot read --range: {text!r}; write --range 1e-100,1e100") from None
+    return low, high
 
 
 def _names(options: argparse.Namespace) -> list[str] | None:
@@ -305,8 +317,9 @@ def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | 
         raise BadInput(f"{name} in {path} comes with its derivatives; leave out --gradient")
     given = (function, _named(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
     try:
-        return cross_check(given, (examples_of(function) or {}) | dict(at), name=name, formula=options.formula, order=options.order, domain=domains,
-                           framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, ulp=options.ulp, seed=options.seed,
+        return cross_check(given, (examples_of(function) or {}) | dict(at), name=name, formula=options.formula, order=options.order,
+                           domain=domains, framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, ulp=options.ulp,
+                           atol=options.atol, rtol=options.rtol, range=None if options.range is None else _range(options.range), seed=options.seed,
                            progress=False if options.quiet else None)
     except ParseError as error:
         raise BadInput(f"cannot read --formula: {error}") from None
@@ -344,8 +357,8 @@ def _derive(options: argparse.Namespace) -> int:
     if missing:
         report.notes.append(f"no value was given for {', '.join(missing)}; 1 was taken")
     if options.latex and not options.json:
-        print(_latex(report))
-        return _exit_code([report])
+        _print(_latex(report))
+        return _exit_code([report], options)
     return _finish([report], options, report.to_dict())
 
 
@@ -382,31 +395,38 @@ def _ghostwrite(options: argparse.Namespace) -> int:
             said = write(options.target, options.formula, options.domain, options.output, options.force)
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise BadInput(str(error)) from None
-    print(said)
+    _print(said)
     return AGREED
 
 
 # Results
 
 
-def _exit_code(reports: Sequence[Any]) -> int:
-    if any(report.verdict == REFUTED for report in reports):
-        return WRONG
-    return AGREED if all(report.ok for report in reports) else BAD_INPUT
-
-
-def _finish(reports: Sequence[Any], options: argparse.Namespace, data: dict[str, Any]) -> int:
-    code = _exit_code(reports)
+def _finish(reports: Sequence[BaseReport], options: argparse.Namespace, data: dict[str, Any]) -> int:
+    """Print the reports, and give the exit code."""
     if options.json:
-        print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
-        return code
-    if sys.stdout.isatty():
+        _print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
+    elif sys.stdout.isatty():
         from rich.console import Console  # only terminals need it
 
         for report in reports:
             Console().print(report)
     else:
-        print("\n\n".join(map(str, reports)))
-    return code
+        _print("\n\n".join(map(str, reports)))
+    return _exit_code(reports, options)
 
 
+def _exit_code(reports: Sequence[BaseReport], options: argparse.Namespace) -> int:
+    for report in reports:
+        if report.verdict == IMPRECISE:
+            print(f"symgrad: {report.headline}: digits are lost", file=sys.stderr)
+    return exit_code((report.verdict for report in reports), options.strict)
+
+
+def _print(text: str) -> None:
+    """Print to standard output. A reader that has closed the pipe, such as `head`, changes nothing else."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest is flushed there when the process ends

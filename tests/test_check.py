@@ -262,3 +262,8 @@ def test_the_same_seed_gives_the_same_report():
 def test_constants_that_are_tensors_of_no_dimensions():
     report = symgrad.check(lambda a: symgrad.stack([a, symgrad.tensor(1.2)]).sum() * a, 1.0)
     assert report.verdict == "proved"
+
+
+def test_a_function_that_uses_vmap_is_not_checkable():
+    report = symgrad.check(lambda x: symgrad.func.vmap(lambda row: row.sin().sum())(x).sum(), [[0.5, 1.0], [2.0, 3.0]])
+    assert report.verdict == "not checkable" and "vmap" in report.reason

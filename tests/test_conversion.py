@@ -452,7 +452,7 @@ def test_numbers_of_sympy():
 @pytest.mark.parametrize("call, error, words", [
     (lambda: tensor(X + Y, {X: 1.0}), ValueError, "tensor: y has no value"),
     (lambda: tensor(X), ValueError, r"as in tensor\(x, \{x: 1.0\}\)"),
-    (lambda: tensor(X, 3.0), TypeError, "are a mapping"), (lambda: tensor(3.0, {X: 1.0}), TypeError, "there is no formula"),
+    (lambda: tensor(X, 3.0), TypeError, "are a mapping"), (lambda: tensor(3.0, {X: 1.0}), TypeError, "the data has no formula"),
     (lambda: tensor(X, {X: 1.0}, symbol="y"), ValueError, "has its own symbols, x"),
     (lambda: tensor(sympy.besselj(0, X), {X: 1.0}), Unknown, "besselj"),
     (lambda: tensor([X, [1.0]], {X: 1.0}), ValueError, "rectangular"), (lambda: tensor({X: 1.0}), TypeError, "could not read"),

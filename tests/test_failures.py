@@ -130,7 +130,7 @@ def test_reports_are_json():
     failure = data["results"][1]["failure"]
     assert failure == json.loads(report.failures[0].to_json()) and failure["inputs"] == {"x": {"dtype": "float64", "shape": [], "values": [-2.0]}}
     assert failure["order"] == 1 and failure["by"] == ["x"] and failure["true"].startswith("-0.41614683654714238699") and failure["ulp"] > 1e8
-    odd = sample(wrong=Wrong("x", np.array([np.nan, np.inf]), 1 + 2j, ulp=np.inf)).as_dict()
+    odd = sample(wrong=Wrong("x", np.array([np.nan, np.inf]), 1 + 2j, ulp=np.inf)).to_dict()
     assert json.loads(json.dumps(odd, allow_nan=False))["returned"]["values"] == ["nan", "inf"] and odd["ulp"] == "inf"
     assert json.loads(Result("value", "passed", examples=3).to_json())["failure"] is None
     assert OpReport("op", "dev", 0).verdict == "not checkable"

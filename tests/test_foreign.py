@@ -41,7 +41,7 @@ def test_a_pair_with_the_right_gradient_is_verified_at_so_many_points():
 
 def test_digits_that_are_lost_in_a_tail_are_told_from_a_wrong_derivative():
     report = check(TANH, "tanh(x)", order=1)
-    assert report.verdict == "refuted" and report.counterexample.where == "df/dx" and report.counterexample.order == 1
+    assert report.verdict == "imprecise" and report.counterexample.where == "df/dx" and report.counterexample.order == 1
     value, gradient = report.agreements
     assert value.agrees and not gradient.agrees and gradient.worst.ulp > 1e15
     assert gradient.region.startswith("|x| > ") and gradient.hint.startswith("digits are lost where |x| > ") and gradient.hint.endswith("all of 16")
@@ -78,7 +78,7 @@ def test_the_region_may_be_that_of_a_part_of_the_formula():
 
 def test_overflow_is_not_finite_and_only_where_the_truth_is():
     report = check(lambda x: np.log(1 + np.exp(x)), "log(1 + exp(x))", order=1, framework="numpy", domain=(0, 1000))
-    assert report.verdict == "refuted" and report.counterexample.kind == "not finite" and report.counterexample.order == 0
+    assert report.verdict == "imprecise" and report.counterexample.kind == "not finite" and report.counterexample.order == 0
     assert report.counterexample.truth == pytest.approx(report.counterexample.point["x"]) and "is inf, where the true one is" in report.reason
     assert check((np.exp, np.exp), "exp(x)", order=1).verdict == "verified"  # exp(1000) overflows in truth
 
@@ -290,7 +290,7 @@ def test_losses_in_the_manner_of_scikit_learn_and_scipy():
                    order=1, inputs=inputs, wrt=["raw_prediction"], domain=(-5, 5))
     assert report.verdict == "verified" and len(report.names) == 3, str(report)
     report = check((loss, gradient), formula, order=1, inputs={"y_true": 1.0, "raw_prediction": 0.5}, wrt=["raw_prediction"], domain=(-60, 60))
-    assert report.verdict == "refuted" and report.counterexample.order == 0  # logaddexp(0, x) - x loses its digits for large x
+    assert report.verdict == "imprecise" and report.counterexample.order == 0  # logaddexp(0, x) - x loses its digits for large x
     truth = "100*(x[1] - x[0]**2)**2 + (1 - x[0])**2"
     assert check((rosen, rosen_der, rosen_hess), truth).verdict == "verified"
     assert check((rosen, rosen_der, lambda x: rosen_hess(x) * [[1, 1], [1, 1.001]]), truth).counterexample.where == "d2f/dx_1 dx_1"
@@ -310,7 +310,7 @@ def test_many_inputs_are_compared_along_a_direction():
 
 def test_without_a_formula_the_function_is_its_own_where_symgrad_can_run_it():
     report = check(TANH, order=1)
-    assert report.verdict == "refuted" and report.against == "its own formula, which symgrad recorded" and report.counterexample.where == "df/dx"
+    assert report.verdict == "imprecise" and report.against == "its own formula, which symgrad recorded" and report.counterexample.where == "df/dx"
     assert check(SINE).verdict == "verified"
 
 
@@ -344,7 +344,7 @@ def test_what_check_itself_did_is_unchanged():
 
 KEYS = {"schema", "function", "framework", "verdict", "reason", "order", "against", "formula", "domains", "names", "agreements", "points",
         "counterexample", "notes", "seconds"}
-FINDING = {"order", "where", "point", "value", "truth", "ulp", "bound", "condition", "kind", "message"}
+FINDING = {"order", "where", "point", "value", "truth", "ulp", "bound", "condition", "kind", "message", "explained"}
 
 
 def test_a_report_is_text_json_markdown_html_and_rich():
@@ -356,7 +356,8 @@ def test_a_report_is_text_json_markdown_html_and_rich():
         data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
         assert set(data) == KEYS and data["schema"] == 1 and data["verdict"] == report.verdict
         for a in data["agreements"]:
-            assert set(a) == {"order", "method", "compared", "wrong", "agrees", "worst", "first", "region", "hint"} and set(a["worst"]) == FINDING
+            assert set(a) == {"order", "method", "compared", "wrong", "imprecise", "agrees", "worst", "first", "region", "hint"}
+            assert set(a["worst"]) == FINDING
             assert (a["first"] is None) == a["agrees"]
         assert data["counterexample"] is None or set(data["counterexample"]) == FINDING
         console = Console(width=160, record=True, file=io.StringIO())

@@ -11,6 +11,8 @@ from symgrad.testing.strategies import programs
 
 tensor, where = symgrad.tensor, symgrad.where
 MATRIX = tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0]])
+INFINITE = tensor([[0.0, 1.0, 2.0], [1.0, float("inf"), 0.0], [0.0, 2.0, 1.0]])
+ENDS = tensor([True, False, True])
 
 
 class Cube(symgrad.autograd.Function):
@@ -61,6 +63,11 @@ PROGRAMS = {
     "where, used again": (lambda z: (where(z > 0, z**1.5 * z.sin(), z) * z).sum(), [0.0, 1.0, 2.0]),
     "where, of sums": (lambda z: where(z.sum() > 100, z.sqrt().sum(), z.square().sum()), [0.0, 1.0, 2.0]),
     "where, of a product of matrices": (lambda z: where(tensor([True, False]), MATRIX @ (z * z), 0.0).exp().sum(), [0.0, 1.0, 2.0]),
+    "where, of an infinite matrix": (lambda z: where(ENDS, INFINITE @ (z * z), z).sum(), [0.0, 1.0, 2.0]),
+    "where, of an infinite row": (lambda z: where(tensor(False), INFINITE[1] @ z, z.sum()) ** 2, [0.0, 0.0, 2.0]),
+    "where, of rows of powers": (lambda z: where(ENDS, symgrad.stack([z * z, z**1.5, z]) @ z**1.5, z).sum(), [0.0, 1.0, 2.0]),
+    "where, of a quotient in a matrix": (lambda z: where(ENDS, symgrad.stack([z, 1 / z, z]) @ z, z).sum(), [0.0, 1.0, 2.0]),
+    "where, of an inner product": (lambda z: where(ENDS, z @ z**1.5, z).sum(), [0.0, 1.0, 2.0]),
     "masked": (lambda z: (z.sqrt().masked_fill(z <= 0, 0.0) * z).sum(), [0.0, 1.0, 2.0]),
     "relu of a root": (lambda z: symgrad.relu(z.sqrt() - 1).square().sum(), [0.0, 1.0, 4.0]),
     "relu of a power": (lambda z: (symgrad.relu(z**1.5 - 1) * z.exp()).sum(), [0.0, 1.0, 4.0]),
@@ -89,6 +96,37 @@ def test_a_zero_of_a_matrix_times_an_infinite_tangent(name):
     """All routes but forward mode, which computes the tangent of the product before it can know that elements of it are selected."""
     found = disagreements(SINGULAR[name], tensor([1.0, 4.0, 0.0]))
     assert set(found) <= {"first", ("gradient", "forward_ad")}
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_zero_cotangent_times_an_infinite_element_of_a_matrix(hooked):
+    """The zero is that of the row which was not selected, and not the zero at the same place of the cotangent."""
+    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
+    z = x * 1
+    if hooked:
+        z.register_hook(lambda g: None)
+    y = where(ENDS, INFINITE @ z, z)
+    found = [symgrad.autograd.grad(each, x, retain_graph=True)[0].tolist() for each in y]
+    assert found == [[0.0, 1.0, 2.0], [0.0, 1.0, 0.0], [0.0, 2.0, 1.0]]
+
+
+def test_a_nan_moved_by_a_linear_op_is_kept():
+    x = tensor([0.0, 1.0], requires_grad=True)
+    (g,) = symgrad.autograd.grad(symgrad.relu(x.flip(0) + 1), x, tensor([0.0, float("nan")]))
+    assert g.isnan().tolist() == [True, False]
+
+
+def test_a_hook_receives_the_guarded_cotangent():
+    """An argument that is broadcast has the same gradient with a hook and without."""
+    x, seen = tensor(0.0, requires_grad=True), []
+    for hooked in (False, True):
+        y = x * 1
+        z = y * tensor([1.0, float("inf")])
+        if hooked:
+            z.grad_fn.register_hook(lambda given, _: seen.append(given[0].item()))
+        (g,) = symgrad.autograd.grad(where(tensor([True, False]), z, 1.0).sum(), x)
+        assert g.item() == 1.0
+    assert seen == [1.0]
 
 
 def test_a_singular_branch_that_was_not_selected():

@@ -20,7 +20,9 @@ from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.carriers.digits import Undecided
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.parts import Formula, Line, Part
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import places
 from symgrad.sampling.shrink import shrunk
 
@@ -34,7 +36,7 @@ SHRINKING = 120  # tries to simplify a refuting point
 
 
 @dataclass(frozen=True)
-class Identity(Verdict):
+class Identity(BaseReport):
     """The result of `identical`; true if the two are proved or verified to be the same function.
 
     `points` counts the points of comparison, and `digits` is the smallest number of digits that agreed (infinite: exactly equal).
@@ -53,14 +55,19 @@ class Identity(Verdict):
     notes: tuple[str, ...] = ()
     index: tuple[int, ...] | None = None
 
-    def __str__(self) -> str:
-        lines = [f"{self.verdict}: {self.reason}"]
+    @property
+    def headline(self) -> str:
+        """The first line: the verdict, and why."""
+        return f"{self.verdict}: {self.reason}"
+
+    def outline(self) -> Iterator[Part]:
+        """The refuting point with both values, the difference, and the notes."""
         if self.verdict == REFUTED and self.values is not None:
             where = ", ".join(f"{s} = {x}" for s, x in (self.point or {}).items())
-            lines.append("  " + (f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
+            yield Line((f"at {where}: " if where else "") + " and ".join(_shown(self.values)))
             if self.difference is not None:
-                lines.append(f"  difference: {self.difference}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+                yield Formula("difference", self.difference)
+        yield from (Line(f"note: {note}") for note in self.notes)
 
 
 def _shown(values: Sequence[Any]) -> list[str]:

@@ -11,7 +11,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from symgrad.algebra.comparison import Comparison, Identity
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, weakest
 
 __all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Identity", "identical"]
 
@@ -49,8 +49,8 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     proved
     >>> print(identical(sympy.sqrt(x**2), x))
     refuted: they differ at a point
-      at x = -1: 1 and -1
-      difference: -x + Abs(x)
+    at x = -1: 1 and -1
+    difference = -x + Abs(x)
     >>> identical(sympy.log(x * y), sympy.log(x) + sympy.log(y), {x: "positive", y: "positive"}).verdict
     'proved'
     """
@@ -63,8 +63,8 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
         found.append(replace(result, index=index if len(pairs) > 1 else None))
         if result.verdict == REFUTED:
             break
-    order = (REFUTED, NOT_CHECKABLE, VERIFIED, PROVED)
-    worst = min(found, key=lambda identity: order.index(identity.verdict), default=Identity(PROVED, "there is no element"))
+    weak = weakest([PROVED, *(identity.verdict for identity in found)])
+    worst = next((identity for identity in found if identity.verdict == weak), Identity(PROVED, "there is no element"))
     if found and worst:
         worst = replace(worst, points=min(f.points for f in found), digits=min(f.digits for f in found))
     return replace(worst, seconds=time.monotonic() - start, notes=tuple(dict.fromkeys(note for f in found for note in f.notes)))

@@ -79,7 +79,6 @@ class Checks:
 
     def __init__(self, anomaly: Anomaly, seeds: Sequence[tuple[Node, Any]]):
         self.anomaly, self.seeds = anomaly, {node for node, _ in seeds}
-        self.guarded = False
         self.causes: dict[Node, Cause] = {}  # for each node the cause of its non-finite cotangent
         self.node: Node | None = None  # the node whose pullback runs
 
@@ -136,22 +135,16 @@ class _Check:
         """The cotangents of the arguments, after the hooks."""
         checks, node = self.checks, self.node
         found = cotangents if self.hooks is None else self.hooks.outgoing(cotangents, g)
-        checks.guarded |= node.selects
         given = _value(g)
         for i, (p, c) in enumerate(zip(node.parents, found)):
             value = _value(c)
             if p is None or finite(value):
                 continue
-            bad = ~np.isfinite(value)
-            if checks.guarded and np.shape(value) == np.shape(given):
-                bad &= ~(np.isnan(value) & (given == 0))  # the pullback replaces these by 0
-            if not bad.any():
-                continue
             hooked = found is not cotangents and finite(_value(cotangents[i]))
-            cause = (_cause("posthook", node, i, value) if hooked else pulled(node, i, value, bad, given)) or checks.causes.get(node)
+            cause = (_cause("posthook", node, i, value) if hooked else pulled(node, i, value, given)) or checks.causes.get(node)
             if cause is not None:
                 checks.causes.setdefault(p, cause)
-            nan = bool((np.isnan(value) & bad).any())
+            nan = np.isnan(value).any()
             if nan and checks.anomaly.check_nan or checks.anomaly.check_inf:
                 words = "nan" if nan else "infinite"
                 message = f"Function '{node.name()}' returned {words} values in its {i}th output."

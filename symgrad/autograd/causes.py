@@ -260,10 +260,10 @@ def _local(node: Any, index: Index | None) -> Local | None:
     return Local(node.op, names, values, result, (node.args or ())[len(given):])
 
 
-def pulled(node: Any, i: int, value: Any, bad: Any, incoming: Any) -> Cause | None:
+def pulled(node: Any, i: int, value: Any, incoming: Any) -> Cause | None:
     """The cause of a non-finite cotangent that a pullback returned; None if the incoming cotangent was not finite."""
-    value, bad, incoming = whole(value), whole(bad), whole(incoming)
-    index = _first(bad)
+    value, incoming = whole(value), whole(incoming)
+    index = _first(~np.isfinite(value))
     alike = getattr(node, "op", None) is not None and node.op.kind == "elementwise" and np.shape(value) == np.shape(incoming)
     if not finite(np.asarray(incoming[index] if alike else incoming)):
         return None

@@ -21,7 +21,7 @@ __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_
 
 def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,
           seed: int = 0, progress: Any = None, rigorous: bool = False, formula: Any = None, domain: Any = None, framework: str | None = None,
-          returns: str | None = None, ulp: float = 1000.0) -> Any:
+          returns: str | None = None, ulp: float = 1000.0, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None) -> Any:
     """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
 
     The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
@@ -50,7 +50,9 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     all, to a pair (low, high), a `Domain`, a SymPy set, a name such as "positive", or text such as "-1..1" or "{-1, 1}". Where it has no end
     points are drawn up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is detected where it is not given; a function
     that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than `ulp` units in the last place
-    times the condition number of the truth there, that is not finite where the truth is, or that raises where the formula has a value.
+    times the condition number of the truth there (and than `atol` + `rtol` times the truth), that is not finite where the truth is, or that raises
+    where the formula has a value. The verdict is "imprecise" where the function agrees at ordinary points, and the formula's own steps lose as many
+    digits wherever it does not. `range` leaves out points with numbers that are not 0 and whose size is not between its two ends.
 
     Raises ValueError for another order, TypeError for inputs the function does not take, ImportError for `rigorous` without python-flint, and
     what the function raises at its inputs. Of a function of another system: TypeError and ValueError for a domain without points, a
@@ -74,7 +76,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     if rigorous:
         raise ValueError("check: rigorous is for functions of symgrad without formula=, domain= and framework=")
     return cross_check(function, given, formula=formula, order=order, domain=domain, framework=framework, returns=returns, wrt=wrt, points=points,
-                       ulp=ulp, seconds=seconds, seed=seed, progress=progress)
+                       ulp=ulp, atol=atol, rtol=rtol, range=range, seconds=seconds, seed=seed, progress=progress)
 
 
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,

@@ -162,7 +162,7 @@ class Checker:
         if culprit is not None:
             self.refuted = point, culprit
             return False
-        found.digits = min(found.digits, digits)
+        found.digits = min(found.digits or digits, digits)
         self.compared.append(flat(point))
         self._measure(run, exact, given)
         return True

@@ -13,6 +13,7 @@ import sympy
 
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
+from symgrad.checks.measuring import Tolerances
 from symgrad.frameworks.adapter import Options
 from symgrad.frameworks.calling import call_of, declared, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
@@ -36,7 +37,8 @@ ULP = 1000.0
 
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
-                ulp: float = ULP, seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
+                ulp: float = ULP, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
+                seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
     """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`; `name` is its name in the report.
 
     Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
@@ -50,6 +52,10 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
         raise ValueError(f"check: returns is {returns!r}; expected 'value', or 'pair' for a function that returns (value, gradient)")
     if isinstance(ulp, bool) or not isinstance(ulp, (int, float)) or not ulp > 0:
         raise ValueError(f"check: ulp is {ulp!r}; expected a positive number, how many units in the last place an error may have")
+    if not (atol >= 0 and rtol >= 0):
+        raise ValueError(f"check: atol is {atol!r} and rtol is {rtol!r}; expected numbers that are not negative")
+    if range is not None and not (len(range) == 2 and 0 <= range[0] < range[1]):
+        raise ValueError(f"check: range is {range!r}; expected (least, largest), the sizes of the numbers that a point may have")
     function, given = (function[0], list(function[1:])) if isinstance(function, tuple) and function else (function, [])
     if not callable(function) or not all(map(callable, given)) or len(given) > 2:
         raise TypeError("check needs a function, or a tuple (function, gradient) or (function, gradient, Hessian) of functions")
@@ -58,7 +64,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
         function = function.apply
     with progress_bar(progress, name) as tell:
         problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
-        return problem.run(points, ulp, seconds, seed, tell)
+        return problem.run(points, Tolerances(ulp, atol, rtol, range), seconds, seed, tell)
 
 
 class _CrossCheck:
@@ -104,13 +110,13 @@ class _CrossCheck:
         adapter = adapter_of(self.call.of(self.call.function), framework, self.name, replace(self.options, gradient=partials, hessian=hessian))
         return Derivatives(adapter, order, full, direction, lambda v: room_in(self.domains, v))
 
-    def run(self, points: int | None, ulp: float, seconds: float, seed: int, progress: Any) -> CrossReport:
+    def run(self, points: int | None, tolerances: Tolerances, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""
         derivatives = self._derivatives(self.framework, self.order)
         report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
         progress("reading the formula", 0, 1)
         truth, shape = self._truth(report, derivatives)
-        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, ulp,
+        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, tolerances,
                                points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceSource) else POINTS), seconds, seed, progress)
         if shape is not None:
             levels = derivatives.at(self.base, 0)

@@ -11,7 +11,7 @@ import sympy
 
 from symgrad.reports.cross import Agreement, Finding
 
-__all__ = ["Features", "hint"]
+__all__ = ["Features", "hint", "is_ordinary"]
 
 PARTS, LONG = 10, 6  # parts of a formula that are considered, and operations in one
 ORDINARY = 0.01, 10.0  # sizes of numbers at which a function should be right
@@ -68,13 +68,18 @@ class Features:
         return ""
 
 
+def is_ordinary(vector: np.ndarray) -> bool:
+    """Whether all coordinates of a point are 0 or of an ordinary size."""
+    return bool(np.all((vector == 0) | (np.abs(vector) >= ORDINARY[0]) & (np.abs(vector) <= ORDINARY[1])))
+
+
 def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree: bool, region: str, framework: str) -> str:
     """The kind of mistake in an order: a wrong derivative, a loss of digits, an overflow, or an exception."""
     wrong = [(v, f) for v, f in found if not f.agrees]
     if not wrong:
         return ""
     where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else f" at {len(wrong)} of {len(found)} points"
-    ordinary = [(v, f) for v, f in found if all(ORDINARY[0] <= abs(x) <= ORDINARY[1] for x in v)]
+    ordinary = [(v, f) for v, f in found if is_ordinary(v)]
     bad = [f for _, f in ordinary if not f.agrees]
     typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # beside which a lost digit is nothing
     gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > max(GROSS * abs(f.truth), ROUNDING * typical)]
@@ -82,7 +87,9 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     thing = "the value" if a.order == 0 else "the derivative"
     if kinds == {"raises"}:
         return f"raises{where}"
-    if ordinary and len(bad) >= MOST * len(ordinary):
+    if not a.wrong:
+        gross = []
+    elif ordinary and len(bad) >= MOST * len(ordinary):
         by = "" if len(gross) >= MOST * len(bad) else f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
         start = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}"
         if below_agree and a.order >= 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
@@ -11,37 +11,50 @@ import numpy as np
 from symgrad.algebra.ladder import condition
 from symgrad.frameworks.levels import Levels
 from symgrad.reference.differences import MARGIN, VAGUE
+from symgrad.reference.rounding import Rounded
 from symgrad.reference.sources import Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.labels import label
+from symgrad.reports.numbers import first_line
 from symgrad.types.ulp import Ulp, ulp_of
 
-__all__ = ["Measure", "first_line", "worse"]
+__all__ = ["Measure", "Tolerances", "worse"]
 
 
 def worse(a: Finding, b: Finding) -> bool:
-    """Whether the first is the worse one: wrong before right, then what raises, then the larger error.
+    """Whether the first is the worse one: wrong before imprecise before right, then what raises, then the larger error.
 
     Among those that agree, it is the larger part of their bounds.
     """
     if a.agrees and b.agrees:
         return a.ulp / a.bound > b.ulp / b.bound
-    return (not a.agrees, a.kind == "raises", a.ulp) > (not b.agrees, b.kind == "raises", b.ulp)
+    return (a.wrong, not a.agrees, a.kind == "raises", a.ulp) > (b.wrong, not b.agrees, b.kind == "raises", b.ulp)
+
+
+class Tolerances(NamedTuple):
+    """How far a number may be off, in ULP, and by `atol` + `rtol` times its size; `range` has the least and the largest size of an input."""
+
+    ulp: float = 1000.0
+    atol: float = 0.0
+    rtol: float = 0.0
+    range: tuple[float, float] | None = None
 
 
 class Measure:
     """Findings from what a function gives and what is true.
 
     A number may be off by `ulp` units in the last place of the truth, times the condition number of the truth there, and by the smallest
-    normal number of its type.
+    normal number of its type, and by `atol` and `rtol` times the truth. What is farther off is explained where the formula itself, computed
+    in floats, loses as much.
     """
 
-    def __init__(self, names: Sequence[str], ulp: float, point_of: Callable[[np.ndarray], dict[str, Any]]):
-        self.names, self.ulp, self.point_of = names, ulp, point_of
+    def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]]):
+        self.names, self.tolerances, self.point_of = names, tolerances, point_of
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: Truths) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
         kind = ulp_of(levels.dtype)
+        rounded = Rounded(truths, kind)
         out: dict[int, Finding] = {}
         movement: list[Any] | None = None
         with mpmath.workdps(60):
@@ -64,10 +77,12 @@ class Measure:
                 if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.epsilon):
                     continue
                 distance = abs(mpmath.mpf(value) - t.value) if np.isfinite(value) else mpmath.inf
-                if movement is None and not distance <= self.ulp * kind.unit(t.value):
+                if movement is None and not distance <= self.tolerances.ulp * kind.unit(t.value):
                     movement = truths.movement()
                 moved = mpmath.mpf(0) if movement is None else movement[k]
                 found = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
+                if not found.agrees:
+                    found.explained = rounded.explain(t, value)
                 if t.order not in out or worse(found, out[t.order]):
                     out[t.order] = found
         return out
@@ -76,7 +91,8 @@ class Measure:
                  vector: np.ndarray) -> Finding:
         size = abs(t.value)
         unit = kind.unit(t.value if size else moved or scale)
-        allowed = self.ulp * max(unit, kind.epsilon * moved) + kind.tiny
+        allowed = self.tolerances.ulp * max(unit, kind.epsilon * moved) + kind.tiny
+        allowed += self.tolerances.atol + self.tolerances.rtol * size
         if slack is not None:
             allowed += MARGIN * mpmath.mpf(slack)
         word = "agrees"
@@ -88,10 +104,3 @@ class Measure:
             word = "differs" if np.isfinite(value) else "not finite"
         return Finding(t.order, where, self.point_of(vector), value, float(t.value), float(distance / unit), float(allowed / unit),
                        condition(t.value, moved) if size else 1.0, word)
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's message, not too long."""
-    lines = str(error).strip().splitlines()
-    line = lines[0] if lines else ""
-    return line if len(line) <= 100 else line[:98] + " …"

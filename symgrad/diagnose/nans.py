@@ -19,9 +19,9 @@ from symgrad.frameworks.examples import as_inputs, examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
 from symgrad.graph.order import upstream
-from symgrad.reports.rendering import Line, Parts, Shown, Table, number
-from symgrad.reports.report import plain
-from symgrad.reports.verdicts import Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.numbers import at, number
+from symgrad.reports.parts import Line, Part, Table
 
 __all__ = ["NanCause", "NanReport", "explain_nan"]
 
@@ -52,8 +52,8 @@ class NanCause:
     text: str = ""
 
 
-@dataclass
-class NanReport(Verdict, Shown):
+@dataclass(repr=False)
+class NanReport(BaseReport):
     """The answer of `symgrad.explain_nan`; print it, or show it in a notebook.
 
     `verdict` is "finite" or "not finite", `order` the lowest order at which it is not: 0 for the value, 1 for the gradient, 2 for a
@@ -77,19 +77,16 @@ class NanReport(Verdict, Shown):
         """The cause that came first: the one in the forward pass, if there is one."""
         return self.forward or self.backward
 
-    def outline(self) -> Parts:
+    def parts(self) -> Iterator[Part]:
         """What the report says, in order."""
-        yield Line(f"{self.function}: {self.verdict}")
-        yield Line(self.reason + ".")
         rows = []
         for cause in (self.forward, self.backward):
             if cause is not None:
-                at = ", ".join(f"{name} = {number(v)}" for name, v in list(cause.operands.items())[:6])
                 how = cause.expression or cause.text
                 if cause.slope is not None:
                     how = f"{how} = {number(cause.slope)}, times {number(cause.incoming)}" if how else f"{number(cause.slope)} times {cause.incoming}"
                 where = f"[{', '.join(map(str, cause.element))}]" if cause.element else ""
-                rows.append((cause.where, cause.op + where, how or "", at, number(cause.value), cause.line or "not recorded"))
+                rows.append((cause.where, cause.op + where, how or "", at(cause.operands, 6), number(cause.value), cause.line or "not recorded"))
         if rows:
             yield Table("First causes", ("pass", "operation", "local expression", "at", "gives", "line"), rows)
         for cause in (self.forward, self.backward):
@@ -98,19 +95,7 @@ class NanReport(Verdict, Shown):
         if len(self.steps) > 1:
             shown = self.steps if len(self.steps) <= SHOWN else [*self.steps[:SHOWN - 1], self.steps[-1]]
             yield Line("from there: " + " → ".join(f"{op} {number(v)}" for op, v in shown))
-        for text in self.remedies:
-            yield Line(f"remedy: {text}")
-        for text in self.notes:
-            yield Line(f"note: {text}")
-
-    def __repr__(self) -> str:
-        return f"<NanReport {self.function}: {self.verdict}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
-        return {"schema": 1, "function": self.function, "verdict": self.verdict, "reason": self.reason, "order": self.order,
-                "value": plain(self.value), "forward": plain(self.forward), "backward": plain(self.backward),
-                "steps": plain(self.steps), "remedies": list(self.remedies), "notes": list(self.notes)}
+        yield from (Line(f"remedy: {text}") for text in self.remedies)
 
 
 def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:

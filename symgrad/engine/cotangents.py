@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Container
+import operator
+from collections.abc import Callable, Container, Sequence
 from heapq import heappush
 from typing import Any
 
@@ -11,15 +13,15 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual
-from symgrad.carriers.guarding import has_nan
+from symgrad.carriers.guarding import guarded_product, has_nan
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, guarded_class
 from symgrad.types.dtypes import dtype_of
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "in_dtype", "is_complex", "mark", "mark_as_guarded",
-           "receivers", "release_node", "send", "zero_unselected"]
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex", "mark",
+           "mark_as_guarded", "receivers", "release_node", "send"]
 
 VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
 MARKED = 128  # the flag of `mark`
@@ -72,9 +74,12 @@ def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
 
 
 def in_dtype(g: Any, x: Any) -> Any:
-    """A cotangent, a value or a Tensor, in the dtype of the floats it belongs to: a rule may have computed it from Python numbers."""
+    """A cotangent, a value or a Tensor, in the dtype of the floats it belongs to: a rule may have computed it from Python numbers.
+
+    A narrower one stays as it is: its rule has lost digits, and `gradcheck` says so.
+    """
     value = g._value if isinstance(g, Tensor) else g
-    if value.dtype == x.dtype or value.dtype.kind == "c" or x.dtype.kind == "c":
+    if value.dtype.itemsize <= x.dtype.itemsize or value.dtype.kind == "c" or x.dtype.kind == "c":
         return g
     return g.to(dtype_of(x.dtype)) if isinstance(g, Tensor) else value.astype(x.dtype)  # type: ignore[attr-defined]
 
@@ -95,20 +100,61 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def zero_unselected(xp: Any, c: Any, g: Any) -> Any:
-    """A cotangent `c`, computed from `g`, with 0 where `g` is 0 and the local derivative is infinite or NaN.
+def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Sequence[Node | None]) -> list[Any]:
+    """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
+    out, kind = list(node.vjp(xp, g, y, args, parents)), node.op.kind
+    for i, c in enumerate(out):
+        if c is None or parents[i] is None:
+            continue
+        mark_as_guarded(c)
+        dual = type(c) is Dual
+        if kind == "linear" or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):  # linear: finite coefficients
+            continue
+        needs = [p if k == i else None for k, p in enumerate(node.parents)]
+        if kind == "multilinear":
+            out[i] = _guarded_product(xp, node, g, args, needs, i, dual)
+        elif dual and kind == "elementwise":
+            slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, needs)[i]
+            out[i] = _guarded_dual(xp.base, g, [slope], lambda base, g, slopes: guarded_product(base, slopes[0], g))
+        elif c.shape == g.shape:
+            zero = xp.eq(g, 0)
+            if type(g) is Dual:
+                zero = xp.logical_and(zero, xp.eq(g.tangent, 0))
+            elif type(g) is Tensor and g.requires_grad:  # its zeros may depend on the inputs
+                zero = xp.logical_and(zero, xp.isnan(c))
+            out[i] = xp.where(zero, xp.zeros_like(c), c)
+    return out
 
-    If `g` is differentiable, its zeros may depend on the inputs; then only NaN is replaced.
-    """
-    mark_as_guarded(c)
-    if c.shape != g.shape or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if type(c) is Dual else has_nan(xp, c)):
-        return c
-    zero = xp.eq(g, 0)
-    if type(g) is Dual:
-        zero = xp.logical_and(zero, xp.eq(g.tangent, 0))
-    elif type(g) is Tensor and g.requires_grad:
-        zero = xp.logical_and(zero, xp.isnan(c))
-    return xp.where(zero, xp.zeros_like(c), c)
+
+def _guarded_product(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node | None], i: int, dual: bool) -> Any:
+    """The cotangent of factor `i` of a multilinear op, guarded."""
+    count = len(needs)
+
+    def rule(xp: Any, g: Any, values: Sequence[Any]) -> Any:
+        return node.vjp(xp, g, None, (*values, *args[count:]), needs)[i]
+
+    def guarded(xp: Any, g: Any, values: Sequence[Any]) -> Any:
+        finite = [xp.where(xp.isfinite(v), v, xp.zeros_like(v)) for v in values]
+        here = xp.indicator(xp.ne(g, 0), g)
+        nonzero, finite_nonzero = (rule(xp, here, [xp.indicator(xp.ne(v, 0), v) for v in each]) for each in (values, finite))  # numbers of terms
+        return xp.where(xp.eq(nonzero, finite_nonzero), rule(xp, g, finite), rule(xp, g, values))
+
+    return _guarded_dual(xp.base, g, args[:count], guarded, i) if dual else guarded(xp, g, args[:count])
+
+
+def _guarded_dual(base: Any, g: Any, factors: Sequence[Any], rule: Callable[..., Any], skipped: int | None = None) -> Dual:
+    """The dual value of `rule(base, g, factors)`, linear in `g` and in each factor but the skipped one: the rule of every term by itself."""
+    value, tangent = _parts(g)
+    plain, moved = zip(*map(_parts, factors))
+    terms = [rule(base, value, [*plain[:k], t, *plain[k + 1:]]) for k, t in enumerate(moved) if t is not None and k != skipped]
+    if tangent is not None:
+        terms.append(rule(base, tangent, plain))
+    return Dual(rule(base, value, plain), functools.reduce(operator.add, terms))
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """The value and the tangent of a dual value; the tangent of another value is None."""
+    return (x.value, x.tangent) if type(x) is Dual else (x, None)
 
 
 def mark_as_guarded(x: Any) -> None:

@@ -13,12 +13,12 @@ from symgrad.engine.cotangents import (
     bare,
     conjugated,
     fitted,
+    guarded_vjp,
     is_complex,
     mark,
     receivers,
     release_node,
     send,
-    zero_unselected,
 )
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import verify
@@ -83,15 +83,14 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             if is_complex(g):
                 y, args = conjugated(xp, y, args)
             guarded = guarded or node.selects
-            found = _settled(xp, node, parents, node.vjp(xp, g, y, args, parents), own is not None)
+            found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
+            found = _settled(xp, node, parents, found, own is not None)
         if own is not None:
             found = own.outgoing(found, None if absent else g)
         for p, c in zip(parents, found):
             if p is not None:
                 if c is None:
                     c = g if absent else UNDEFINED if node.none_is_undefined or own is not None else SYMBOLIC_ZERO
-                elif guarded and not absent:
-                    c = zero_unselected(xp, c, g)
                 send(pending, heap, p, c)
         if release and not absent:
             release_node(node)

@@ -18,12 +18,12 @@ from symgrad.engine.cotangents import (
     bare,
     conjugated,
     fitted,
+    guarded_vjp,
     is_complex,
     mark,
     receivers,
     release_node,
     send,
-    zero_unselected,
 )
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
@@ -108,15 +108,13 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         if node.selects:
             guarded = True
         broadcasts = node.broadcasts
-        for p, c in zip(parents, node.vjp(xp, g, y, args, parents)):
+        for p, c in zip(parents, guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)):
             if p is None:
                 continue
             if c is None:
                 if p is not following:
                     _undefined(pending, heap, zeros, node, p, hooked)
                 continue
-            if guarded:
-                c = zero_unselected(xp, c, g)
             if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else bare(c)).shape != p.value.shape:
                 c = fitted(xp, c, y, p.value)
             if p is following:

@@ -20,8 +20,9 @@ from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, new, wrap
+from symgrad.graph.closures import specialized
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, next_sequence, node_class
+from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
 from symgrad.types.layouts import laid_out, rows
@@ -72,10 +73,11 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
 
 def _binary(op: Op, call: Lifted) -> Lifted:
     with_float = with_number(op, call)
-    make, make_broadcast = functools.partial(new, node_class(op, broadcasts=False)), functools.partial(new, node_class(op))
+    make, make_broadcast = constructor(node_class(op, broadcasts=False)), node_class(op)
     mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
 
+    @specialized
     def function(input: Any, other: Any, out: Any = None) -> Tensor:
         alike: bool | None = None  # whether the operands have one shape, None if unknown
         if out is not None:
@@ -115,14 +117,9 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             flags = p.flags & mask if q is None else (p.flags | q.flags) & mask
         if flags and (not special or thread.modes.plain):
             if alike or (alike is None and x.shape == z.shape):
-                out._node_slot = node = make()
+                out._node_slot = make((x, z), (p, q), y, flags)
             else:
-                out._node_slot = node = make_broadcast()
-            node.args = x, z  # the constructor inlined: a call costs 5% of a chain of small ops
-            node.parents = p, q
-            node.value = y
-            node.flags = flags
-            node.sequence_nr = next_sequence()
+                out._node_slot = make_broadcast((x, z), (p, q), y, flags)
         elif special or flags is BARRED:
             out._node_slot = recorded(op, (x, z), (p, q), y)
         else:
@@ -133,10 +130,11 @@ def _binary(op: Op, call: Lifted) -> Lifted:
 
 
 def _unary(op: Op, call: Lifted) -> Lifted:
-    make = functools.partial(new, node_class(op))
+    make = constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
     keeps = op.integers
 
+    @specialized
     def function(input: Any, out: Any = None) -> Tensor:
         p: Node | None
         if out is not None:
@@ -154,12 +152,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         except TypeError as error:
             raise explain(op, error, [x]) from None
         if p is not None and (flags := p.flags & mask) and (not special or thread.modes.plain):
-            out._node_slot = node = make()
-            node.args = (x,)
-            node.parents = (p,)
-            node.value = y
-            node.flags = flags
-            node.sequence_nr = next_sequence()
+            out._node_slot = make((x,), (p,), y, flags)
         elif special or p is not None and p.flags is BARRED:
             out._node_slot = recorded(op, (x,), (p,), y)
         else:
@@ -189,8 +182,10 @@ def _with_parameters(forward: Lifted) -> Lifted:
 FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # parameters that are numbers combined with a tensor
 
 
-def _finishing(op: Op, make: Lifted, mask: int) -> Lifted:
+def _finishing(op: Op) -> Lifted:
     """The last step of an op: the Tensor of a value, with its node."""
+    make, mask = node_class(op), TRACKED if op.differentiable else NAMED
+
     def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
         out = make_tensor()
         out._value, out._node_slot, out._view = y, None, None
@@ -206,13 +201,10 @@ def _finishing(op: Op, make: Lifted, mask: int) -> Lifted:
 
 def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
-    make = node_class(op)
-    mask = TRACKED if op.differentiable else NAMED
     forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
-        forward = _with_parameters(op.forward)
-        make = node_class(narrowed(op))
-    finish = _finishing(op, make, mask)
+        forward, op = _with_parameters(op.forward), narrowed(op)
+    finish = _finishing(op)
 
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
@@ -255,7 +247,7 @@ def _general(op: Op) -> Lifted:
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
     general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
-    finish = _finishing(op, node_class(op), TRACKED if op.differentiable else NAMED)
+    finish = _finishing(op)
 
     def function(input: Any, *rest: Any) -> Tensor:
         if not isinstance(input, Tensor):
@@ -275,7 +267,7 @@ def _one(op: Op) -> Lifted:
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
     general, forward = _general(op), op.forward
-    finish = _finishing(op, node_class(op), TRACKED)
+    finish = _finishing(op)
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor):
@@ -294,7 +286,7 @@ def _product(op: Op) -> Lifted:
 
 def _view(op: Op) -> Lifted:
     """The function of an op whose value is a view of its one argument."""
-    finish = _finishing(op, node_class(op), TRACKED)
+    finish = _finishing(op)
     forward, made = op.forward, MANY if op.view == MANY else ""
 
     def function(input: Any, *rest: Any) -> Tensor:

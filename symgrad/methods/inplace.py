@@ -6,7 +6,6 @@ a write never invalidates its own pullback; the version counter protects what ot
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,11 +23,12 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_memory, check_result, refuse_inference, refuse_overlap, write
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import Tensor, new, wrap
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.graph.closures import specialized
 from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, next_sequence, node_class
+from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.operators import plain_index, split_integer_indices
 from symgrad.types.dtypes import DTYPES
@@ -37,8 +37,7 @@ __all__ = ["augmented", "in_place"]
 
 METHODS = MethodTable()
 
-OPERATORS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
-UNARY = {"neg": np.negative}
+NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}
 
 
 def _asks(args: Any) -> bool:
@@ -106,15 +105,27 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
     return self
 
 
-def _binary(op: Op, name: str) -> Callable[..., Tensor]:
-    """The hot path for two operands of one shape and dtype; other calls take the general path."""
-    ufunc: Any = OPERATORS.get(op.name) or getattr(numeric, op.name)
-    call = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # in these `out` is keyword-only
+def _hot(op: Op, name: str) -> Callable[..., Tensor]:
+    """The hot path for one operand, or for two of one shape and dtype; other calls take the general path."""
+    ufunc: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
+    call: Any = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # in these `out` is keyword-only
     general = in_place(name, FUNCTIONS[op.name])
-    make = functools.partial(new, node_class(op, broadcasts=False))
-    first, second, integers = keeps_old(op, 0), keeps_old(op, 1), op.integers
+    make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
+    first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
 
-    def method(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
+    def settle(self: Tensor, x: np.ndarray, args: tuple, parents: tuple, flags: int, operands: tuple) -> Tensor:
+        node = make(args, parents, x, flags)
+        try:
+            call(*operands)
+            self._node_slot = node
+        except BaseException:
+            interrupt(self)
+            raise
+        if all_threads.hooked:
+            move_retained(self, parents[0], node)
+        return self
+
+    def binary(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x = self._value
         if type(x) is not np.ndarray or x.base is not None or special or alpha is not None or rounding_mode is not None:
             words = {"alpha": alpha, "rounding_mode": rounding_mode}
@@ -129,45 +140,16 @@ def _binary(op: Op, name: str) -> Callable[..., Tensor]:
         else:
             return general(self, other)
         flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
-        if not flags:
-            if flags is BARRED or not integers and x.dtype.kind in "biu":
-                return general(self, other)
-            stamp(x, name)
-            call(x, z, x)
-            return self
-        if self._view is not None or type(p) is Leaf:
+        if flags is BARRED or (self._view is not None or type(p) is Leaf if flags else not integers and x.dtype.kind in "biu"):
             return general(self, other)
-        old = x.copy() if p is None or first or second and q is not None else released(x)
-        node = make()
-        node.args = old, z
-        node.parents = p, q
-        node.value = x
-        node.flags = flags
         stamp(x, name)
-        node.sequence_nr = next_sequence()
-        try:
-            call(x, z, x)
-            self._node_slot = node
-        except BaseException:
-            interrupt(self)
-            raise
-        if all_threads.hooked:
-            move_retained(self, p, node)
+        if flags:
+            old = x.copy() if p is None or first or second and q is not None else released(x)
+            return settle(self, x, (old, z), (p, q), flags, (x, z, x))
+        call(x, z, x)
         return self
 
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = general.__doc__
-    return method
-
-
-def _unary(op: Op, name: str) -> Callable[..., Tensor]:
-    """The hot path of one operand."""
-    call: Any = UNARY.get(op.name) or getattr(numeric, op.name)
-    general = in_place(name, FUNCTIONS[op.name])
-    make = functools.partial(new, node_class(op))
-    first = keeps_old(op, 0)
-
-    def method(self: Tensor) -> Tensor:
+    def unary(self: Tensor) -> Tensor:
         x = self._value
         if type(x) is not np.ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
@@ -175,28 +157,13 @@ def _unary(op: Op, name: str) -> Callable[..., Tensor]:
         flags = 0 if p is None else p.flags & TRACKED
         if flags is BARRED or flags and (self._view is not None or type(p) is Leaf):
             return general(self)
-        if not flags:
-            stamp(x, name)
-            call(x, x)
-            return self
-        old = x.copy() if first else released(x)
-        node = make()
-        node.args = (old,)
-        node.parents = (p,)
-        node.value = x
-        node.flags = flags
         stamp(x, name)
-        node.sequence_nr = next_sequence()
-        try:
-            call(x, x)
-            self._node_slot = node
-        except BaseException:
-            interrupt(self)
-            raise
-        if all_threads.hooked:
-            move_retained(self, p, node)
+        if flags:
+            return settle(self, x, (x.copy() if first else released(x),), (p,), flags, (x, x))
+        call(x, x)
         return self
 
+    method: Any = specialized(unary if op.arity == 1 else binary)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = general.__doc__
     return method
@@ -219,13 +186,9 @@ def _truth(op: Op) -> Callable[..., Any]:
 def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
     if op.kind == "elementwise" and not op.differentiable:
         return in_place(name, FUNCTIONS[op.name], _truth(op))
-    ufunc = UNARY.get(op.name) or getattr(numeric, op.name, None)
+    ufunc = NUMPY.get(op.name) or getattr(numeric, op.name, None)
     hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(ufunc, np.ufunc)
-    if hot and op.arity == 1:
-        return _unary(op, name)
-    if hot and op.arity == 2 or op.name in OPERATORS:
-        return _binary(op, name)
-    return in_place(name, FUNCTIONS[op.name])
+    return _hot(op, name) if hot and op.arity in (1, 2) or op.name in NUMPY else in_place(name, FUNCTIONS[op.name])
 
 
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",

@@ -76,7 +76,7 @@ def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarr
         return f"written out, the formula has {size:,.0f} operations and {len(names)} variables, too many for a proof"
     try:
         with limited(seconds):
-            failure = Formulas(base, names, order).unproved(points[:6])
+            failure = Formulas(base, names, order).unproved(points[:6], seconds)
     except OutOfTime:
         return f"SymPy needed longer than {seconds:g} seconds to reduce the difference of the formulas to 0"
     except ERRORS as error:

@@ -1,7 +1,8 @@
-"""Proving a derivative: the rules' formula minus `sympy.diff` of the formula is reduced to a literal 0, and the numbers agree."""
+"""Proving a derivative: the rules' formula and `sympy.diff` of the formula are proved to be identical, and the numbers agree."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.identity import identical
 from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
@@ -16,10 +18,11 @@ from symgrad.carriers.digits import Undefined
 from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
+from symgrad.reports.verdicts import PROVED
 
-__all__ = ["Formulas", "OutOfTime", "is_zero", "limited", "size_of"]
+__all__ = ["Formulas", "OutOfTime", "limited", "size_of"]
 
-EXPAND = 800  # nodes of a difference that is multiplied out or simplified
+POINTS = 8  # points at which `identical` compares two formulas, in addition to those of the check
 
 
 class Formulas:
@@ -46,10 +49,12 @@ class Formulas:
             self.truths[index] = derivative(self.truth(index[:-1]), self.symbols[index[-1]])
         return self.truths[index]
 
-    def unproved(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-        """The first derivative that is not shown to be right, None if all are: literally zero, and equal in numbers at the points."""
+    def unproved(self, points: Sequence[np.ndarray], seconds: float = 3.0) -> tuple[int, ...] | None:
+        """The first derivative that is not shown to be right, None if all are: proved to be identical, and equal in numbers at the points."""
+        end = time.monotonic() + seconds
         for index, ours in self.derivatives.items():
-            if not is_zero(ours - self.truth(index)):
+            left, true = max(end - time.monotonic(), 0.02), self.truth(index)
+            if ours != true and identical(ours, true, seconds=left, points=POINTS).verdict != PROVED:
                 return index
         return self._disagreement(points)
 
@@ -95,51 +100,3 @@ def size_of(e: Any) -> int:
             sizes[top] = 1 + sum([sizes[part] for part in top.args])
             stack.pop()
     return sizes[e]
-
-
-def is_zero(difference: Any) -> bool:
-    """Whether an expression is identically zero by SymPy's decision procedures; False also where they do not decide.
-
-    >>> x = sympy.Symbol("x", real=True)
-    >>> is_zero(1 / sympy.cosh(x) ** 2 - 1 + sympy.tanh(x) ** 2), is_zero(x - sympy.sin(x))
-    (True, False)
-    """
-    if difference == 0:
-        return True
-    if size_of(difference) > EXPAND or not _zero_somewhere(difference):
-        return False
-    for method in (sympy.expand, _numerator, sympy.cancel, sympy.simplify):
-        try:
-            if method(difference) == 0:
-                return True
-        except (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ZeroDivisionError, AttributeError):
-            continue
-    return False
-
-
-def _numerator(e: Any) -> Any:
-    """The numerator over one denominator, multiplied out, with all exponentials as powers of as few as possible.
-
-    Hyperbolic and trigonometric functions become exponentials first, so that what is left is a polynomial.
-    """
-    e = e.rewrite(sympy.exp) if e.has(sympy.functions.elementary.hyperbolic.HyperbolicFunction, sympy.sin, sympy.cos, sympy.tan) else e
-    parts = {power: [term.as_coeff_Mul() for term in sympy.Add.make_args(sympy.expand(power.args[0]))] for power in e.atoms(sympy.exp)}
-    common: dict[Any, int] = {}
-    for terms in parts.values():
-        for q, rest in terms:
-            if isinstance(q, sympy.Rational):
-                common[rest] = sympy.ilcm(common.get(rest, 1), q.q)
-    bases = {rest: sympy.Dummy(positive=True) if rest.is_extended_real else sympy.Dummy() for rest in common}
-    powers = {power: sympy.Mul(*(bases[rest] ** (q * common[rest]) if rest in bases and isinstance(q, sympy.Rational) else sympy.exp(q * rest)
-                                 for q, rest in terms)) for power, terms in parts.items()}
-    return sympy.expand(sympy.together(e.xreplace(powers)).as_numer_denom()[0])
-
-
-def _zero_somewhere(difference: Any) -> bool:
-    """Whether the expression vanishes at a test point; one that does not need not be simplified."""
-    symbols = sorted(difference.free_symbols, key=str)
-    with precise.working(80):
-        try:
-            return bool(abs(evaluator(symbols, difference)(*(mpmath.mpf(7 + 3 * i) / (11 + i) for i in range(len(symbols))))) < 1e-12)
-        except Undefined:
-            return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import mpmath
 import numpy as np
@@ -27,6 +28,9 @@ class Accuracy:
     The condition says by how many relative errors of the inputs the number moves: it is large next to a zero, where no algorithm on
     floats keeps every digit. The error is `within` bounds up to 8, 8, 64 or 512 ULP (for orders 0 to 3) times the condition.
     """
+
+    DERIVED: ClassVar[tuple[str, ...]] = "bound", "within"
+    HIDDEN: ClassVar[tuple[str, ...]] = ("point",)
 
     order: int
     where: str

@@ -18,12 +18,13 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise
+from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undefined
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.elementary import ElementaryFunction, along, edge_met, multiply_into, number
-from symgrad.reference.template import Choice, Step, cut, template
+from symgrad.reference.template import Choice, NoFormula, Step, cut, template
 
 __all__ = ["Oracle", "slots"]
 
@@ -53,6 +54,8 @@ class Oracle:
         for node in upstream([root]):
             if node in places or node.value.dtype.kind in "biu":
                 continue
+            if type(node.value) is Batched:
+                raise NoFormula("a part of the computation was batched by vmap; write the batch as an axis")
             if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
                 places[node] = self._constants(node.value)
             elif type(node) is Link:

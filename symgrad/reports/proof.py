@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.reports.rendering import Formula, Line, Parts, Shown, Table
-from symgrad.reports.report import plain, text
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.parts import Formula, Line, Part, Table
+from symgrad.reports.verdicts import PROVED, REFUTED, weakest
 
 __all__ = ["Proof", "Statement"]
 
-STRENGTH = (REFUTED, NOT_CHECKABLE, VERIFIED, PROVED)  # the weakest first
-SCHEMA = 1
 SHOWN = 8  # coordinates of a point that are shown
 
 
@@ -38,15 +36,9 @@ class Statement:
     truth: Any = None
     reason: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The statement as plain data that JSON can hold."""
-        return {"order": self.order, "what": self.what, "case": self.case, "region": self.region, "verdict": self.verdict, "points": self.points,
-                "difference": text(self.difference), "point": None if self.point is None else {str(k): str(v) for k, v in self.point.items()},
-                "claim": text(self.claim), "truth": text(self.truth), "reason": self.reason}
 
-
-@dataclass
-class Proof(Verdict, Shown):
+@dataclass(repr=False)
+class Proof(BaseReport):
     """The answer of `symgrad.prove`: the verdict of an op, which is the weakest of its statements; print it, or show it in a notebook."""
 
     op: str
@@ -60,26 +52,15 @@ class Proof(Verdict, Shown):
     @property
     def verdict(self) -> str:
         """One of "proved", "verified", "refuted" and "not checkable"."""
-        return min((s.verdict for s in self.statements), key=STRENGTH.index, default=NOT_CHECKABLE)
-
-    def __repr__(self) -> str:
-        return f"<Proof {self.op}: {self.verdict}>"
+        return weakest(s.verdict for s in self.statements)
 
     @property
     def refuted(self) -> list[Statement]:
         """The statements that are wrong."""
         return [s for s in self.statements if s.verdict == REFUTED]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The proof as plain data that JSON can hold."""
-        return {"schema": SCHEMA, "op": self.op, "kind": self.kind, "order": self.order, "verdict": self.verdict, "reason": self.reason,
-                "statements": [s.to_dict() for s in self.statements], "notes": list(self.notes), "seconds": plain(round(self.seconds, 3))}
-
-    def outline(self) -> Parts:
+    def parts(self) -> Iterator[Part]:
         """What the proof says, part by part."""
-        yield Line(f"{self.op}: {self.verdict}")
-        if self.reason:
-            yield Line(self.reason + ".")
         for s in self.refuted[:3]:
             values = [f"{name} = {_number(value)}" for name, value in (s.point or {}).items()]
             at = ", ".join([*values[:SHOWN], *(["..."] if len(values) > SHOWN else [])])
@@ -92,8 +73,6 @@ class Proof(Verdict, Shown):
             yield Table("Statements", ("order", "rule", "of", "region", "verdict", "points", ""), [
                 (str(s.order), s.what, s.case, s.region, s.verdict, str(s.points), s.reason if s.verdict not in (PROVED, REFUTED) else "")
                 for s in self.statements])
-        for note in self.notes:
-            yield Line(f"note: {note}")
 
 
 def _number(x: Any) -> str:

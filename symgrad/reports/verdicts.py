@@ -1,10 +1,12 @@
-"""The verdicts of reports, and which of them make a report true."""
+"""The verdicts of reports: which make a report true, which is the weakest of several, and the exit code of each."""
 
 from __future__ import annotations
 
-__all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Verdict"]
+from collections.abc import Iterable
 
-PROVED, VERIFIED, REFUTED, NOT_CHECKABLE = "proved", "verified", "refuted", "not checkable"
+__all__ = ["IMPRECISE", "NOT_CHECKABLE", "POSITIVE", "PROVED", "REFUTED", "VERIFIED", "exit_code", "weakest"]
+
+PROVED, VERIFIED, IMPRECISE, REFUTED, NOT_CHECKABLE = "proved", "verified", "imprecise", "refuted", "not checkable"
 
 POSITIVE = frozenset({
     PROVED, VERIFIED,  # check, prove, identical, op_from_sympy
@@ -13,18 +15,23 @@ POSITIVE = frozenset({
     "accurate",  # accuracy
     "passed", "not applicable",  # check_op and its checks, gradcheck: a check that does not apply is no failure
 })
+STRENGTH = REFUTED, NOT_CHECKABLE, IMPRECISE, VERIFIED, PROVED
 
 
-class Verdict:
-    """A report with a `verdict`. It is true where the verdict is positive, so that `assert` accepts what was shown and nothing else.
+def weakest(verdicts: Iterable[str]) -> str:
+    """The weakest of several verdicts about derivatives; "not checkable" for none.
 
-    Not positive are "refuted", "not checkable", "outside", "undecided", "not finite", "imprecise" and "failed".
+    >>> weakest(["proved", "verified"]), weakest([])
+    ('verified', 'not checkable')
     """
+    return min(verdicts, key=STRENGTH.index, default=NOT_CHECKABLE)
 
-    @property
-    def ok(self) -> bool:
-        """Whether the verdict is positive."""
-        return self.verdict in POSITIVE  # type: ignore[attr-defined]  # a field of some reports, a property of others
 
-    def __bool__(self) -> bool:
-        return self.ok
+def exit_code(verdicts: Iterable[str], strict: bool = False) -> int:
+    """The exit code of a command: 1 if one is refuted, 2 if one could not be checked, 3 for lost digits where `strict`, else 0.
+
+    >>> exit_code(["proved", "imprecise"]), exit_code(["imprecise"], strict=True), exit_code(["refuted", "not checkable"])
+    (0, 3, 1)
+    """
+    words = set(verdicts)
+    return 1 if REFUTED in words else 2 if words - POSITIVE - {IMPRECISE} else 3 if strict and IMPRECISE in words else 0

@@ -23,8 +23,9 @@ from symgrad.formulas.expressions import expr
 from symgrad.frameworks.problem import silence
 from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf, Node
+from symgrad.reports.numbers import ulp_text
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.report import Loss, Worst, ulp_text
+from symgrad.scanning.report import Loss, Worst
 from symgrad.scanning.subject import Index, Subject
 from symgrad.scanning.truth import FIRST, LAST
 

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.reports.rendering import Formula, Line, Shown, Table
-from symgrad.reports.report import plain, text
-from symgrad.reports.verdicts import Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.numbers import ulp_text
+from symgrad.reports.parts import Formula, Line, Part, Table
 from symgrad.scanning.plotting import plot
 from symgrad.types.ulp import ALL
 
-__all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst", "ulp_text"]
+__all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst"]
 
-SCHEMA = 1
 THRESHOLDS = (1, 8, 64, 10**6)
-
-
-def ulp_text(ulp: float) -> str:
-    """An error as a person reads it.
-
-    >>> ulp_text(1e-20), ulp_text(0.5), ulp_text(3.1e6), ulp_text(1e16), ulp_text(float("inf"))
-    ('0', '0.5', '3.1e+06', '1e+16 (no digit)', 'not finite')
-    """
-    if np.isinf(ulp):
-        return "not finite"
-    return ("0" if ulp < 0.005 else f"{ulp:.3g}") + (" (no digit)" if ulp >= ALL else "")
 
 
 @dataclass(frozen=True)
@@ -47,6 +35,8 @@ class Worst:
     value: float
     truth: float
     condition: float = 1.0
+
+    DERIVED: ClassVar[tuple[str, ...]] = ("verdict",)
 
     @property
     def verdict(self) -> str:
@@ -111,7 +101,7 @@ class Better:
     def cell(self, order: int) -> str:
         """Before and after, as a cell of a table."""
         lost, left = self.regions[order]
-        return f"{ulp_text(self.before[order])} → {ulp_text(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
+        return f"{_lost(self.before[order])} → {_lost(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
 
 
 @dataclass
@@ -125,14 +115,17 @@ class Sample:
     drawn: int
 
 
-@dataclass
-class AccuracyReport(Verdict, Shown):
+@dataclass(repr=False)
+class AccuracyReport(BaseReport):
     """The answer of `symgrad.accuracy`; print it, show it in a notebook, or draw it with `plot`.
 
     `worst` has the largest error of each order in each region, `above` the part of the evenly drawn numbers of an order whose error is above
     a threshold in ULP, `losses` the operations where the digits are lost, and `better` the forms that keep them. `samples` are all
     points with their errors.
     """
+
+    DERIVED = "summary", "ok"
+    HIDDEN = ("samples",)
 
     function: str
     names: list[str]
@@ -176,9 +169,13 @@ class AccuracyReport(Verdict, Shown):
         conditioned = [w for w in self.worst if w.lost]
         return "accurate, but for points where the result is ill-conditioned" if conditioned else "accurate"
 
-    def outline(self) -> Iterator[Line | Formula | Table]:
+    @property
+    def headline(self) -> str:
+        """The first line: the function, and what was found."""
+        return f"{self.function}: {self.summary}"
+
+    def parts(self) -> Iterator[Part]:
         """What the report says, in order."""
-        yield Line(f"{self.function}: {self.summary}")
         where = ", ".join(f"{name} in {d}" for name, d in zip(self.names, self.domains))
         yield Line(f"{self.points:,} points ({self.dtype}) with {where}, in {self.seconds:.1f} s; the truth is {self.truth}")
         if self.formula is not None:
@@ -186,13 +183,13 @@ class AccuracyReport(Verdict, Shown):
         orders = range(self.order + 1)
         rows: list[tuple[str, ...]] = []
         for w in filter(None, map(self.of_order, orders)):
-            rows.append((w.where, ulp_text(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
+            rows.append((w.where, _lost(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
         yield Table("Worst error of the floats (ULP of the true value)", ("", "ULP", "at", "float", "truth", "condition", ""), rows)
         found = {(w.region, w.order): w for w in self.worst}
         rows = []
         for s in self.samples:
             cells = [found.get((s.region, order)) for order in orders]
-            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else ulp_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
+            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _lost(w.ulp) + (" *" if w.lost else "") for w in cells)))
         yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
             (_ORDERS[order], *(_percent(self.above[order][t]) for t in THRESHOLDS)) for order in orders if order in self.above])
@@ -200,25 +197,10 @@ class AccuracyReport(Verdict, Shown):
             yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({_some(loss.regions)}) {loss}")
         if self.better:
             yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(_ORDERS[order] for order in orders)), [
-                (text(b.found) or "", text(b.better) or "", b.name,
-                 *map(b.cell, orders)) for b in self.better])
-        for note in self.notes:
-            yield Line(f"note: {note}")
+                (str(b.found), str(b.better), b.name, *map(b.cell, orders)) for b in self.better])
 
     def _at(self, point: Sequence[float]) -> str:
         return ", ".join(f"{name} = {x!r}" for name, x in zip(self.names, point))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
-        return {
-            "schema": SCHEMA, "function": self.function, "summary": self.summary, "ok": self.ok, "names": list(self.names), "dtype": self.dtype,
-            "order": self.order, "domains": list(self.domains), "formula": text(self.formula), "truth": self.truth,
-            "worst": [plain(w) | {"verdict": w.verdict} for w in self.worst],
-            "above": {str(order): {str(t): part for t, part in parts.items()} for order, parts in self.above.items()},
-            "losses": [plain(x) | {"expression": text(x.expression)} for x in self.losses],
-            "better": [plain(b) | {"found": text(b.found), "better": text(b.better), "form": text(b.form)} for b in self.better],
-            "points": self.points, "outside": self.outside, "undecided": self.undecided, "notes": list(self.notes), "seconds": round(self.seconds, 3),
-        }
 
     def plot(self, path_or_axes: Any = None, *, size: tuple[float, float] | None = None) -> Any:
         """Draw the errors against the argument, one panel for each order, with the bounds of the regions; gives matplotlib's figure.
@@ -228,11 +210,12 @@ class AccuracyReport(Verdict, Shown):
         """
         return plot(self, path_or_axes, size)
 
-    def __repr__(self) -> str:
-        return f"<AccuracyReport {self.function}: {self.summary}>"
-
 
 _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
+
+
+def _lost(ulp: float) -> str:
+    return ulp_text(ulp) + " (no digit)" * bool(ALL <= ulp < np.inf)
 
 
 def _percent(part: float) -> str:
@@ -241,5 +224,3 @@ def _percent(part: float) -> str:
 
 def _some(regions: Sequence[str]) -> str:
     return ", ".join(regions) if len(regions) <= 3 else f"{', '.join(regions[:2])} and {len(regions) - 2} more regions"
-
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,16 +15,18 @@ from symgrad.algebra.values import Unknown
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
-from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.parts import Line, Part
+from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.symbolic.arguments import domains_given, read_formula
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded, signed
 from symgrad.types.domains import Domain
 
-__all__ = ["FormulaOp", "Report", "op_from_sympy"]
+__all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
 
 
-class Line(NamedTuple):
+class DerivativeForm(NamedTuple):
     """The record of one derivative: its order by each argument, its form, the verdict of their identity, and its errors."""
 
     order: Order
@@ -35,31 +37,34 @@ class Line(NamedTuple):
     points: int
 
 
-@dataclass(frozen=True)
-class Report(Verdict):
+@dataclass(frozen=True, repr=False)
+class FormulaReport(BaseReport):
     """The checks made with an op from a formula; as text, one line for each derivative."""
 
     name: str
-    lines: tuple[Line, ...]
+    lines: tuple[DerivativeForm, ...]
 
     @property
     def verdict(self) -> str:
         """The weakest of the verdicts: "proved", "verified" or "not checkable"."""
-        words = [line.identity.verdict for line in self.lines if line.identity is not None]
-        return max(words, key=(PROVED, VERIFIED, NOT_CHECKABLE).index, default=NOT_CHECKABLE)
+        return weakest(line.identity.verdict for line in self.lines if line.identity is not None)
 
     @property
     def worst(self) -> float:
         """The largest error, in units in the last place beyond what a change of the arguments by one explains."""
         return max(line.worst for line in self.lines)
 
-    def __str__(self) -> str:
-        out = [f"{self.name}: {self.verdict}, errors up to {self.worst:.1f} ULP"]
+    @property
+    def headline(self) -> str:
+        """The first line: the op, the verdict, and the largest error."""
+        return f"{self.name}: {self.verdict}, errors up to {self.worst:.1f} ULP"
+
+    def parts(self) -> Iterator[Part]:
+        """One line for each derivative."""
         for line in self.lines:
             word = "not checked" if line.identity is None else line.identity.verdict
             where = ", ".join(f"{x:.6g}" for x in line.at)
-            out.append(f"  {line.order}: {line.form}  {word}; {line.worst:.1f} ULP at ({where}), the worst of {line.points} points")
-        return "\n".join(out)
+            yield Line(f"  {line.order}: {line.form}  {word}; {line.worst:.1f} ULP at ({where}), the worst of {line.points} points")
 
 
 class FormulaOp:
@@ -69,7 +74,7 @@ class FormulaOp:
     source of the value and of the derivatives used so far.
     """
 
-    def __init__(self, formula: OpFormula, function: Callable[..., Any], expr: Any, report: Report):
+    def __init__(self, formula: OpFormula, function: Callable[..., Any], expr: Any, report: FormulaReport):
         self._formula, self._function, self.expr, self.report = formula, function, expr, report
         self.op: Op = function.op  # type: ignore[attr-defined]
         self.__name__ = self.__qualname__ = formula.name
@@ -207,7 +212,7 @@ def _special(formula: OpFormula) -> tuple[tuple[float, ...], ...]:
     return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
 
 
-def _report(formula: OpFormula, check: bool) -> Report:
+def _report(formula: OpFormula, check: bool) -> FormulaReport:
     """Check the value and the first derivatives: that the code computes the formula, and its errors."""
     _real(formula)
     lines = []
@@ -217,8 +222,8 @@ def _report(formula: OpFormula, check: bool) -> Report:
             found = identical(elementary(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
             if found.verdict == REFUTED:
                 raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
-        lines.append(Line(k, form.stable, found, *form.measure))
-    return Report(formula.name, tuple(lines))
+        lines.append(DerivativeForm(k, form.stable, found, *form.measure))
+    return FormulaReport(formula.name, tuple(lines))
 
 
 def _by_sympy(formula: OpFormula, k: Order) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import traceback
 from collections.abc import Iterator, Sequence
@@ -13,14 +12,16 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reports.rendering import Code, Formula, Line, Shown, Table
-from symgrad.reports.verdicts import Verdict
+from symgrad.reports.base import BaseReport, plain
+from symgrad.reports.numbers import first_line, ulp_text
+from symgrad.reports.parts import Code, Formula, Line, Part, Table
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
 DIGITS = 21  # of a true number in a report
 ELEMENTS = 64  # of an array that a report shows
-LINES, LONG = 12, 120  # of an exception's text
+LINES = 12  # of an exception's text
+LONG = 120  # characters of a number
 HERE = PurePath(__file__).parents[1]
 
 
@@ -38,20 +39,8 @@ class Wrong(AssertionError):
         self.index, self.order, self.ulp, self.exact, self.wrt = index, order, ulp, exact, wrt
 
 
-class _Report(Shown):
-    """A report that can be written as JSON."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as a JSON-compatible dict."""
-        raise NotImplementedError
-
-    def to_json(self, **options: Any) -> str:
-        """`as_dict` as JSON; the options are those of `json.dumps`."""
-        return json.dumps(self.as_dict(), **{"ensure_ascii": False, "allow_nan": False, **options})
-
-
-@dataclass
-class Failure(_Report):
+@dataclass(repr=False)
+class Failure(BaseReport):
     """One failure of an op, at the simplest input found.
 
     `given` are the cotangent and the tangents that matter, `difference` is result minus reference as a formula, `snippet` is code that
@@ -80,11 +69,18 @@ class Failure(_Report):
     command: str = ""
     note: str = ""
 
-    def outline(self) -> Iterator[Any]:
+    HIDDEN = "wrong", "inputs", "given", "parameters"
+    verdict = "failed"
+
+    @property
+    def headline(self) -> str:
+        """The first line: the op, the check, and what is wrong."""
+        return f"{self.op}: {self.check}: {(self.wrong.what.strip().splitlines() or [''])[0]}"
+
+    def outline(self) -> Iterator[Part]:
         """The parts of the report, in order."""
         wrong = self.wrong
-        first, *others = wrong.what.strip().splitlines() or [""]
-        yield Line(f"{self.op}: {self.check}: {first}")
+        others = wrong.what.strip().splitlines()[1:]
         if others:
             yield Code("\n".join(others[:LINES]))
         where = raised_at(wrong.__cause__)
@@ -109,14 +105,14 @@ class Failure(_Report):
         if self.seed:
             yield Line(self.seed)
 
-    def _sides(self) -> Iterator[Any]:
+    def _sides(self) -> Iterator[Part]:
         """The result, the reference, and their distance."""
         wrong = self.wrong
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
         right = "true" if wrong.exact else "expected"
         rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), (right + at, digits(element(wrong.true, wrong.index))),
-                ("error", "" if wrong.ulp is None else f"{wrong.ulp:.3g} ULP")]
+                ("error", "" if wrong.ulp is None else ulp_text(wrong.ulp) + " ULP")]
         error = None if wrong.ulp is None or math.isnan(wrong.ulp) else wrong.ulp
         rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, error)) if value is not None]
         if rows:
@@ -128,15 +124,13 @@ class Failure(_Report):
         names = list(self.inputs)
         return [names[i] if i < len(names) else f"argument {i}" for i in wrt]
 
-    def as_dict(self) -> dict[str, Any]:
-        """The failure as a JSON-compatible dict: numbers that are not finite, and the many digits of a reference, are text."""
-        wrong = self.wrong
-        return {"op": self.op, "check": self.check, "what": wrong.what, "order": wrong.order, "by": self._names(wrong.wrt),
-                "index": None if wrong.index is None else list(wrong.index), "inputs": {k: plain(x) for k, x in self.inputs.items()},
-                "parameters": [repr(p) for p in self.parameters], "given": {k: plain(x) for k, x in self.given.items()},
-                "returned": plain(wrong.returned), "true": None if wrong.true is None else digits(element(wrong.true, wrong.index)),
-                "ulp": plain(wrong.ulp), "exact": wrong.exact, "difference": None if self.difference is None else str(self.difference),
-                "note": self.note, "snippet": self.snippet, "command": self.command, "seed": self.seed}
+    def to_dict(self) -> dict[str, Any]:
+        """The failure as plain data: arrays with their dtypes, and the many digits of a reference as text."""
+        wrong, arrays = self.wrong, {"inputs": self.inputs, "given": self.given}
+        said = {"what": wrong.what, "order": wrong.order, "by": self._names(wrong.wrt), "index": plain(wrong.index), "ulp": plain(wrong.ulp),
+                "returned": typed(wrong.returned), "true": None if wrong.true is None else digits(element(wrong.true, wrong.index)),
+                "exact": wrong.exact, "parameters": [repr(p) for p in self.parameters]}
+        return super().to_dict() | said | {name: {k: typed(x) for k, x in some.items()} for name, some in arrays.items()}
 
 
 def element(x: Any, index: tuple[int, ...] | None) -> Any:
@@ -183,21 +177,11 @@ def digits(x: Any) -> str:
     return shown(x)
 
 
-def plain(x: Any) -> Any:
-    """A value as JSON-compatible data."""
-    if isinstance(x, np.ndarray):
-        if x.dtype == object:
-            return digits(x)
-        return {"dtype": x.dtype.name, "shape": list(x.shape), "values": [plain(e) for e in x.ravel()]}
-    if isinstance(x, (bool, np.bool_)):
-        return bool(x)
-    if isinstance(x, (int, np.integer)):
-        return int(x)
-    if isinstance(x, (complex, np.complexfloating)):
-        return str(complex(x))
-    if isinstance(x, float) or isinstance(x, np.generic):
-        return float(x) if math.isfinite(float(x)) else str(float(x))
-    return x if x is None or isinstance(x, str) else digits(x)
+def typed(x: Any) -> Any:
+    """A value as JSON-compatible data: an array with its dtype and shape."""
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return {"dtype": x.dtype.name, "shape": list(x.shape), "values": plain(x.ravel())}
+    return digits(x) if isinstance(x, np.ndarray) else plain(x)
 
 
 def grouped(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
@@ -229,8 +213,8 @@ class CheckFailure(AssertionError):
         return self.failures[0]
 
 
-@dataclass
-class Result(Verdict, _Report):
+@dataclass(repr=False)
+class Result(BaseReport):
     """The result of one check: "passed", "failed" or "not applicable" with the reason; the number of examples, and the seconds it took.
 
     It is true unless the check failed.
@@ -247,24 +231,17 @@ class Result(Verdict, _Report):
     seconds: float = 0.0
     failure: Failure | None = None
 
-    def outline(self) -> Iterator[Any]:
-        """The parts of the report, in order."""
-        yield Line(f"{self.check}: {self.verdict}")
-        if self.reason:
-            yield Line(first_line(self.reason))
+    def parts(self) -> Iterator[Part]:
+        """The number of examples, and the failure."""
         if self.examples:
             yield Line(f"{self.examples} example{'s' * (self.examples != 1)}")
         if self.failure is not None:
+            yield Line(self.failure.headline)
             yield from self.failure.outline()
 
-    def as_dict(self) -> dict[str, Any]:
-        """The result as a JSON-compatible dict."""
-        return {"check": self.check, "verdict": self.verdict, "reason": self.reason, "examples": self.examples, "seconds": round(self.seconds, 4),
-                "failure": None if self.failure is None else self.failure.as_dict()}
 
-
-@dataclass
-class OpReport(Verdict, _Report):
+@dataclass(repr=False)
+class OpReport(BaseReport):
     """The results of all checks of an op. It is true if at least one check passed and none failed."""
 
     op: str
@@ -284,10 +261,9 @@ class OpReport(Verdict, _Report):
         words = {r.verdict for r in self.results}
         return "failed" if "failed" in words else "passed" if "passed" in words else "not checkable"
 
-    def outline(self) -> Iterator[Any]:
+    def parts(self) -> Iterator[Part]:
         """The parts of the report, in order."""
         passed = sum(r.verdict == "passed" for r in self.results)
-        yield Line(f"{self.op}: {self.verdict}")
         yield Line(f"{passed} checks passed, {len(self.failures)} failed, {len(self.results) - passed - len(self.failures)} do not apply "
                    f"(profile {self.profile}, seed {self.seed}, {sum(r.seconds for r in self.results):.2f} s)")
         if self.exact:
@@ -296,17 +272,7 @@ class OpReport(Verdict, _Report):
         yield Table("Checks", ("check", "", "examples", ""), rows)
         for failure, others in grouped(self.failures):
             yield Line("")
+            yield Line(failure.headline)
             yield from failure.outline()
             if others:
                 yield Line(_also(others).strip())
-
-    def as_dict(self) -> dict[str, Any]:
-        """The report as a JSON-compatible dict."""
-        return {"op": self.op, "verdict": self.verdict, "profile": self.profile, "seed": self.seed, "exact": self.exact,
-                "results": [r.as_dict() for r in self.results]}
-
-
-def first_line(text: str) -> str:
-    """The first line of a text, cut where it is very long."""
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= LONG else line[:LONG - 2].rstrip() + " …"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from symgrad.reports.rendering import Line, Parts, Shown, Table, number
-from symgrad.reports.report import plain
-from symgrad.reports.verdicts import Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.numbers import at, number
+from symgrad.reports.parts import Line, Part, Table
 
 __all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side"]
 
@@ -49,6 +50,8 @@ class Kink:
     first derivative that jumps (0: the value itself; 1: a kink; 2: the second derivative), None for a comparison that decides a branch.
     """
 
+    DERIVED: ClassVar[tuple[str, ...]] = "kind", "between"
+
     op: str
     node: str
     line: str | None
@@ -81,8 +84,8 @@ class Kink:
         return all(side.between is not False for side in self.sides)
 
 
-@dataclass
-class KinkReport(Verdict, Shown):
+@dataclass(repr=False)
+class KinkReport(BaseReport):
     """The answer of `symgrad.kinks`; print it, or show it in a notebook.
 
     `verdict` is "inside" where the returned gradient is in the Clarke subdifferential of the whole function at the point, "outside" where
@@ -90,6 +93,8 @@ class KinkReport(Verdict, Shown):
     point, over the input elements `names`, and `complete` says whether these are all of them. Where there is one only, the function is
     differentiable, and that is the gradient.
     """
+
+    DERIVED = ("differentiable",)
 
     function: str
     verdict: str
@@ -120,17 +125,13 @@ class KinkReport(Verdict, Shown):
             return None
         return min(float(g[0]) for g in self.gradients), max(float(g[0]) for g in self.gradients)
 
-    def outline(self) -> Parts:
+    def parts(self) -> Iterator[Part]:
         """What the report says, in order."""
-        yield Line(f"{self.function}: {self.verdict}")
-        yield Line(self.reason + ".")
         if self.kinks:
             rows = []
             for k in self.kinks[:SHOWN]:
                 where = f"[{', '.join(map(str, k.element))}]" if k.element else ""
-                values = ", ".join(f"{name} = {number(v)}" for name, v in list(k.values.items())[:4])
-                rows.append((k.op + where, values + (", ..." if len(k.values) > 4 else ""), k.kind + (" (by rounding)" if k.rounded else ""),
-                             _sides(k), k.convention, k.line or ""))
+                rows.append((k.op + where, at(k.values, 4), k.kind + (" (by rounding)" if k.rounded else ""), _sides(k), k.convention, k.line or ""))
             yield Table(f"Kinks and ties within {self.distance:g}", ("op", "at", "what", "left | right | returned", "convention", "line"), rows)
             if len(self.kinks) > SHOWN:
                 yield Line(f"... {len(self.kinks) - SHOWN} more; all are in report.kinks")
@@ -141,21 +142,6 @@ class KinkReport(Verdict, Shown):
             yield Table("Gradients", ("", *(f"df/d{name}" for name, _ in few)), lines)
             if len(self.gradients) > SHOWN or len(self.names) > len(few):
                 yield Line(f"{len(self.gradients)} limiting gradients of {len(self.names)} numbers; all are in report.gradients")
-        for text in self.notes:
-            yield Line(f"note: {text}")
-
-    def __repr__(self) -> str:
-        return f"<KinkReport {self.function}: {self.verdict}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
-        return {
-            "schema": 1, "function": self.function, "verdict": self.verdict, "reason": self.reason, "distance": self.distance,
-            "names": list(self.names), "value": plain(self.value), "returned": plain(self.returned), "complete": self.complete,
-            "differentiable": self.differentiable, "gradients": plain(self.gradients),
-            "kinks": [plain(k) | {"kind": k.kind, "between": k.between} for k in self.kinks],
-            "notes": list(self.notes),
-        }
 
 
 def _sides(k: Kink) -> str:

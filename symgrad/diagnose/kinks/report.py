@@ -25,6 +25,7 @@ from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
+from symgrad.reports.numbers import number
 from symgrad.sampling.conditions import COMPARISONS
 from symgrad.sampling.points import as_point, flat
 
@@ -156,9 +157,7 @@ def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
 
 
 def _vector(g: np.ndarray) -> str:
-    if g.size == 1:
-        return f"{float(g[0]) + 0.0:.10g}"
-    return np.array2string(g + 0.0, precision=6, threshold=8, separator=", ", max_line_width=10_000)
+    return number(g.reshape(()) if g.size == 1 else g)
 
 
 # The list

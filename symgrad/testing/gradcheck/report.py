@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from symgrad.reports.rendering import Line, Shown
-from symgrad.reports.verdicts import Verdict
+from symgrad.reports.base import BaseReport
+from symgrad.reports.numbers import ulp_text
+from symgrad.reports.parts import Line, Part
 
 __all__ = ["EXACT", "NUMERICAL", "GradientAttack", "GradientMismatch"]
 
@@ -46,8 +46,8 @@ class GradientMismatch:
         return "\n".join(lines)
 
 
-@dataclass
-class GradientAttack(Verdict, Shown):
+@dataclass(repr=False)
+class GradientAttack(BaseReport):
     """The result of the search besides the finite differences at the given inputs.
 
     `attacked` counts the points where derivatives were compared (the given one among them), `exact` those where the reference has
@@ -79,9 +79,13 @@ class GradientAttack(Verdict, Shown):
         parts = [f"{EXACT} ({self.exact} points)"] * (self.exact > 0) + [f"{NUMERICAL} ({self.attacked - self.exact})"] * (self.attacked > self.exact)
         return ", ".join(parts)
 
-    def outline(self) -> Iterator[Any]:
+    @property
+    def headline(self) -> str:
+        """The first line: what ran, and its verdict."""
+        return f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {self.verdict}"
+
+    def outline(self) -> Iterator[Part]:
         """The parts of the report, in order."""
-        yield Line(f"{'gradcheck' if self.order == 1 else 'gradgradcheck'}: {self.verdict}")
         yield Line("central differences at the given inputs, within atol and rtol")
         if self.reason:
             yield Line(f"not attacked at other inputs: {self.reason}")
@@ -91,7 +95,7 @@ class GradientAttack(Verdict, Shown):
             yield Line("left out: " + ", ".join(f"{count} where {why}" for why, count in sorted(self.left_out.items())))
         if self.ulp is not None:
             of = f", by {self.where}" + (f", at a point of condition {self.condition:.3g}" if self.condition > 2 else "") if self.ulp else ""
-            yield Line(f"largest error of a float {self.ulp:.3g} ULP{of}")
+            yield Line(f"largest error of a float {ulp_text(self.ulp)} ULP{of}")
         if self.failure is not None:
             yield Line(str(self.failure))
 

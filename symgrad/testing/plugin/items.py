@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +15,13 @@ import pytest
 from symgrad.engine.traced import traced
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.reports.base import plain
 from symgrad.scanning import accuracy
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.failure import CheckFailure, Result
+from symgrad.testing.failure import CheckFailure
 from symgrad.testing.formulas import is_function
 from symgrad.testing.plugin.options import Options, is_id
 from symgrad.testing.running import ACCURACY, known
@@ -157,7 +157,8 @@ class CheckItem(OpItem):
         """Run the check. Raises CheckFailure, and pytest's exception for a skipped test if the check does not apply."""
         with silence():  # NumPy warns at the ends of domains, and a user's filter may turn warnings into errors
             result = run(CHECKS[self.check], self.tested.attack(self.nodeid))
-        self.add_properties(verdict=result.verdict, examples=result.examples, reason=result.reason, ulp=worst(result), order=order(result))
+        wrong = {} if result.failure is None else {"ulp": plain(result.failure.wrong.ulp), "order": result.failure.wrong.order}
+        self.add_properties(verdict=result.verdict, examples=result.examples, reason=result.reason, **wrong)
         if result.failure is not None:
             result.failure.command = self.command()
             raise CheckFailure(result.failure)
@@ -185,7 +186,7 @@ class AccuracyItem(OpItem):
             pytest.skip(str(error))
         lost = [w for w in report.worst if w.verdict in ("digits are lost", "not finite")]
         worst = max((w.ulp for w in report.worst), default=0.0)
-        self.add_properties(verdict="failed" if lost else "passed", examples=report.points, ulp=number(worst))
+        self.add_properties(verdict="failed" if lost else "passed", examples=report.points, ulp=plain(worst))
         if lost:
             first = max(lost, key=lambda w: w.ulp)
             raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}\n"
@@ -217,21 +218,6 @@ def named(function: Any, attack: Attack) -> Any:
     function.__name__ = attack.name
     function.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in attack.names])
     return function
-
-
-def number(x: float | None) -> float | str | None:
-    """A number that JSON and JUnit can hold."""
-    return None if x is None else float(x) if math.isfinite(x) else repr(float(x))
-
-
-def worst(result: Result) -> float | str | None:
-    """The error of a failure in ULP, None if there is none."""
-    return None if result.failure is None else number(result.failure.wrong.ulp)
-
-
-def order(result: Result) -> int | None:
-    """The order of the wrong derivative."""
-    return None if result.failure is None else result.failure.wrong.order
 
 
 def items_of(parent: pytest.Collector, tested: OpUnderTest, form: str, only: frozenset[str] = frozenset()) -> Iterator[pytest.Item]:

@@ -13,8 +13,6 @@ from symgrad.testing.plugin.options import Options
 
 __all__ = ["Tally"]
 
-SCHEMA = 1
-
 
 class Tally:
     """The result of every test of an op, by its id. Only reports are read, so that it does not matter which process ran the test."""
@@ -63,7 +61,7 @@ class Tally:
                 "checks": [{k: v for k, v in t.items() if k not in ("op", "profile", "seed")}
                            for t in sorted(tests, key=lambda t: order.get(t["check"], len(order)))]}
                for name, tests in sorted(self.ops().items())]
-        data = {"schema": SCHEMA, "symgrad": version("symgrad"), "profile": self.options.profile.name, "order": self.options.profile.order,
+        data = {"schema": 1, "symgrad": version("symgrad"), "profile": self.options.profile.name, "order": self.options.profile.order,
                 "seed": self.options.seed, "complete": complete and not self.crashed, "ops": ops,
                 "total": {"ops": len(ops), "checks": len(self.tests), **{v.replace(" ", "_"): self.count(v) for v in VERDICTS}}}
         whole = path.with_name(f"{path.name}.part")
