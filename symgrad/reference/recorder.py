@@ -272,7 +272,7 @@ class Recorder:
         args, count = node.args or (), len(node.parents)
         y, *tensors = (t if isinstance(t, Number) else Box(self, t.value, p, t.complex)
                        for t, p in zip((node.value, *args), (node, *node.parents)))
-        if y.complex:  # the pullback takes the conjugates, as in the engine
+        if _is_complex(y):  # the pullback takes the conjugates, as in the engine
             y, *tensors = (self.conj(t) if isinstance(t, Box) else t for t in (y, *tensors))
         return y, (*tensors, *args[count:])
 
