@@ -128,6 +128,8 @@ def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequen
             leaves[seed._node] = c
     with in_mode(grad=True, formula_of=node):
         found = node.linked(lambda: node.pulled(Bundle(seeds), needs, lambda x: x))
+    if not node.many and node.value.dtype.kind == "c":  # the engine conjugates what a rule reads, but not what a user's backward reads
+        y, args = xp.conj(y), tuple(map(xp.conj, args))
     memo = {**_argument_values(node, args), node: y, **leaves}
     constant = _constant(xp)
     return tuple(None if c is None else constant(c._value) if c._node is None else _replayed(xp, [c._node], memo)[0] for c in found)

@@ -6,6 +6,7 @@ The results of operations on `Cells` are `Cells` of the same class, and numbers 
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -33,8 +34,8 @@ class Cells(np.ndarray):
     """An array of objects, of any number of dimensions, closed under the operations of a carrier.
 
     A subclass defines the conversion of a number to an element (`number`), the functions that reduce a list of elements in place of a ufunc
-    (`folds`), the elementwise functions in place of ufuncs (`ufuncs`), and the functions for real and imaginary parts (`complex_parts`).
-    `carrier` is the module of the functions on these cells.
+    (`folds`), the elementwise functions in place of ufuncs (`ufuncs`), the functions for real and imaginary parts (`complex_parts`), and which
+    elements may be complex. `carrier` is the module of the functions on these cells.
     """
 
     carrier: ClassVar[Any]
@@ -46,6 +47,16 @@ class Cells(np.ndarray):
     def number(x: Any) -> Any:
         """A Python number as an element; other objects are elements already."""
         return x
+
+    @staticmethod
+    def may_be_complex(x: Any) -> bool:
+        """Whether an element may be a complex number."""
+        return False
+
+    @property
+    def complex(self) -> bool:
+        """Whether an element may be a complex number."""
+        return builtins.any(map(self.may_be_complex, self.ravel().tolist()))
 
     @classmethod
     def lift(cls, value: Any) -> Any:
@@ -164,9 +175,12 @@ def _masked(x: Any, mask: Any) -> Any:
     return out
 
 
-def astype(x: Any, dtype: Any) -> Any:
-    """The values unchanged, since the elements have no machine dtype."""
-    return x
+def astype(x: Any, dtype: Any, source: Any = None) -> Any:
+    """The values unchanged, since the elements have no machine dtype, except between real dtypes and complex ones."""
+    complex, before = (np.dtype(d).kind == "c" for d in (dtype, dtype if source is None else source))
+    if complex == before:
+        return x
+    return x + 0j if complex else each(raw(x).complex_parts[0])(x)
 
 
 # Reductions, by the `folds` of a class

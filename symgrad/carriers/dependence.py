@@ -291,7 +291,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "add": union, "sub": union, "mul": multiply, "div": divide, "pow": power,
     "indicator": lambda condition, like: flat(like) if type(like) is Dependence else flat(condition),
     "where": lambda condition, x, y: union(union(x, y), flat(condition) if type(condition) is Dependence else condition),
-    "copy": lambda x, *order: x, "astype": lambda x, dtype: x,
+    "copy": lambda x, *order: x, "astype": lambda x, *dtypes: x,
     "sum": reduced, "amax": reduced, "amin": reduced, "trace": lambda x: reduced(_diagonal(x, 0, 0, 1)), "cumsum": along,
     **dict.fromkeys(("prod", "logsumexp", "norm"), lambda *args, **kwargs: mixed(reduced(*args, **kwargs))),
     **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: mixed(along(x, dim))), "centred": along,

@@ -379,8 +379,8 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
     return geometry.write(x, piece)
 
 
-def astype(x: Any, dtype: Any) -> Any:
-    """The values in another dtype; the real part for complex values and a real dtype."""
+def astype(x: Any, dtype: Any, source: Any = None) -> Any:
+    """The values in another dtype; the real part for complex values and a real dtype. `source` is for carriers whose values have no dtype."""
     x = x.real if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x
     if type(x) is np.ndarray and 0 in x.strides:  # torch and NumPy choose different memory orders for broadcast axes
         out = empty_like(x, dtype)

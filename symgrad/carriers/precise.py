@@ -7,6 +7,7 @@ Functions with cancellation use more digits inside. All results are accurate to 
 from __future__ import annotations
 
 import builtins
+import operator
 import sys
 from typing import Any
 
@@ -61,9 +62,19 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _power(a: Any, b: Any) -> Any:
+    b = b if context.im(b) else context.re(b)
     if b == 0:
         return context.one
-    return context.inf if a == 0 and b < 0 else a**b
+    return context.inf if a == 0 and context.re(b) < 0 else a**b
+
+
+def _in_order(relation: Any) -> Any:
+    """A comparison, which orders complex numbers by their real and then their imaginary parts, as NumPy does."""
+    def call(a: Any, b: Any) -> bool:
+        complex = isinstance(a, context.mpc) or isinstance(b, context.mpc)
+        return relation((context.re(a), context.im(a)), (context.re(b), context.im(b))) if complex else relation(a, b)
+
+    return _each(call, 2)
 
 
 def _larger(a: Any, b: Any) -> Any:
@@ -92,7 +103,7 @@ class Digits(Cells):
     """Arrays of many-digit floats; floats in operations with them are converted exactly."""
 
     carrier, complex_parts = sys.modules[__name__], (context.re, context.im)
-    number = staticmethod(_number)
+    number, may_be_complex = staticmethod(_number), staticmethod(lambda x: isinstance(x, context.mpc))
     folds = {np.add: context.fsum, np.multiply: context.fprod, np.maximum: max, np.minimum: min, np.logaddexp: _log_sum_exp,
              np.logical_and: lambda row: builtins.all(map(bool, row)), np.logical_or: lambda row: builtins.any(map(bool, row))}
     ufuncs = {np.true_divide: _each(_divide, 2), np.power: pow}
@@ -121,8 +132,7 @@ floor_divide = _each(_real(lambda a, b: context.floor(_divide(a, b))), 2)
 conj = _each(context.conj)
 maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
 where = _each(lambda condition, a, b: a if condition else b, 3)
-eq, ne, lt = _each(lambda a, b: a == b, 2), _each(lambda a, b: a != b, 2), _each(lambda a, b: a < b, 2)
-le, gt, ge = _each(lambda a, b: a <= b, 2), _each(lambda a, b: a > b, 2), _each(lambda a, b: a >= b, 2)
+eq, ne, (lt, le, gt, ge) = _each(operator.eq, 2), _each(operator.ne, 2), map(_in_order, (operator.lt, operator.le, operator.gt, operator.ge))
 logical_and, logical_or = _each(lambda a, b: bool(a) and bool(b), 2), _each(lambda a, b: bool(a) or bool(b), 2)
 logical_not = _each(lambda a: not a)
 isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)

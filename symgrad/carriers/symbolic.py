@@ -41,11 +41,30 @@ def _truth(x: Any) -> Any:
     return sympy.Ne(x, 0) if isinstance(x, sympy.Expr) else x
 
 
+def _order(relation: Any) -> Any:
+    """A comparison; complex numbers are compared by their real parts."""
+    def call(a: Any, b: Any) -> Any:
+        try:
+            return relation(a, b)
+        except TypeError:
+            return relation(sympy.re(a), sympy.re(b))
+
+    return _each(call, 2)
+
+
+def _may_be_complex(x: Any) -> bool:
+    """Whether an imaginary unit or a symbol that is not real is in an expression."""
+    return bool(x.has(sympy.I)) or not builtins.all(s.is_real for s in x.free_symbols)
+
+
+_size = _each(lambda x: sympy.Abs(x) if _may_be_complex(x) else x)
+
+
 class Expressions(Cells):
     """Arrays of SymPy expressions with numbers in readable form."""
 
     carrier, complex_parts = sys.modules[__name__], (sympy.re, sympy.im)
-    number = staticmethod(shown_number)
+    number, may_be_complex = staticmethod(shown_number), staticmethod(_may_be_complex)
     folds = {
         np.add: lambda row: sympy.Add(*row), np.multiply: lambda row: sympy.Mul(*row),
         np.maximum: lambda row: sympy.Max(*row), np.minimum: lambda row: sympy.Min(*row),
@@ -88,7 +107,7 @@ atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
-eq, ne, lt, le, gt, ge = (_each(relation, 2) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
+eq, ne, lt, le, gt, ge = (_order(relation) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
 Expressions.ufuncs = {np.equal: eq, np.not_equal: ne, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
 logical_and = _each(lambda a, b: sympy.And(_truth(a), _truth(b)), 2)
 logical_or = _each(lambda a, b: sympy.Or(_truth(a), _truth(b)), 2)
@@ -96,7 +115,7 @@ logical_not = _each(lambda a: sympy.Not(_truth(a)))
 isfinite = _each(lambda x: sympy.true)
 isnan = isinf = _each(lambda x: sympy.false)
 
-conj = _conjugates = _each(sympy.conjugate)
+conj = _conjugates = _each(lambda x: sympy.conjugate(x) if isinstance(x, sympy.Expr) else x)
 
 
 @cache
@@ -151,7 +170,7 @@ def softmax(x: Any, dim: Any) -> Any:
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return sqrt(sum(square(x), dim, keepdim))
+    return sqrt(sum(square(_size(x)), dim, keepdim))
 
 
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

@@ -42,7 +42,7 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
         return x
     if not (target.is_floating_point or target.is_complex):
         return wrap(numeric.astype(x._value, target.numpy))
-    return _to_copy(x, target.numpy)
+    return _to_copy(x, target.numpy, x._value.dtype)
 
 
 def _promoted(op: Op, xs: list[Any]) -> list[Any]:

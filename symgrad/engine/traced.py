@@ -57,7 +57,7 @@ class Traced:
         return _clone(x, order)
 
     @staticmethod
-    def astype(x: Tensor, dtype: Any) -> Tensor:
+    def astype(x: Tensor, dtype: Any, source: Any = None) -> Tensor:
         return convert(x, dtype)
 
 

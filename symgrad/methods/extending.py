@@ -61,7 +61,7 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
 def _narrow(x: Any) -> bool:
     """Whether an array or a Tensor is in bfloat16."""
     dtype = getattr(getattr(x, "_value", x), "dtype", None)  # None for carriers without machine types
-    return dtype is not None and dtype.kind == "V"
+    return getattr(dtype, "kind", "") == "V"
 
 
 def _kept_narrow(op: Op) -> Op:

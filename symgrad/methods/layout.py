@@ -66,7 +66,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     if where is not None:
         on_cpu(where)
     target = self.dtype if dtype is None else dtype_of(dtype)
-    out = _copied(self, target.numpy) if copy and (target.is_floating_point or target.is_complex) else convert(self, target)
+    out = _copied(self, target.numpy, self._value.dtype) if copy and (target.is_floating_point or target.is_complex) else convert(self, target)
     if copy and out is self:
         out = wrap(np.array(self._value))
     return _laid_out(out, memory_format)

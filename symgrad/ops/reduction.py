@@ -3,7 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, linear, primitive
-from symgrad.ops.rules import axes, axis, count, is_complex, numbered, real_product, spread, unsqueezed
+from symgrad.ops.rules import axes, axis, count, numbered, real_product, spread, unsqueezed
 from symgrad.types import return_types
 
 
@@ -174,8 +174,7 @@ def _freedom(x, dim, correction):
 
 def _var(xp, input, dim, correction, keepdim):
     centred = xp.centred(input, dim)
-    squares = real_product(xp, centred, centred) if is_complex(input) else xp.square(centred)
-    return xp.sum(squares, dim, keepdim) / _freedom(input, dim, correction)
+    return xp.sum(real_product(xp, centred, centred), dim, keepdim) / _freedom(input, dim, correction)
 
 
 def _var_vjp(xp, g, y, x, dim, correction, keepdim):

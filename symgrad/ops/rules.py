@@ -74,7 +74,7 @@ def is_complex(x):
 
 def real_product(xp, a, b):
     """Re(conj(a) b), the product over the real numbers."""
-    if not is_complex(a):
+    if not (is_complex(a) or getattr(a, "complex", False)):
         return a * b
     parts = xp.view_as_real(a) * xp.view_as_real(b)
     return xp.getitem(parts, (..., 0)) + xp.getitem(parts, (..., 1))

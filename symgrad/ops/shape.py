@@ -342,6 +342,7 @@ def _members(xp, input, dim, level, count):
 linear("unbatch", lambda xp, input, dim, level, count: xp.unbatch(input, dim, level, count),
        lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), prepare=_members, public=False, examples=((0, 0, 2), (1, 0, 3)),
        doc="The members of a batch as a dimension.")
-primitive("to_copy", lambda xp, input, dtype: xp.astype(input, dtype), vjp=lambda xp, g, y, x, dtype: xp.astype(g, x.dtype),
-          jvp=lambda xp, t, y, x, dtype: xp.astype(t, dtype), saves=False, public=False, node_name="ToCopyBackward0", examples=(("float64",),),
-          doc="The input in another dtype.")
+primitive("to_copy", lambda xp, input, dtype, source=None: xp.astype(input, dtype, source),
+          vjp=lambda xp, g, y, x, dtype, source: xp.astype(g, source or x.dtype, dtype),
+          jvp=lambda xp, t, y, x, dtype, source: xp.astype(t, dtype, source), saves=False, public=False, node_name="ToCopyBackward0",
+          examples=(("float64",),), doc="The input in another dtype; `source` is its own, which formulas do not know.")

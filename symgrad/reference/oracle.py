@@ -88,7 +88,10 @@ class Oracle:
         return len(self.steps) - 1
 
     def _constants(self, value: Any) -> list[int]:
-        return [self._add(Step(float(x), ()), False) for x in np.ravel(value)]
+        numbers = np.ravel(value)
+        if np.iscomplexobj(value):
+            numbers = np.concatenate([numbers.real, numbers.imag])
+        return [self._add(Step(float(x), ()), False) for x in numbers]
 
     def _instance(self, node: Node, places: dict[Node, list[int]]) -> list[int]:
         """The steps of a node's template, put to its own places."""

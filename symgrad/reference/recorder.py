@@ -13,25 +13,35 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.engine.passes import pullback
 from symgrad.graph.link import Link
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
+from symgrad.types.domains import COMPLEX as COMPLEX_PARTS
+from symgrad.types.dtypes import DTYPES, DType, dtype_of
 
 __all__ = ["Box", "Recorder"]
 
 Seeds = Sequence[tuple["Box", Any]]
+COMPLEX = DTYPES["complex128"]
 Part = tuple[tuple[int, ...], "Box", int]
 
 
 class Box:
-    """A value of the carrier and its node in the graph; a rule gets it as a tensor."""
+    """A value of the carrier and its node in the graph; a rule gets it as a tensor.
 
-    def __init__(self, recorder: Recorder, value: Any, node: Node | None = None):
-        self.recorder, self.value, self.node = recorder, value, node
+    Elements of a carrier have no machine dtype, so `complex` says whether they are complex numbers.
+    """
 
-    dtype = None
+    def __init__(self, recorder: Recorder, value: Any, node: Node | None = None, complex: bool = False):
+        self.recorder, self.value, self.node, self.complex = recorder, value, node, complex
+
+    @property
+    def dtype(self) -> DType | None:
+        """The dtype that the elements would have as floats; None in a recorder of complex numbers only."""
+        return None if self.recorder.complex else DTYPES["complex128" if self.complex else "float64"]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -45,11 +55,15 @@ class Box:
 
     def is_floating_point(self) -> bool:
         """Whether the elements are real numbers."""
-        return True
+        return not self.complex
 
     def is_complex(self) -> bool:
         """Whether the elements are complex numbers."""
-        return self.recorder.complex
+        return self.complex or self.recorder.complex
+
+    def element_size(self) -> int:
+        """The bytes of an element as a float."""
+        return 16 if self.complex else 8
 
     def item(self) -> Any:
         """The only element."""
@@ -98,7 +112,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 class Recorder:
     """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays.
 
-    `complex` is the answer of `is_complex` for its boxes.
+    With `complex`, all values are complex numbers, and rules are read without the conjugates that a pullback takes.
     """
 
     def __init__(self, base: Any, lift: Callable[[Any], Any], complex: bool = False):
@@ -136,14 +150,29 @@ class Recorder:
 
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> Box:
         """One op on boxes and numbers: its value, recorded if a box has a place in the graph."""
+        kinds = [False if self.complex else _is_complex(t) for t in tensors]
+        if any(kinds) and op.kind in ("elementwise", "multilinear"):  # cotangents of real operands are real
+            tensors = [self.astype(t, COMPLEX) if isinstance(t, Box) and t.node is not None else t for t in tensors]
         values = [self.cells(t) for t in tensors]
         plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]  # whose arithmetic is the base's
         y = self.lift(op.forward(self.base, *((values,) if op.arity is None else values), *plain))
+        complex = (any(kinds) or COMPLEX_PARTS in op.domain or op.name == "to_copy") and self._gives_complex(op, tensors, parameters)
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
         if not op.differentiable or all(p is None for p in parents):
-            return Box(self, y)
-        args = (*(t if isinstance(t, Number) else v for t, v in zip(tensors, values)), *parameters)
-        return Box(self, y, make_node(op, args, parents, y, GRADIENT))
+            return Box(self, y, complex=complex)
+        args = (*(t if isinstance(t, Number) else Box(self, v, complex=_is_complex(t)) for t, v in zip(tensors, values)), *parameters)
+        return Box(self, y, make_node(op, args, parents, Box(self, y, complex=complex), GRADIENT), complex)
+
+    def _gives_complex(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> bool:
+        """Whether the result of an op is complex: as in the numeric carrier, at any numbers."""
+        if self.complex:
+            return False
+        given = [np.full(np.shape(self.cells(t)), 0.5 + 0.5j if _is_complex(t) else 0.5) for t in tensors]
+        try:
+            with np.errstate(all="ignore"):
+                return np.iscomplexobj(op.forward(numeric, *((given,) if op.arity is None else given), *parameters))
+        except (TypeError, ValueError, IndexError):  # places among the arguments, which pick from the others
+            return any(map(_is_complex, tensors))
 
     def cells(self, x: Any) -> Any:
         """The value of a box, or a number or array as one."""
@@ -157,7 +186,7 @@ class Recorder:
             out = Number(x)
             out.recorder = self
             return out
-        return Box(self, self.lift(x))
+        return Box(self, self.lift(x), complex=_is_complex(x) and not self.complex)
 
     # What has no derivative of its own
 
@@ -177,9 +206,11 @@ class Recorder:
         """1 where the condition holds, else 0."""
         return Box(self, self.lift(self.base.indicator(self.cells(condition), self.cells(like))))
 
-    def astype(self, x: Any, dtype: Any) -> Any:
-        """The value itself: elements here have no machine type."""
-        return x
+    def astype(self, x: Any, dtype: Any, source: Any = None) -> Any:
+        """The value itself, since elements here have no machine dtype, but the real part of complex numbers for a real dtype, and vice versa."""
+        if not isinstance(x, Box) or dtype is None or self.complex or dtype_of(dtype).is_complex == x.complex:
+            return x
+        return self.to_copy(x, dtype_of(dtype).numpy, x.dtype.numpy)  # type: ignore[union-attr]
 
     def copy(self, x: Any, order: Any = "K") -> Box:
         """A copy, recorded as one."""
@@ -239,7 +270,14 @@ class Recorder:
 
     def _read(self, node: Node) -> tuple[Any, tuple]:
         args, count = node.args or (), len(node.parents)
-        tensors = tuple(a if isinstance(a, Number) else Box(self, a, p) for a, p in zip(args, node.parents))
-        return Box(self, node.value, node), tensors + args[count:]
+        y, *tensors = (t if isinstance(t, Number) else Box(self, t.value, p, t.complex)
+                       for t, p in zip((node.value, *args), (node, *node.parents)))
+        if _is_complex(y):  # the pullback takes the conjugates, as in the engine
+            y, *tensors = (self.conj(t) if isinstance(t, Box) else t for t in (y, *tensors))
+        return y, (*tensors, *args[count:])
+
+
+def _is_complex(x: Any) -> bool:
+    return x.complex if isinstance(x, Box) else np.iscomplexobj(x)
 
 

@@ -12,6 +12,7 @@ from sympy.core.relational import Relational
 from symgrad.carriers import symbolic
 from symgrad.graph.node import Node
 from symgrad.reference.elementary import elementary, placeholder
+from symgrad.reference.parts import parts
 
 __all__ = ["Choice", "NoFormula", "Step", "Template", "template"]
 
@@ -40,7 +41,10 @@ class Step(NamedTuple):
 
 
 class Template(NamedTuple):
-    """An op as equations: places 0 to count - 1 are the elements of its arguments, each step makes the next; `outputs` are its result."""
+    """An op as equations: places 0 to count - 1 are the elements of its arguments, each step makes the next; `outputs` are its result.
+
+    Of complex numbers the real parts come first, and then the imaginary ones.
+    """
 
     count: int  # type: ignore[assignment]
     steps: tuple[Step, ...]
@@ -62,7 +66,7 @@ def template(node: Node) -> tuple[Template, list[int]]:
     """
     args, count = node.args or (), len(node.parents)
     inputs = [i for i in range(count) if _is_input(args[i], node.parents[i])]
-    key = node.op, tuple(a.shape if i in inputs else _key(a) for i, a in enumerate(args[:count])), _key(args[count:])
+    key = node.op, tuple((a.shape, np.iscomplexobj(a)) if i in inputs else _key(a) for i, a in enumerate(args[:count])), _key(args[count:])
     if key not in _templates:
         _templates[key] = _read(node, inputs, count)
     return _templates[key], inputs
@@ -93,15 +97,21 @@ def _read(node: Node, inputs: Sequence[int], count: int) -> Template:
     places: dict[sympy.Symbol, int] = {}
     for i, a in enumerate(args[:count]):
         if i in inputs:
-            symbols = [sympy.Symbol(f"a{i}_{k}", real=True) for k in range(a.size)]
-            for s in symbols:
+            real, imag = ([sympy.Symbol(f"{part}{i}_{k}", real=True) for k in range(a.size)] for part in "ab")
+            numbers = [x + sympy.I * y for x, y in zip(real, imag)] if np.iscomplexobj(a) else real
+            for s in (*real, *imag) if np.iscomplexobj(a) else real:
                 places[s] = len(places)
-            tensors.append(symbolic.ExactExpressions.fill(symbols, a.shape))
+            tensors.append(symbolic.ExactExpressions.fill(numbers, a.shape))
         else:
             tensors.append(_exact(a))
     try:
         out = op.forward(symbolic, *((tensors,) if op.arity is None else tensors), *map(_parameter, args[count:]))
-        return cut(_exact(out).ravel().tolist(), places)
+        elements = _exact(out).ravel().tolist()
+        if any(map(np.iscomplexobj, (node.value, *args[:count]))):
+            known: dict[Any, Any] = {}
+            pairs = [parts(e, known) for e in elements]
+            elements = [a for a, _ in pairs] + ([b for _, b in pairs] if np.iscomplexobj(node.value) else [])
+        return cut(elements, places)
     except (AttributeError, TypeError, NotImplementedError, ValueError) as error:
         raise NoFormula(f"the op {op.name} has no symbolic form: {error}") from error
 

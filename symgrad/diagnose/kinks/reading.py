@@ -38,6 +38,8 @@ class Reading:
             self.leaves.append(box)
         try:
             for node in upstream(list(roots)):
+                if np.iscomplexobj(node.value):
+                    raise TypeError("kinks of complex numbers are not searched")
                 if node not in self.boxes:
                     self.boxes[node] = self._read(node)
         except FAILURES as error:
