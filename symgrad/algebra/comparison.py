@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
+from symgrad.algebra.visits import Visits
 from symgrad.carriers.digits import Undecided
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
@@ -152,10 +153,12 @@ class Comparison:
             if r.empty:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
         try:
+            self.visits = Visits([self.a, self.b], self.inner, self.ranges)
+            conditions = self.visits.conditions
             try:
-                self.program = Program([*self.numbers, *self._terms()], self.inner)
+                self.program = Program([*self.numbers, *conditions, *self._terms()], self.inner)
             except Unknown:
-                self.program = Program([self.a, self.b, *self._terms()], self.inner)
+                self.program = Program([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
         witness = self._differing()
@@ -168,6 +171,10 @@ class Comparison:
         literal = self._vanishes()
         if literal:
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
+        condition = self.visits.unvisited()
+        if condition is not None:
+            names = {inner: s for inner, s in zip(self.inner, self.symbols)}
+            return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {condition.xreplace(names)}")
         return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0")
 
     def _agreement(self) -> str:
@@ -247,8 +254,10 @@ class Comparison:
         return list(dict.fromkeys([*met[:MEETING], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
+        asked: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
         constants = self._constants()
-        return islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20)
+        self.wanted += len(asked)
+        return chain(asked, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))
 
     def _differing(self) -> _Witness | None:
         """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""
@@ -268,6 +277,7 @@ class Comparison:
         """How many digits agree at a point (0: the point does not count), None if none do; and the two values."""
         for digits in rungs(FIRST, LAST):
             a, b, *terms = self._evaluated(point, digits)
+            truths, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
                 if digits < 4 * FIRST and time.monotonic() < self.deadline:
                     continue
@@ -278,6 +288,7 @@ class Comparison:
                     where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
                     self.notes.append(f"only the {'second' if isinstance(a, ArithmeticError) else 'first'} is defined at {where or 'all'}")
                 return 0.0, None
+            self.visits.note(truths)
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
