@@ -125,3 +125,10 @@ def test_the_constants_of_what_a_source_calls_and_products_of_them():
         return Rule.backward(v)
 
     assert {100.0, 3.0} <= set(constants_of_code(calls)) and 300.0 in combined(constants_of_code(calls))
+
+
+def test_the_source_of_rules_without_a_module_is_read():
+    spaces: dict = {"symgrad": symgrad}
+    exec(compile("f = lambda x: symgrad.where(x == 7.25, x, 0.0)", "<text>", "exec"), spaces)
+    spaces["f"].__module__ = None
+    assert symgrad.check(spaces["f"], 0.5, points=4).verdict != "refuted"

@@ -278,7 +278,7 @@ def _named_by(f: Any) -> list[Any]:
     op = getattr(f, "op", f)
     if hasattr(op, "partials") and hasattr(op, "vjp"):
         rules = [op.forward, *op.partials, op.vjp, op.jvp]
-        return [rule for rule in rules if getattr(rule, "__module__", FRAMEWORKS[0]).partition(".")[0] not in FRAMEWORKS]
+        return [rule for rule in rules if (getattr(rule, "__module__", FRAMEWORKS[0]) or "").partition(".")[0] not in FRAMEWORKS]
     if isinstance(f, MethodType):
         return [f.__func__, f.__self__ if isinstance(f.__self__, type) else type(f.__self__)]
     if (getattr(f, "__module__", None) or "").partition(".")[0] in FRAMEWORKS:
