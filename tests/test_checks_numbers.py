@@ -37,7 +37,7 @@ def declare():
 def verdicts(op, names=NUMBERS, profile=QUICK, **claims):
     """The names of the checks that fail."""
     attack = Attack(op, profile=profile, **claims)
-    return {name for name in names if run(CHECKS[name], attack).verdict == "failed"}
+    return {name for name in names if run(CHECKS[name], attack).failure is not None}
 
 
 @pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "abs", "floor", "sqrt", "softplus", "maximum", "hypot", "mm", "where", "log_softmax"])

@@ -8,7 +8,7 @@ import sympy
 from sympy import Abs, Eq, Max, Mod, Piecewise, Rational, ceiling, exp, floor, log, sign, sin, sqrt
 
 import symgrad
-from symgrad.sampling.conditions import around, asked, constants_of, constants_of_code, constants_of_graph, places, switching, zeros
+from symgrad.sampling.conditions import around, asked, combined, constants_of, constants_of_code, constants_of_graph, places, switching, zeros
 
 x, y = sympy.symbols("x y", real=True)
 
@@ -87,3 +87,41 @@ def test_identical_looks_where_a_condition_holds(condition):
     """Far away, at one number, and in a narrow piece."""
     found = symgrad.identical(when(condition), x)
     assert found.verdict == "refuted" and found.values[0] != found.values[1]
+
+
+ONE_SIDED = [Eq(x**3 + x, 3), (x > 1000) & Eq(Mod(x, 64), 5), Abs(exp(x) - x**3 * sympy.cos(x) - 500) < Rational(1, 10**14)]
+
+
+@pytest.mark.parametrize("condition", ONE_SIDED, ids=str)
+def test_identical_does_not_verify_a_piece_that_it_did_not_visit(condition):
+    found = symgrad.identical(when(condition), x)
+    assert found.verdict == "refuted" or found.verdict == "not checkable" and str(condition) in found.reason
+
+
+@pytest.mark.parametrize("condition", [Eq(x + y, 1), Eq(x, 3 * y), Eq(3 * x, y), Eq(x - 2 * y, 7), Eq(x * y, 0), (x > 5) & (y < -40)], ids=str)
+def test_identical_visits_lines_and_corners(condition):
+    assert symgrad.identical(when(condition), x).verdict == "refuted"
+
+
+@pytest.mark.parametrize("a, b", [
+    (Abs(exp(x) - x), exp(x) - x), (Max(exp(x), x), exp(x)), (floor(2 * x), floor(x) + floor(x + Rational(1, 2))),
+    (Piecewise((x, x**2 + 1 > 0), (2, True)), x), (Piecewise((1, Eq(exp(x), 0)), (0, True)), 0), (Piecewise((1, (x > 3) & (x < 2)), (0, True)), 0)],
+    ids=str)
+def test_a_condition_that_never_changes_is_no_objection(a, b):
+    assert symgrad.identical(a, b).verdict in ("proved", "verified")
+
+
+def test_a_condition_that_never_changes_in_the_range_is_no_objection():
+    assert symgrad.identical(Piecewise((log(x) * 0 + sin(x) ** 2 + 1, x > 3), (x, True)), 2 - sympy.cos(x) ** 2, {x: sympy.Interval(5, 9)})
+
+
+def test_the_constants_of_what_a_source_calls_and_products_of_them():
+    class Rule:
+        @staticmethod
+        def backward(g):
+            return g * 100 + 3
+
+    def calls(v):
+        return Rule.backward(v)
+
+    assert {100.0, 3.0} <= set(constants_of_code(calls)) and 300.0 in combined(constants_of_code(calls))

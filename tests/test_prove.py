@@ -173,7 +173,7 @@ def test_an_op_without_a_formula_is_not_checkable():
 
 
 def test_numbers_alone_verify_and_say_how_many(monkeypatch):
-    monkeypatch.setattr(proving_statements, "_claims", lambda *args: ({}, "the rules have no formula: on purpose"))
+    monkeypatch.setattr(proving_statements, "claims_of", lambda *args: ({}, "the rules have no formula: on purpose"))
     proof = prove("exp", 1, complex=False, points=11)
     assert proof.verdict == "verified" and all(s.points == 11 and "on purpose" in s.reason for s in proof.statements)
 

@@ -110,6 +110,28 @@ def test_a_zero_cotangent_times_an_infinite_element_of_a_matrix(hooked):
     assert found == [[0.0, 1.0, 2.0], [0.0, 1.0, 0.0], [0.0, 2.0, 1.0]]
 
 
+class TwoPowers(symgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 2 * x, x**1.5
+
+    @staticmethod
+    def backward(ctx, a, b):
+        (x,) = ctx.saved_tensors
+        return 2 * a + 1.5 * b * x**0.5
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_function_of_two_outputs_beside_a_selection(hooked):
+    x = tensor([0.0, 4.0], requires_grad=True)
+    a, b = TwoPowers.apply(x * 1)
+    if hooked:
+        a.register_hook(lambda g: None)
+    (g,) = symgrad.autograd.grad(where(x > 0, a * b, x).sum(), x)
+    assert g.tolist() == [1.0, 40.0]
+
+
 def test_a_nan_moved_by_a_linear_op_is_kept():
     x = tensor([0.0, 1.0], requires_grad=True)
     (g,) = symgrad.autograd.grad(symgrad.relu(x.flip(0) + 1), x, tensor([0.0, float("nan")]))

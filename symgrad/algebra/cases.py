@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import sympy
@@ -15,6 +16,7 @@ from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.polynomials import TooLarge
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.signs import NotRegular, Split
+from symgrad.algebra.tower import Frac
 
 __all__ = ["literally_zero", "regions_of"]
 
@@ -133,7 +135,8 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
                 if low is not None and low == high:
                     more.append(region.replaced(s, sympy.Rational(low.numerator, low.denominator), {}))
                     continue
-                more.append(Region(region.a, region.b, {**region.intervals, s: (low, high)}))
+                cuts = [low, *sorted(e for e in r.excluded if (low is None or low < e) and (high is None or e < high)), high]
+                more += [Region(region.a, region.b, {**region.intervals, s: ends}) for ends in pairwise(cuts)]
                 ends = [end for end, open_end in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not open_end]
                 more += [region.replaced(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
         parts = more
@@ -149,7 +152,8 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
         return True
     try:
         forms = Normal(deadline, dict(region.intervals), split, region.facts)
-        return forms.same(forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
+        a, b = forms.of(region.a), forms.of(region.b)
+        return forms.same(a, b) or _same_squares(forms, a, b) or _constantly_zero(region, deadline)
     except Split as question:
         parts, edge, known = region.cut(question.expression)
     except ZeroDivisionError:
@@ -160,6 +164,13 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
     if not known and jumps:
         return False
     return all(literally_zero(part, deadline, split) for part in (*parts, *([edge] if edge is not None else [])))
+
+
+def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
+    """Whether two numbers of one sign have the same square, which holds fewer roots."""
+    if not any(forms.generators[g].kind == "root" for f in (a, b) for m in f.num for g, _ in m) or not (forms.is_real(a) and forms.is_real(b)):
+        return False
+    return forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2))
 
 
 def _constantly_zero(region: Region, deadline: float) -> bool:
@@ -195,8 +206,11 @@ def _turned_zero(region: Region, deadline: float) -> bool:
 
 def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
     """A few points strictly inside."""
-    for values in ((0, 1, -1), (1, -1), (Fraction(1, 2), Fraction(-1, 2)), (2, -2)):
-        point = {x: next((v for v in values if (low is None or low < v) and (high is None or v < high)), None)
+    def next_to(low: End, high: End) -> Fraction:
+        return Fraction(low.__floor__() + 1) if low is not None else Fraction(high.__ceil__() - 1) if high is not None else Fraction(0)
+
+    for values in ((0, 1, -1), (1, -1), (Fraction(1, 2), Fraction(-1, 2)), (2, -2), ()):
+        point = {x: next((v for v in (*values, next_to(low, high)) if (low is None or low < v) and (high is None or v < high)), None)
                  for x, (low, high) in region.intervals.items()}
         if None not in point.values():
             yield {x: sympy.Rational(Fraction(v).numerator, Fraction(v).denominator) for x, v in point.items() if v is not None}
@@ -205,6 +219,8 @@ def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
 def _zero_at(region: Region, point: dict[Any, Any], deadline: float) -> bool:
     forms = Normal(deadline, {}, True)
     try:
-        return forms.same(forms.of(region.a.xreplace(point)), forms.of(region.b.xreplace(point)))
+        a, b = (forms.of(e.xreplace(point)) for e in (region.a, region.b))
+        return forms.same(a, b) or forms.real(a) and forms.real(b) and forms.same(forms.exp(a), forms.exp(b)) \
+            or _turned_zero(Region(region.a.xreplace(point), region.b.xreplace(point), {}), deadline)
     except (Split, ZeroDivisionError, NoNormalForm):
         return False

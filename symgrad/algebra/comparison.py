@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
+from symgrad.algebra.visits import Visits
 from symgrad.carriers.digits import Undecided
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
@@ -33,6 +34,9 @@ AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
 MEETING = 24  # places of conditions that are visited
 SHRINKING = 120  # tries to simplify a refuting point
+PATIENCE = 1.0  # seconds for the values at one point
+GRACE = 0.5  # seconds beyond the time, for the first point that can be compared
+REPEATED = (sympy.Sum, sympy.Product)
 
 
 @dataclass(frozen=True)
@@ -100,13 +104,16 @@ class Comparison:
         self.symbols: list[sympy.Symbol] = sorted(a.free_symbols | b.free_symbols, key=lambda s: (str(s), str(s.assumptions0)))
         self.ranges = ranges_of(self.symbols, assumptions)
         self.unknown: list[str] = []
-        a, b = (self._prepared(e) for e in (a, b))
+        self.notes: list[str] = []
+        a, b = (e.as_dummy() if e.has(*REPEATED) else e for e in (a, b))
+        self._count(a, b)
         # Symbols with the assumptions of their range, so that SymPy simplifies with them.
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
         try:
-            self.a, self.b = a.xreplace(known), b.xreplace(known)
+            a, b = a.xreplace(known), b.xreplace(known)
         except FAILURES:  # SymPy may refuse to simplify, for instance a Max of nan
-            known, self.a, self.b = {}, a, b
+            known = {}
+        self.a, self.b = (self._prepared(e) for e in (a, b))
         self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
         held = {**opaque(self.a), **opaque(self.b)}
         if held:
@@ -114,9 +121,18 @@ class Comparison:
             self.a, self.b = self.a.xreplace(held), self.b.xreplace(held)
             self.inner += list(held.values())
             self.ranges += [Range()] * len(held)
-        self.notes: list[str] = []
-        self.compared, self.digits, self.lost = 0, inf, 0
+        # Sums are added up term by term, so that the numbers do not depend on the form that SymPy finds.
+        self.numbers = (a, b) if not held and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
+        self.compared, self.digits, self.lost, self.patience = 0, inf, 0, PATIENCE
         self.arithmetic = Arithmetic(FIRST)
+
+    def _count(self, *expressions: Any) -> None:
+        """Let the symbols that bound a sum be integers: at other numbers it has no value."""
+        bounds = [bound for e in expressions for held in e.atoms(*REPEATED) for limit in held.limits for bound in limit[1:]]
+        for k, s in enumerate(self.symbols):
+            if not s.is_integer and any((bound - s).is_integer or (bound + s).is_integer for bound in bounds):
+                self.ranges[k] = self.ranges[k].integers()
+                self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
 
     def _prepared(self, e: Any) -> Any:
         """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
@@ -137,7 +153,12 @@ class Comparison:
             if r.empty:
                 return self._identity(NOT_CHECKABLE, f"no point to check at: the range of {symbol} is empty")
         try:
-            self.program = Program([self.a, self.b, *self._terms()], self.inner)
+            self.visits = Visits([self.a, self.b], self.inner, self.ranges)
+            conditions = self.visits.conditions
+            try:
+                self.program = Program([*self.numbers, *conditions, *self._terms()], self.inner)
+            except Unknown:
+                self.program = Program([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
         witness = self._differing()
@@ -150,6 +171,10 @@ class Comparison:
         literal = self._vanishes()
         if literal:
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
+        condition = self.visits.unvisited()
+        if condition is not None:
+            names = {inner: s for inner, s in zip(self.inner, self.symbols)}
+            return self._identity(NOT_CHECKABLE, f"{self._agreement()}, but on one side of a condition: {condition.xreplace(names)}")
         return self._identity(VERIFIED, f"{self._agreement()}; the difference was not brought to a literal 0")
 
     def _agreement(self) -> str:
@@ -212,9 +237,10 @@ class Comparison:
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
         try:  # one number may take mpmath more than the total time
-            with limited(max(self.deadline - time.monotonic(), self.seconds / 4) / 2):
+            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, self.patience)):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
+            self.patience *= 2  # mpmath computes constants when a function is called first
             return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
@@ -228,14 +254,16 @@ class Comparison:
         return list(dict.fromkeys([*met[:MEETING], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
+        asked: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
         constants = self._constants()
-        return islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20)
+        self.wanted += len(asked)
+        return chain(asked, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))
 
     def _differing(self) -> _Witness | None:
         """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""
         until = self.start + self.seconds * SHARE
         for point in self._candidates():
-            if self.compared >= self.wanted or time.monotonic() > until and self.compared:
+            if self.compared >= self.wanted or time.monotonic() > (until if self.compared else self.deadline + GRACE):
                 break
             digits, values = self._compared(point)
             if digits is None:
@@ -249,6 +277,7 @@ class Comparison:
         """How many digits agree at a point (0: the point does not count), None if none do; and the two values."""
         for digits in rungs(FIRST, LAST):
             a, b, *terms = self._evaluated(point, digits)
+            truths, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
                 if digits < 4 * FIRST and time.monotonic() < self.deadline:
                     continue
@@ -259,6 +288,7 @@ class Comparison:
                     where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
                     self.notes.append(f"only the {'second' if isinstance(a, ArithmeticError) else 'first'} is defined at {where or 'all'}")
                 return 0.0, None
+            self.visits.note(truths)
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):

@@ -14,12 +14,14 @@ import sympy
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
+from symgrad.algebra.catalogue import DEFINITIONS, FUNCTIONS, REFUSED, operands, special
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
 from symgrad.carriers.digits import Undecided, Undefined
 
 __all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
 
 Step = Callable[..., Any]
+TERMS = 1000  # of a sum
 
 
 class Unknown(TypeError):
@@ -85,17 +87,40 @@ class Program:
             raise Unknown(f"{kind.__name__} is not a function that has a value: {e}")
         if isinstance(e, sympy.Symbol) or not isinstance(e, (sympy.Expr, Boolean)):
             raise Unknown(f"{e} has no value")
-        name = NAMES.get(kind.__name__)
-        if name is not None:
-            return (lambda a, *xs: a.function(_method(a, name), xs)), e.args
+        if isinstance(e, (sympy.Sum, sympy.Product)):
+            return self._repeated(e)
+        if kind.__name__ in REFUSED:
+            raise Unknown(f"{e} has no value: {REFUSED[kind.__name__]}")
         if isinstance(e, sympy.Function):
-            simpler = DEFINITIONS[kind](*e.args) if kind in DEFINITIONS else expanded(e)
-            if simpler is not None:
-                return (lambda a, x: x), (simpler,)
-            return (lambda a, *xs: a.function(lambda *values: _by_evalf(a, e.func, values), xs)), e.args
+            simpler = None if kind.__name__ in FUNCTIONS else DEFINITIONS[kind](*e.args) if kind in DEFINITIONS else expanded(e)
+            return (special(e), operands(e)) if simpler is None else ((lambda a, x: x), (simpler,))
         if e.is_number and isinstance(e, sympy.Expr):
             return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
         raise Unknown(f"{type(e).__name__} has no value: {e}")
+
+    def _repeated(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
+        """A sum or a product of finitely many terms, by Karr's convention where the upper bound is below the lower one."""
+        *inner, (k, low, high) = e.limits if all(len(limit) == 3 for limit in e.limits) else ((None, sympy.oo, sympy.oo),)
+        if low.is_infinite or high.is_infinite:
+            raise Unknown(f"{type(e).__name__} has no value: {e}")
+        body = e.func(e.function, *inner) if inner else e.function
+        others = sorted(body.free_symbols - {k}, key=str)
+        term = type(self)([body], [k, *others])
+        self.quick = self.quick and term.quick
+        combined, inverse = self.table[sympy.Add if isinstance(e, sympy.Sum) else sympy.Mul], sympy.Mul if isinstance(e, sympy.Sum) else sympy.Pow
+
+        def step(a: Any, low: Any, high: Any, *xs: Any) -> Any:
+            first, last = _whole(low), _whole(high) + 1
+            if abs(last - first) > TERMS:
+                raise Undefined("too many terms")
+            terms = [term.at([a.kept(Fraction(i)), *xs], a)[0] for i in range(min(first, last), max(first, last))]
+            for x in terms:
+                if isinstance(x, ArithmeticError):
+                    raise x
+            found = combined(a, *terms)
+            return found if first <= last else self.table[inverse](a, found, a.kept(Fraction(-1)))
+
+        return step, (low, high, *others)
 
     def checked(self, x: Any) -> Any:
         """A number that a step computed."""
@@ -121,6 +146,13 @@ class Program:
 
 
 # ---------------------------------------------------------------------- one step
+
+
+def _whole(x: Any) -> int:
+    """A bound of a sum."""
+    if isinstance(x, (Gaussian, Sample)) or x != int(x):
+        raise Undefined("the bound of a sum is no integer")
+    return int(x)
 
 
 def _constant(e: Any) -> Step | None:
@@ -151,26 +183,13 @@ def expanded(e: Any) -> Any:
     """A function of code generation (expm1, log1p, hypot) or of this package in elementary functions, None if it has no such form."""
     for method in ("_eval_expand_func", "_eval_rewrite_as_tractable"):
         if hasattr(e, method):
-            out = getattr(e, method)() if method == "_eval_expand_func" else getattr(e, method)(*e.args)
+            try:
+                out = getattr(e, method)() if method == "_eval_expand_func" else getattr(e, method)(*e.args)
+            except (TypeError, ValueError):  # for a function with a wrong number of arguments
+                continue
             if isinstance(out, sympy.Expr) and out != e and not out.has(type(e)):
                 return out
     return None
-
-
-def _by_evalf(a: Arithmetic, function: Any, values: Sequence[Any]) -> Any:
-    """A function that only SymPy evaluates."""
-    digits = a.context.dps + 10
-    parts = [sympy.Float(x, digits) if isinstance(x, a.context.mpf) else sympy.Float(x.real, digits) + sympy.I * sympy.Float(x.imag, digits)
-             for x in values]
-    out = function(*parts).evalf(digits)
-    if not out.is_number or out.has(sympy.nan, sympy.zoo, sympy.oo) or out.atoms(sympy.Function):
-        raise Undefined(str(out))
-    real, imag = (a.context.make_mpf(part._to_mpmath(a.bits + 20)._mpf_) for part in out.as_real_imag())
-    return a.context.mpc(real, imag) if imag else real
-
-
-def _method(a: Arithmetic, name: Any) -> Callable[..., Any]:
-    return getattr(a.context, name) if isinstance(name, str) else lambda *xs: name(a.context, *xs)
 
 
 # ---------------------------------------------------------------------- the steps of SymPy's functions
@@ -296,29 +315,9 @@ STEPS: dict[Any, Step] = {
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
 Program.table = STEPS
 
-# Functions by others.
-DEFINITIONS: dict[Any, Callable[..., Any]] = {
-    sympy.sec: lambda x: 1 / sympy.cos(x), sympy.csc: lambda x: 1 / sympy.sin(x), sympy.cot: lambda x: 1 / sympy.tan(x),
-    sympy.sech: lambda x: 1 / sympy.cosh(x), sympy.csch: lambda x: 1 / sympy.sinh(x), sympy.coth: lambda x: 1 / sympy.tanh(x),
-    sympy.asec: lambda x: sympy.acos(1 / x), sympy.acsc: lambda x: sympy.asin(1 / x), sympy.asech: lambda x: sympy.acosh(1 / x),
-    sympy.acsch: lambda x: sympy.asinh(1 / x), sympy.acoth: lambda x: sympy.atanh(1 / x),
-    sympy.acot: lambda x: sympy.Piecewise((sympy.pi / 2, sympy.Eq(x, 0)), (sympy.atan(1 / x), True)),
-    sympy.sinc: lambda x: sympy.Piecewise((1, sympy.Eq(x, 0)), (sympy.sin(x) / x, True)),
-    sympy.Mod: lambda x, y: x - y * sympy.floor(x / y), sympy.frac: lambda x: x - sympy.floor(x),
-}
-
-# From the SymPy name of a function to that of mpmath, or to a function of a context.
-NAMES: dict[str, Any] = {name: name for name in (
-    "gamma loggamma factorial digamma erfi erfinv expint zeta beta binomial besselj bessely besseli besselk airyai airybi fresnels fresnelc "
-    "polylog harmonic legendre hermite").split()} | {
-    "Si": "si", "Ci": "ci", "Ei": "ei", "li": "li", "LambertW": "lambertw", "RisingFactorial": "rf", "FallingFactorial": "ff",
-    "factorial2": "fac2", "chebyshevt": "chebyt", "chebyshevu": "chebyu", "elliptic_k": "ellipk", "elliptic_e": "ellipe",
-    "polygamma": lambda c, n, x: c.psi(int(n), x), "uppergamma": lambda c, s, x: c.gammainc(s, x),
-    "lowergamma": lambda c, s, x: c.gammainc(s, 0, x), "erfcinv": lambda c, x: c.erfinv(1 - x),
-    "catalan": lambda c, n: c.binomial(2 * n, n) / (n + 1)}
-
 
 def opaque(e: Any) -> Mapping[Any, Any]:
     """The applied undefined functions of an expression, with their unevaluated derivatives, each replaced by a symbol."""
-    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if isinstance(f, AppliedUndef) or f.has(AppliedUndef)]
+    found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if (isinstance(f, AppliedUndef) or f.has(AppliedUndef))
+             and f.free_symbols <= e.free_symbols]  # one of the index of a sum is no number
     return {f: sympy.Dummy(str(f), real=True) for f in found}

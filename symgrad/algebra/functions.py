@@ -45,11 +45,15 @@ def _tangent(forms: Normal, x: Frac, turn: bool) -> Frac:
     return forms.product([_sine(forms, x, turn), forms.inverse(_cosine(forms, x, turn))])
 
 
+def _cotangent(forms: Normal, x: Frac, turn: bool) -> Frac:
+    return forms.product([_cosine(forms, x, turn), forms.inverse(_sine(forms, x, turn))])
+
+
 for _turn, _heads in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.sec, sympy.cot)),
                       (False, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.csch, sympy.sech, sympy.coth))):
-    for _head, _plain in zip(_heads, (_sine, _cosine, _tangent)):
+    for _head, _plain in zip((*_heads[:3], _heads[5]), (_sine, _cosine, _tangent, _cotangent)):
         rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: plain(forms, x, turn))
-    for _head, _plain in zip(_heads[3:], (_sine, _cosine, _tangent)):
+    for _head, _plain in zip(_heads[3:5], (_sine, _cosine)):
         rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: forms.inverse(plain(forms, x, turn)))
 
 
@@ -72,14 +76,14 @@ def _atan(forms: Normal, e: Any, u: Frac) -> Frac:
     for g in forms.applied.get("atan", ()):
         product = forms.product([u, forms.generators[g].arguments[0]])
         for sign in (1, -1):
-            if forms.same(product, forms.number(sign)) and forms.real(u):  # atan(u) + atan(1/u) is a quarter turn with the sign of u
+            if forms.same(product, forms.number(sign)) and forms.is_real(u):  # atan(u) + atan(1/u) is a quarter turn with the sign of u
                 quarter = forms.number(Fraction(forms.wanted_sign(u)))
                 return forms.sum([forms.product([quarter, _half_turns(forms, 1)]), forms.term(g, 1, -sign)])
     return forms.opaque("atan", sympy.atan(forms.expressed(u)), [u], -1)
 
 
 def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
-    if forms.real(u):
+    if forms.is_real(u):
         inside = forms.sum([forms.number(1), forms.minus(forms.product([u, u]))])
         if forms.is_zero(inside):
             return forms.product([u, _half_turns(forms, 1)])
@@ -90,12 +94,12 @@ def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
 
 @rule(sympy.asinh)
 def _asinh(forms: Normal, e: Any, u: Frac) -> Frac:
-    root = forms.broken_power(forms.sum([forms.number(1), forms.product([u, u])]), HALF, 1 if forms.real(u) else None)
-    if forms.real(u):  # u + sqrt(1 + u²) and sqrt(1 + u²) - u are positive
+    root = forms.broken_power(forms.sum([forms.number(1), forms.product([u, u])]), HALF, 1 if forms.is_real(u) else None)
+    if forms.is_real(u):  # u + sqrt(1 + u²) and sqrt(1 + u²) - u are positive
         for f in (forms.sum([root, u]), forms.sum([root, forms.minus(u)])):
             number, _, rest = content(f.num)
             forms.signs[key(rest)] = 1 if number > 0 else -1
-    return forms.log(forms.sum([u, root]), 1 if forms.real(u) else None)
+    return forms.log(forms.sum([u, root]), 1 if forms.is_real(u) else None)
 
 
 @rule(sympy.acosh)
@@ -107,7 +111,7 @@ def _acosh(forms: Normal, e: Any, u: Frac) -> Frac:
 def _atanh(forms: Normal, e: Any, u: Frac) -> Frac:
     above, below = forms.sum([forms.number(1), u]), forms.sum([forms.number(1), forms.minus(u)])
     inside = forms.product([above, below])
-    if forms.real(u) and (forms.wanted_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
+    if forms.is_real(u) and (forms.wanted_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
         return forms.opaque("atanh", sympy.atanh(forms.expressed(u)), [u], -1)
     return forms.product([forms.number(HALF), forms.sum([forms.log(above), forms.minus(forms.log(below))])])
 

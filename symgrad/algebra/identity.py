@@ -25,12 +25,13 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     form: a fraction of polynomials in symbols, roots, logarithms and exponentials, case by case where there are kinks.
 
     - "proved": the normal form is literally 0, and the numbers agree as well;
-    - "verified": at least 50 digits agree at that many points;
+    - "verified": at least 50 digits agree at that many points, on both sides of every condition;
     - "refuted": they differ at a point, which is given in a simple form with both values;
-    - "not checkable": nothing could be compared; the reason is given.
+    - "not checkable": nothing could be compared, or nothing on one side of a condition; the reason is given.
 
     Functions are SymPy's: complex-valued with principal branches, so that log(x) is log(-x) + iπ for negative x. A point where one of the
-    two has no value (a pole, 0/0) is no counterexample: x²/x and x are identical; a note says where only one is defined. A float is exactly the
+    two has no value (a pole, 0/0) is no counterexample: x²/x and x are identical; a note says where only one is defined. Finite sums and products are
+    added up term by term, and a symbol that bounds one is an integer. A float is exactly the
     binary number it is, so that 0.1 is not 1/10.
 
     Args:

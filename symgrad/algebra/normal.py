@@ -14,7 +14,8 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.evaluating import expanded
-from symgrad.algebra.polynomials import Monomial, Poly, generators, key, monomial_power, whole
+from symgrad.algebra.factors import conjugate_root, realized
+from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
 from symgrad.algebra.signs import NotRegular, Signs
 from symgrad.algebra.tower import Frac, Generator
 
@@ -93,11 +94,15 @@ class Normal(Signs):
             return self.of(simpler) if simpler is not None else self.opaque(type(e).__name__, e, [self.of(x) for x in e.args])
         raise NoNormalForm(str(e))
 
+    def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
+        """A fraction as number * monomial * powers of irreducible polynomials, which are real where that is possible."""
+        return realized(self, *super().pieces(f))
+
     # ------------------------------------------------------------------ generators of functions
 
     def opaque(self, name: str, e: Any, arguments: Sequence[Frac], parity: int = 0, positive: bool = False) -> Frac:
         """A generator for a function value `e` without known relations, except that it may be odd (`parity` -1) or even (1)."""
-        if self.regular and not (name in REGULAR or name in REGULAR_BEYOND_0 and self.sign(arguments[-1]) == 1):
+        if self.regular and not (name in REGULAR and all(map(self.is_real, arguments)) or name in REGULAR_BEYOND_0 and self.sign(arguments[-1]) == 1):
             raise NotRegular
         for g in self.applied.get(name, ()):
             others = self.generators[g].arguments
@@ -106,7 +111,8 @@ class Normal(Signs):
                     return self.term(g)
                 if parity and self.is_zero(self.sum([arguments[0], others[0]])):
                     return self.term(g, 1, parity)
-        made = Generator(name, e, bool(e.is_extended_real), positive or bool(e.is_extended_positive), arguments=tuple(arguments))
+        real = bool(e.is_extended_real) or name in REGULAR and all(map(self.is_real, arguments))
+        made = Generator(name, e, real, positive or bool(e.is_extended_positive), arguments=tuple(arguments))
         g = self.generator((name, len(self.applied.get(name, ()))), made)
         self.applied.setdefault(name, []).append(g)
         return self.term(g)
@@ -145,7 +151,7 @@ class Normal(Signs):
         for q, n in powers.items():
             sign = self.poly_sign(q)
             p = dict(q)
-            if sign is None and self.split and all(self.generators[g].real for g in generators(p)):
+            if sign is None and self.split and self.real(Frac(p)):
                 raise self.ask(p)
             if sign is None:
                 rest = self.product([rest, self.power(Frac(p), n)])
@@ -153,7 +159,16 @@ class Normal(Signs):
             if sign < 0:
                 p = {m: -c for m, c in p.items()}
                 unit = self.product([unit, self.number((-1) ** n)])
-            polys.append((key(p), n))
+            if self.regular and key(p) in self.weak:
+                raise NotRegular
+            other = conjugate_root(self, key(p))
+            inside = self._taken_apart(other[0]) if other is not None else None
+            if other is None or inside is None or not self.same(self.product(inside[3:]), self.number(1)):
+                polys.append((key(p), n))
+                continue
+            number *= inside[0] ** n
+            gens += [(g, e * n) for g, e in inside[1]]
+            polys += [(r, k * n) for r, k in inside[2]] + [(other[1], -n)]
         return abs(Fraction(number)), gens, polys, unit, rest
 
     def log(self, f: Frac, known: int | None = None) -> Frac:
@@ -343,7 +358,10 @@ class Normal(Signs):
 
     def is_real(self, f: Frac) -> bool:
         """Whether a fraction equals its conjugate."""
-        return self.real(f) or self.same(f, self.conjugate(f))
+        try:
+            return self.real(f) or self.same(f, self.conjugate(f))
+        except NoNormalForm:
+            return False
 
     def modulus(self, f: Frac) -> Frac:
         """The absolute value of a fraction that is not real: the product of those of its factors, each the root of |u|² = u ū."""

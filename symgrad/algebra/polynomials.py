@@ -159,8 +159,34 @@ def _unringed(p: Any, gens: Sequence[int], scale: Sequence[int]) -> Poly:
     return {tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, m) if e): int(c) for m, c in p.terms()}
 
 
-def factored(p: Poly) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
-    """A polynomial as number * monomial * powers of irreducible factors.
+def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int]]] | None:
+    """The factors of a polynomial with i in it over the Gaussian integers; None if the leading number is neither real nor imaginary."""
+    gens = sorted(generators(p) - {i})
+    scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
+    if not gens or any(abs(e) * s > DEGREE or e < 0 for g, s in zip(gens, scale) for m in p for h, e in m if h == g):
+        return None
+    domain = sympy.ZZ_I
+    terms: dict[Any, Any] = {}
+    for m, c in p.items():
+        exponents = dict(m)
+        place = tuple(int(exponents.get(g, 0) * s) for g, s in zip(gens, scale))
+        terms[place] = terms.get(place, domain.zero) + domain(*((0, int(c)) if exponents.get(i) else (int(c), 0)))
+    lead, parts = sympy.polys.rings.ring([f"g{g}" for g in gens], domain)[0].from_dict(terms).factor_list()
+    if lead.x and lead.y:
+        return None
+
+    def plain(q: Any) -> Poly:
+        out: Poly = {}
+        for place, c in q.terms():
+            m = tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, place) if e)
+            out |= {tuple(sorted((*m, *unit))): int(d) for d, unit in ((c.x, ()), (c.y, ((i, 1),))) if d}
+        return out
+
+    return int(lead.x or lead.y), ((i, 1),) if lead.y else ONE, [(plain(q), int(n)) for q, n in parts]
+
+
+def factored(p: Poly, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
+    """A polynomial as number * monomial * powers of irreducible factors; `imaginary` is the generator that stands for i.
 
     >>> factored({((0, 2),): 2, (): -2})
     (-2, (), [({((0, 1),): -1, (): 1}, 1), ({((0, 1),): 1, (): 1}, 1)])
@@ -168,12 +194,18 @@ def factored(p: Poly) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
     number, shared, rest = content(p)
     if len(rest) == 1:
         return number, shared, []
-    _, [q], gens, scale = _ringed([rest])
-    sign, parts = q.factor_list()
+    gaussian = _over_gaussian(rest, imaginary) if imaginary is not None and any(g == imaginary for m in rest for g, _ in m) else None
+    if gaussian is not None:
+        sign, unit, parts = gaussian
+        shared = monomial_times(shared, unit)
+    else:
+        _, [q], gens, scale = _ringed([rest])
+        sign, factors = q.factor_list()
+        parts = [(_unringed(part, gens, scale), n) for part, n in factors]
     number *= int(sign)
     found = []
     for part, n in parts:
-        c, m, f = content(_unringed(part, gens, scale))
+        c, m, f = content(part)
         number *= c**n
         shared = monomial_times(shared, monomial_power(m, n))
         if len(f) > 1:

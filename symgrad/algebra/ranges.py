@@ -64,6 +64,10 @@ class Range:
             out |= {"zero": False}
         return out
 
+    def integers(self) -> Range:
+        """The integers inside."""
+        return _both(self, Range((Piece(step=1),)))
+
     def draw(self, rng: Random, size: str) -> Exact:
         """A number inside."""
         if self.complex:

@@ -10,6 +10,7 @@ from typing import Any
 
 import sympy
 
+from symgrad.algebra.factors import halves, logarithms, norm, real_expression, sign_between
 from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factored, generators, key, monomial_power, monomial_times
 from symgrad.algebra.tower import Frac, Tower
 
@@ -40,13 +41,20 @@ class Signs(Tower):
         super().__init__(deadline)
         self.intervals, self.split, self.regular = intervals, split, False
         self.signs: dict[Any, int] = {}
+        self.turned: set[Any] = set()  # polynomials in complex exponentials that are real, by their keys
+        self.weak: set[Any] = set()  # those that are never negative, but may be 0
+
+    def real(self, f: Frac) -> bool:
+        """Whether a fraction is known to be real."""
+        return super().real(f) or not f.den and key(f.num) in self.turned
 
     def inverse(self, f: Frac) -> Frac:
         """1 / f. Raises ZeroDivisionError for a literal 0."""
         if self.regular and f.num:
             _, m, rest = content(f.num)
-            if not (all(self._nonzero(g) for g, _ in m) and (len(rest) == 1 or self.poly_sign(key(rest)))):
-                raise NotRegular
+            if not all(self._nonzero(g) for g, _ in m) or len(rest) > 1 and not self.sign(Frac(rest), strict=True):
+                if not all(self.poly_sign(q) and q not in self.weak for q in self.pieces(Frac(rest))[2]):
+                    raise NotRegular
         return super().inverse(f)
 
     def _nonzero(self, g: int) -> bool:
@@ -56,10 +64,10 @@ class Signs(Tower):
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
         if len(f.num) > 60 or time.monotonic() > self.deadline:
             raise TooLarge
-        number, shared, factors = factored(f.num)
+        number, shared, factors = factored(f.num, self.i)
         powers = {key(q): n for q, n in factors}
         for d, n in f.den.items():
-            c, m, below = factored(dict(d))
+            c, m, below = factored(dict(d), self.i)
             number /= Fraction(c) ** n
             shared = monomial_times(shared, monomial_power(m, -n))
             for q, k in below:
@@ -72,6 +80,8 @@ class Signs(Tower):
             return 0
         number, shared, powers = self.pieces(f)
         out = 1 if number > 0 else -1
+        if strict and not self.weak.isdisjoint(powers):
+            return None
         for sign, n in [(self.generator_sign(g), e) for g, e in shared] + [(self.poly_sign(q), n) for q, n in powers.items()]:
             if sign is None:
                 if n % 2 or strict:
@@ -89,13 +99,19 @@ class Signs(Tower):
         for g, e in shared:
             if self.generator_sign(g) is None and (e % 2 or strict):
                 raise self.ask({((g, 1),): 1})
-        raise next(self.ask(dict(q)) for q, n in powers.items() if (n % 2 or strict) and self.poly_sign(q) is None)
+        raise next(self.ask(dict(q)) for q, n in powers.items() if (n % 2 or strict) and (self.poly_sign(q) is None or strict and q in self.weak))
 
     def ask(self, p: Poly) -> Exception:
         """The expression to split by for the sign of a polynomial, in a simpler form with the same sign."""
         gens = generators(p)
-        if not all(self.generators[g].real for g in gens):
+        if not self.real(Frac(p)):
             return TooLarge()
+        if key(p) in self.turned:
+            return Split(real_expression(self.expression(p)))
+        parts = halves(self, p)
+        for f in (logarithms(self, p) if len(p) > 1 else None, norm(self, parts) if parts else None):
+            if f is not None:
+                self.wanted_sign(f, strict=True)  # raises Split for the sign from which that of p follows
         if len(gens) == 1:
             made = self.generators[min(gens)]
             if made.kind == "log" and len(p) == 1:
@@ -157,20 +173,44 @@ class Signs(Tower):
 
     def _poly_sign(self, p: Poly) -> int | None:
         gens = generators(p)
-        if not all(self.generators[g].real for g in gens):
+        if not self.real(Frac(p)):
             return None
+        if key(p) in self.turned:
+            return self._sign_between(real_expression(self.expression(p)))
         coefficients = {c > 0 for c in p.values()}
         definite = [all(self.generators[g].positive or e % 2 == 0 for g, e in m) for m in p]
         strict = any(all(self.generators[g].positive for g, _ in m) for m in p)
         if len(coefficients) == 1 and all(definite) and strict:
             return 1 if coefficients.pop() else -1
-        if len(gens) == 1:
-            return self._univariate_sign(p, min(gens))
+        if len(gens) == 1 and (found := self._univariate_sign(p, min(gens))) is not None:
+            return found
         at_vertices = self._sign_at_vertices(p)
         if at_vertices is not None:
             return at_vertices
         expression = self.expression(p)
-        return 1 if expression.is_positive else -1 if expression.is_negative else None
+        if expression.is_positive or expression.is_negative:
+            return 1 if expression.is_positive else -1
+        difference = logarithms(self, p)
+        if difference is not None:
+            return self.sign(difference, strict=True)
+        return self._sign_by_parts(p) or self._sign_between(expression)
+
+    def _sign_by_parts(self, p: Poly) -> int | None:
+        """The sign of a + b with square roots in b: that of a and b if it is the same, otherwise that of the larger one by a² - b²."""
+        parts = halves(self, p)
+        if parts is None:
+            return None
+        a, b = (self.sign(Frac(part)) for part in parts)
+        if a is not None and a == b and any(self.sign(Frac(part), strict=True) for part in parts):
+            return a
+        sign = self.sign(norm(self, parts), strict=True)
+        return a if sign == 1 else b if sign == -1 else None
+
+    def _sign_between(self, expression: Any) -> int | None:
+        """The sign of a constant, or of an expression of one bounded symbol."""
+        [x, *others] = expression.free_symbols or [None]
+        low, high = (0, 0) if x is None else self.intervals.get(x, (None, None)) if not others else (None, None)
+        return None if low is None or high is None else sign_between(expression, x, Fraction(low), Fraction(high))
 
     def _univariate_sign(self, p: Poly, g: int) -> int | None:
         """The sign by counting the roots in the interval."""

@@ -100,6 +100,14 @@ def _polygamma_rule(forms: Normal, e: Any, order: Frac, u: Frac) -> Frac:
     return _polygamma(forms, int(e.args[0]), u) if e.args[0].is_Integer and e.args[0] >= 0 else forms.opaque(type(e).__name__, e, [order, u])
 
 
+def _zeta(forms: Normal, e: Any, s: Frac, u: Frac | None = None) -> Frac:
+    """ζ(n, u) = (-1)ⁿ ψ⁽ⁿ⁻¹⁾(u) / (n-1)!."""
+    n = e.args[0]
+    if u is None or not n.is_Integer or n < 2:
+        return forms.opaque("zeta", e, [s] if u is None else [s, u])
+    return forms.product([forms.number(Fraction((-1) ** int(n), factorial(int(n) - 1))), _polygamma(forms, int(n) - 1, u)])
+
+
 @rule(sympy.harmonic)
 def _harmonic(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
     if order:
@@ -120,7 +128,7 @@ RULES: dict[Any, Callable[..., Frac]] = {
     sympy.erf: _erf,
     sympy.erfc: lambda forms, e, u: forms.sum([forms.number(1), forms.minus(_erf(forms, e, u))]),
     sympy.erfi: lambda forms, e, u: forms.product([forms.imaginary(-1), _erf(forms, e, forms.product([forms.imaginary(), u]))]),
-    sympy.zeta: lambda forms, e, *us: forms.opaque("zeta", e, us),
+    sympy.zeta: _zeta,
     **dict.fromkeys((sympy.erfinv, sympy.Si, sympy.Shi, sympy.fresnels, sympy.fresnelc),
                     lambda forms, e, u: forms.opaque(type(e).__name__, e, [u], -1)),
 }

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import sympy
-from sympy import Add, Mul, Pow, cos, cosh, exp, log, sech, sin, sinh, tanh
+from sympy import Add, Mul, Pow, atan, atan2, cos, cosh, exp, log, sech, sin, sinh, tanh
 
 from symgrad.algebra.stable_heads import (
     elementary,
@@ -60,7 +60,7 @@ def rewritten(expr: Any) -> Any:
 
 
 def rewritten_to_differentiate(expr: Any) -> Any:
-    """Like `rewritten`, for a form that will be differentiated: differences of squares are kept.
+    """Like `rewritten`, for a form that will be differentiated: differences of squares and of angles are kept.
 
     (a - b) (a + b) keeps its digits where a is close to b, but its derivative (a - b) + (a + b) by a loses those of 2 a where a is small.
 
@@ -69,7 +69,7 @@ def rewritten_to_differentiate(expr: Any) -> Any:
     >>> rewritten_to_differentiate(x**2 - y**2 + sympy.exp(x) - 1)
     x**2 - y**2 + expm1(x)
     """
-    return _Rewriting([(kind, [rule for rule in rules if rule is not _squares]) for kind, rules in RULES]).of(sympy.sympify(expr))
+    return _Rewriting([(kind, [rule for rule in rules if rule not in (_squares, _angles)]) for kind, rules in RULES]).of(sympy.sympify(expr))
 
 
 def suggestions(expr: Any) -> list[Suggestion]:
@@ -278,6 +278,19 @@ def _logarithms(expr: Any) -> tuple[Any, str] | None:
     return None
 
 
+def _angles(expr: Any) -> tuple[Any, str] | None:
+    """c atan(a) - c atan(b) as c atan2(a - b, 1 + a b), the angle between the vectors (1, a) and (1, b)."""
+    terms = set(expr.args)
+    for term in expr.args:
+        for f, c in _factors(term):
+            for other in terms - {term} if isinstance(f, atan) else ():
+                g = -other / c
+                if isinstance(g, atan) and not f.args[0].is_number and not g.args[0].is_number:
+                    a, b = f.args[0], g.args[0]
+                    return Add(*(terms - {term, other}), c * atan2(a - b, 1 + a * b)), "difference of angles"
+    return None
+
+
 # Powers and logarithms
 
 
@@ -329,7 +342,7 @@ def _log1p(expr: Any) -> tuple[Any, str] | None:
 
 
 RULES: Sequence[tuple[Any, Sequence[Rule]]] = (
-    (Add, (_beside_one, _exponentials, _roots, _logarithms, _squares)),
+    (Add, (_beside_one, _exponentials, _roots, _logarithms, _angles, _squares)),
     (Mul, (by_exponential, hyperbolic, magnitudes)),
     (Pow, (_pow,)),
     (log, (_log,)),

@@ -272,8 +272,8 @@ class Arithmetic:
             return Sample(x.value.real, x.changed.real), Sample(x.value.imag, x.changed.imag)
         return x, Fraction(0)
 
-    def function(self, f: Callable[..., Any], xs: Sequence[Number]) -> Number:
-        """A function of mpmath at numbers with few bits before the point.
+    def function(self, f: Callable[..., Any], xs: Sequence[Number], again: Callable[..., Any] | None = None) -> Number:
+        """A function of mpmath at numbers with few bits before the point; `again` computes it by another route.
 
         Raises Undefined where it has no value or an argument is too large, Undecided where no digit after the point is certain.
         """
@@ -282,14 +282,14 @@ class Arithmetic:
             raise Undefined("beyond any number")
         if any(self.error(x) > -2 for x in samples):
             raise Undecided("size")
-        return self._computed(f, samples)
+        return self._computed(f, samples, again)
 
-    def _computed(self, f: Callable[..., Any], xs: Sequence[Sample]) -> Sample:
+    def _computed(self, f: Callable[..., Any], xs: Sequence[Sample], again: Callable[..., Any] | None = None) -> Sample:
         value = self._called(f, [x.value for x in xs])
-        if all(x.value == x.changed for x in xs):
+        if again is None and all(x.value == x.changed for x in xs):
             return self.rounded(value)
         try:
-            return self.rounded(value, self._called(f, [x.changed for x in xs]))
+            return self.rounded(value, self._called(again or f, [x.changed for x in xs]))
         except Undefined:
             raise Undecided("the border of the domain") from None
 

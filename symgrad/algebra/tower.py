@@ -271,7 +271,10 @@ class Tower:
 
     def written(self, m: Monomial) -> Any:
         """A monomial as a SymPy expression."""
-        return sympy.Mul(*(self.generators[g].expression ** sympy.Rational(Fraction(e).numerator, Fraction(e).denominator) for g, e in m))
+        def power(made: Generator, q: Any) -> Any:
+            return sympy.exp(made.base * q) if made.kind == "exp" else made.expression**q  # the root of exp(ix) need not be exp(ix/2)
+
+        return sympy.Mul(*(power(self.generators[g], sympy.Rational(Fraction(e).numerator, Fraction(e).denominator)) for g, e in m))
 
     def real(self, f: Frac) -> bool:
         """Whether a fraction is known to be real."""

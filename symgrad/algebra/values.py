@@ -49,7 +49,7 @@ class _Numbers:
         return context.convert(x)
 
     @staticmethod
-    def function(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
+    def function(f: Callable[..., Any], xs: Sequence[Any], again: Any = None) -> Any:
         """A function of mpmath at numbers."""
         try:
             return context.convert(f(*xs))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
+import sympy
 
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
@@ -25,6 +27,7 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.labels import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.sampling.conditions import around, combined, constants_of_code, constants_of_graph, vectors
 from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
 
@@ -33,6 +36,10 @@ __all__ = ["Checker"]
 HESSIAN, THIRD = 64, 6  # up to this many inputs all second, and all third, derivatives are taken at the given point
 PROOF = 3.0  # seconds for a proof
 FEWEST = 4  # random points that are compared even when the time is over
+INPUTS = 8  # up to which the numbers of conditions are sought, and that take them by themselves
+ASKED, VISITS = 96, 0.4  # points that conditions ask for, and their part of the time
+CONSTANTS, BESIDE = 16, 13  # constants of the source, and numbers at and around one
+OTHER = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, from which equalities of several inputs are met exactly
 Progress = Callable[[str, int, int], None]
 
 
@@ -81,7 +88,7 @@ class Checker:
             raise NotCheckable(f"two calls with the same inputs gave {float(base.result.value)} and {float(again.result.value)}: the function is "
                                f"random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
         self._library(base)
-        formulas.show(report, base, self.order)
+        self.rules = formulas.show(report, base, self.order)
         if not np.isfinite(base.result.value):
             raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
         found = note(base)
@@ -194,6 +201,8 @@ class Checker:
         """Compare at special points, then at random ones, until one refutes or enough are compared."""
         found = self.report.points
         special = special_points(self.problem.point, base)
+        own = len(special)
+        special += self._asked(base)
         tries = 0
         source = random_points(self.problem.point, self.rng)
         while self.refuted is None and self.departed is None:
@@ -203,6 +212,9 @@ class Checker:
             if time.monotonic() > self.end and found.random >= min(FEWEST, self.wanted):
                 break
             self.progress("comparing other points", found.random, self.wanted)
+            if own < tries < len(special) and time.monotonic() > self.start + VISITS * self.seconds:
+                tries = len(special)  # the time is for random points
+                continue
             point = next(source) if random else special[tries]
             tries += 1
             run = self._run_at(point)
@@ -210,6 +222,24 @@ class Checker:
                 found.outside += 1
             else:
                 self._compare(point, run, random=random)
+
+    def _asked(self, base: Run) -> list[Point]:
+        """The points that the conditions of the rules ask for, and numbers at and around the constants of the graph and the source."""
+        point, n = flat(self.problem.point), len(self.names)
+        found: list[Any] = []
+        if n <= INPUTS and self.rules:
+            symbols = [sympy.Symbol(name, real=True) for name in self.names]
+            found += vectors([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(OTHER, n).tolist()], limit=ASKED)
+        named = constants_of_code(self.problem.function)
+        if not self.rules:
+            with silence():
+                roots: list[Any] = [g._node for g in base.gradients(base.result, create_graph=True) if g.requires_grad]
+            named += [x for root in roots for x in constants_of_graph(root)]
+        for i in (None, *range(n))[:INPUTS]:
+            for x in [y for k, c in enumerate(combined(named)[:CONSTANTS]) for y in around(c)[:BESIDE if k < len(named) else 3]]:
+                found.append(np.where((i is None) | (np.arange(n) == i), x, point))
+        unique = {tuple(v): np.array(v, np.float64) for v in found[:ASKED]}
+        return [as_point(self.problem.point, v) for v in unique.values()]
 
     # Concluding
 

@@ -24,6 +24,7 @@ from symgrad.frameworks.registry import adapter_of
 from symgrad.reference.sources import DifferenceSource, ExpressionSource, RecordedSource
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
+from symgrad.sampling.conditions import constants_of_code
 from symgrad.sampling.domain_reader import domains_of, simple_number, written
 from symgrad.sampling.drawing import room_in
 from symgrad.sampling.points import as_point
@@ -118,6 +119,7 @@ class _CrossCheck:
         truth, shape = self._truth(report, derivatives)
         checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, tolerances,
                                points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceSource) else POINTS), seconds, seed, progress)
+        checker.named = constants_of_code((self.call.function, self.options.gradient, self.options.hessian))
         if shape is not None:
             levels = derivatives.at(self.base, 0)
             if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_single(levels.shape) and _single(shape)):

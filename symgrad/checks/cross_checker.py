@@ -19,7 +19,7 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.sampling.conditions import asked
+from symgrad.sampling.conditions import around, asked, combined
 from symgrad.sampling.drawing import NORMAL, drawn, special
 from symgrad.sampling.points import as_point
 from symgrad.sampling.shrink import shrunk, weight
@@ -28,6 +28,8 @@ from symgrad.types.domains import Domain
 __all__ = ["CrossChecker"]
 
 SPECIALS = 60  # special points for one input, and a third more for several
+ASKED = 60  # numbers that the formula asks for
+CONSTANTS, AROUND, INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
 FEWEST = 8  # random points that are compared even when the time is over
 Progress = Callable[[str, int, int], None]
 
@@ -46,6 +48,8 @@ class CrossChecker:
         low, high = tolerances.range or (0.0, np.inf)
         self.within = lambda v: bool(np.all((v == 0) | (np.abs(v) >= low) & (np.abs(v) <= high)))
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
+
+    named: Sequence[float] = ()  # the constants that the function's source names
 
     def run(self) -> CrossReport:
         """The report."""
@@ -123,8 +127,10 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = self._vector(self.base)
-        places = asked(self.truth.expressions[:4], self.report.names, base)
-        edges = special(self.domains, base, places, SPECIALS + SPECIALS // 3 * (base.size > 1), self.adapter.subnormals)
+        numbers = [y for k, c in enumerate(combined(self.named)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(self.named) else 3]]
+        places = asked(self.truth.expressions[:4], self.report.names, base)[:ASKED] + [(k, x) for x in numbers for k in range(min(base.size, INPUTS))]
+        limit = SPECIALS + SPECIALS // 3 * (base.size > 1) + len(places)
+        edges = special(self.domains, base, places, limit, self.adapter.subnormals)
         others = drawn(self.domains, self.wanted, self.seed)
         total = len(edges) + len(others)
         for k, vector in enumerate([*edges, *others]):

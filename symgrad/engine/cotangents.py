@@ -100,7 +100,7 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
     return found
 
 
-def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Sequence[Node | None]) -> list[Any]:
+def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None]) -> list[Any]:
     """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
     out, kind = list(node.vjp(xp, g, y, args, parents)), node.op.kind
     for i, c in enumerate(out):
@@ -108,7 +108,9 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Seque
             continue
         mark_as_guarded(c)
         dual = type(c) is Dual
-        if kind == "linear" or not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):  # linear: finite coefficients
+        if kind == "linear" or kind != "multilinear" and c.shape != g.shape:  # the coefficients of a linear op are finite
+            continue
+        if not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
             continue
         needs = [p if k == i else None for k, p in enumerate(node.parents)]
         if kind == "multilinear":
@@ -116,7 +118,7 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: tuple, parents: Seque
         elif dual and kind == "elementwise":
             slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, needs)[i]
             out[i] = _guarded_dual(xp.base, g, [slope], lambda base, g, slopes: guarded_product(base, slopes[0], g))
-        elif c.shape == g.shape:
+        else:
             zero = xp.eq(g, 0)
             if type(g) is Dual:
                 zero = xp.logical_and(zero, xp.eq(g.tangent, 0))

@@ -258,11 +258,11 @@ class Adapter:
         """The pushforward of tangents."""
         return self.array(self.pushed(xs, ts))
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        """The function mapped over the first axis of some arguments by the framework's own vmap."""
+    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
+        """The function mapped over an axis of each argument, None for one that is not mapped over, by the framework's own vmap."""
         raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         """The pullback of a batch of cotangents through the function mapped by the framework's own vmap."""
         raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
 
@@ -277,8 +277,8 @@ class RecordingAdapter(Adapter):
     batches = True
     records = True
 
-    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
-        """The function mapped over the first axis of the batched arguments."""
+    def mapped(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+        """The function mapped over an axis of each argument, None for one that is not mapped over."""
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
@@ -326,11 +326,11 @@ class RecordingAdapter(Adapter):
         (out,) = self.grad(values, [g], seeds, False) if values else (None,)
         return None if out is None else self.array(out)
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
-        return self.array(self.mapped([self.leaf(x, False) for x in xs], batched))
+    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
+        return self.array(self.mapped([self.leaf(x, False) for x in xs], axes))
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         leaves = [self.leaf(x) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self.mapped(leaves, batched)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        found = self.grad([self.mapped(leaves, axes)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
         return self.placed(found, places, len(xs))

@@ -149,23 +149,23 @@ class JaxAdapter(Adapter):
 
         return self._run(("tangent", *places), pushed, list(xs), [ts[i] for i in places])
 
-    def batch(self, xs: Arrays, batched: Sequence[bool]) -> Array:
+    def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
         """`jax.vmap`. Raises NotApplicable if the function depends on concrete values or calls back into Python."""
-        return self.array(self._run(("batch", *batched), self._mapped(batched), *xs))
+        return self.array(self._run(("batch", *axes), self._mapped(axes), *xs))
 
-    def batch_gradient(self, xs: Arrays, cotangent: Array, batched: Sequence[bool]) -> list[Array | None]:
+    def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         """`jax.vjp` of `jax.vmap`."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
 
         def pulled(arrays: Any, g: Any) -> Any:
-            return self._pulled(self.of_some(self._mapped(batched), arrays, places), g)(*(arrays[i] for i in places))
+            return self._pulled(self.of_some(self._mapped(axes), arrays, places), g)(*(arrays[i] for i in places))
 
-        return self.placed(self._run(("batch gradient", *batched), pulled, list(xs), cotangent), places, len(xs))
+        return self.placed(self._run(("batch gradient", *axes), pulled, list(xs), cotangent), places, len(xs))
 
-    def _mapped(self, batched: Sequence[bool]) -> Callable[..., Any]:
+    def _mapped(self, axes: Sequence[int | None]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:
             try:
-                return self.jax.vmap(self._called, tuple(0 if b else None for b in batched))(*leaves)
+                return self.jax.vmap(self._called, tuple(axes))(*leaves)
             except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
                 if self.options.batched:
                     raise

@@ -85,10 +85,10 @@ class SymgradAdapter(RecordingAdapter):
 
         return [read(x.requires_grad) for x in leaves], [read(t is not None) for t in tangents]
 
-    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+    def mapped(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
         """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
         try:
-            return vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched))(*leaves)
+            return vmap(lambda *given: self.call(given), tuple(axes))(*leaves)
         except (RuntimeError, NotImplementedError) as error:
             if self.options.batched or not any(words in str(error) for words in NO_BATCH):
                 raise

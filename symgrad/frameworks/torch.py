@@ -107,9 +107,9 @@ class TorchAdapter(RecordingAdapter):
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
-    def mapped(self, leaves: Sequence[Any], batched: Sequence[bool]) -> Any:
+    def mapped(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
-        mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(0 if b else None for b in batched),
+        mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(axes),
                                       randomness="different" if self.options.random else "error")
         try:
             return mapped(*leaves)

@@ -34,27 +34,34 @@ def flat_size(oracle: Oracle) -> float:
     return sizes[oracle.output]
 
 
-def show(report: Report, base: Run, order: int) -> None:
-    """Add the formulas of a named run to the report: written out where that is short, as assignments where it is not."""
+def show(report: Report, base: Run, order: int) -> list[Any]:
+    """Add the formulas of a named run to the report: written out where that is short, as assignments where it is not.
+
+    Returned are the formulas of the rules, none where they are long.
+    """
     size = flat_size(Oracle(base.root, base.nodes))
     report.conditions = base.result.conditions
     if size > SHORT:
         report.assignments = base.result.assignments()
-        return
+        return []
     report.formula = base.result.expr
     n = len(report.names)
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
-    if shown:
+    rules: list[Any] = []
+    for highest in dict.fromkeys((shown, 1)) if shown else ():
         end = time.monotonic() + 4.0
         try:
             with limited(4.0):
-                derivatives = Formulas(base, report.names, shown, exact=False).derivatives
+                derivatives = Formulas(base, report.names, highest, exact=False).derivatives
         except (OutOfTime, *ERRORS):  # a rule that has no formula, or a long one
-            return
+            continue
+        rules = list(dict.fromkeys(derivatives.values()))
         for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is not None or size_of(ours) <= KEPT:
                 report.formulas[index] = known if known is not None else tidy(ours, end)
+        break
+    return rules
 
 
 def tidy(e: Any, end: float) -> Any:

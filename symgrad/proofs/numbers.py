@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from random import Random
 from typing import Any
 
@@ -17,6 +20,7 @@ from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
+from symgrad.proofs.conditions import Switch, is_border
 from symgrad.proofs.regions import Region, constants
 from symgrad.reference.recorder import Recorder
 from symgrad.sampling.shrink import shrunk
@@ -42,8 +46,8 @@ class Found:
 class Numbers:
     """The claims and the truths of a case inside a region, at points."""
 
-    def __init__(self, case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, seed: int = 0):
-        self.case, self.region, self.truths, self.order = case, region, truths, order
+    def __init__(self, case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, switches: Sequence[Switch] = (), seed: int = 0):
+        self.case, self.region, self.truths, self.order, self.switches = case, region, truths, order, switches
         self.found = {key: Found() for key in truths}
         inner = sorted(set().union(*(sympy.sympify(region(x)).free_symbols for x in case.variables)), key=str)
         self.directions = sorted(set().union(*(e.free_symbols for name, cells in case.symbols.items() if name not in case.names
@@ -55,20 +59,32 @@ class Numbers:
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
         self.arithmetic = Arithmetic(FIRST)
 
-    def compare(self, wanted: int) -> dict[Key, Found]:
-        """Compare at so many points; each statement that is wrong at one of them has a simple point of that kind."""
+    def compare(self, wanted: int, asked: Iterable[Sequence[Exact]] = (), seconds: float = inf) -> dict[Key, Found]:
+        """Compare at the points asked for, as long as there is time, and at so many others; each wrong statement gets a simple point where it is."""
+        end = time.monotonic() + seconds
+        for inner in itertools.takewhile(lambda _: time.monotonic() < end, asked):
+            if all(x in r for x, r in zip(inner, self.ranges)) and self._is_short(inner):
+                self._compare(inner)
         tries = 0
         for inner in points_in(self.ranges, constants(self.case), self.rng):
             tries += 1
             if tries > 3 * wanted + 10 or all(f.points >= wanted or f.point is not None for f in self.found.values()):
                 break
-            for key, (verdict, claim, truth) in self._at(inner).items():
-                found = self.found[key]
-                if verdict == SAME:
-                    found.points += 1
-                elif verdict == DIFFERENT and found.point is None and self._persists(key, inner):
-                    self._refute(key, inner, claim, truth)
+            self._compare(inner)
         return self.found
+
+    def _is_short(self, inner: Sequence[Exact]) -> bool:
+        """Whether no argument at a point is rounded to the first number of digits."""
+        at = {s: _rational(x) for s, x in zip(self.inner, inner)}
+        return all(abs(self.region(x).xreplace(at).p) < 10**(FIRST - 10) for x in self.case.variables)
+
+    def _compare(self, inner: Sequence[Exact]) -> None:
+        for key, (verdict, claim, truth) in self._at(inner).items():
+            found = self.found[key]
+            if verdict == SAME:
+                found.points += 1
+            elif verdict == DIFFERENT and found.point is None and self._counts(key, inner):
+                self._refute(key, inner, claim, truth)
 
     def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
         """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
@@ -86,10 +102,12 @@ class Numbers:
     def _refutes(self, key: Key, inner: Sequence[Exact]) -> bool:
         if not all(x in r for x, r in zip(inner, self.ranges)):
             return False
-        return self._at(inner, [key])[key][0] == DIFFERENT and self._persists(key, inner)
+        return self._at(inner, [key])[key][0] == DIFFERENT and self._counts(key, inner)
 
-    def _persists(self, key: Key, inner: Sequence[Exact]) -> bool:
-        """Whether the two differ on one side of the point as well: what differs at a kink alone is a convention, not a derivative."""
+    def _counts(self, key: Key, inner: Sequence[Exact]) -> bool:
+        """Whether a difference is no convention: the forward does not switch at the point, or the two differ on one side of it as well."""
+        if not self.case.complex and not is_border(self.switches, {s: _rational(x) for s, x in zip(self.inner, inner)}):
+            return True
         for step in (Fraction(1, 2**40), Fraction(-3, 2**42)):
             moved: list[Any] = []
             for k, x in enumerate(inner):

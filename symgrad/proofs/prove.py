@@ -51,11 +51,11 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
 
     `op` is a public function (symgrad.tanh), a name, or an `Op`. Its rules are read in the symbolic carrier, for single numbers or for small
     arrays of symbols, with every cotangent and tangent a symbol of its own, and compared with `sympy.diff` of its forward rule. Functions
-    with kinks are proved in each region between them. Each statement is also compared at `points` points to fifty digits, with the
-    rules read in the precise carrier.
+    with kinks are proved in each region between them, and rules with conditions also where an equality among these holds. Each statement is
+    also compared at `points` points to fifty digits, with the rules read in the precise carrier.
 
     - "proved": the difference is literally 0 by `symgrad.identical`, and the numbers agree;
-    - "verified": the numbers agree at so many points;
+    - "verified": the numbers agree at so many points; the reason names an equality among the conditions of a rule where it was not compared;
     - "refuted": they do not; with a simple point, both values and the difference;
     - "not checkable": the op has no rule, or no formula, and why.
 

@@ -12,12 +12,12 @@ from typing import Any
 import sympy
 
 from symgrad.proofs.case import Case, domain_of
+from symgrad.proofs.conditions import KINKS
 from symgrad.reference.elementary import derivative
 from symgrad.types.domains import Domain
 
 __all__ = ["Region", "regions"]
 
-KINKS = (sympy.Max, sympy.Min, sympy.Abs, sympy.sign, sympy.floor, sympy.ceiling, sympy.Mod, sympy.frac, sympy.Piecewise, sympy.Heaviside)
 MOST = 16  # regions
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -11,80 +13,77 @@ import sympy
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, limited
-from symgrad.carriers import symbolic
+from symgrad.algebra.solutions import solutions
+from symgrad.proofs.asking import asked, claims_of
 from symgrad.proofs.case import Case, Key
+from symgrad.proofs.conditions import ERRORS, borders, generic, is_border
 from symgrad.proofs.numbers import Found, Numbers
 from symgrad.proofs.regions import Region, regions
-from symgrad.reference.recorder import Recorder
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 
 __all__ = ["statements"]
 
-ERRORS = (NotImplementedError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError, RecursionError, RuntimeError, AssertionError)
 ELEMENT = 10.0  # seconds for one element of a derivative
 FEWEST = 6  # points in a region
+VISITS = 0.25  # the part of the time for points that conditions ask for
 
 
 def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[Statement]:
     """Every statement about a case up to an order, in every region."""
     end = time.monotonic() + seconds
     try:
-        found = regions(case, case.forward())
+        forward = case.forward()
+        found = regions(case, forward)
         truths = [dict(case.truths(order, region)) for region in found]
     except ERRORS as error:
         yield Statement(order, "all", str(case), "", NOT_CHECKABLE, reason=f"its forward rule has no formula that SymPy can differentiate: {error}")
         return
+    wrong: set[Key] = set()
     for k, (region, inside) in enumerate(zip(found, truths)):
-        numbers, doubt = _numbers(case, region, inside, order, max(FEWEST, -(-points // len(found))))
-        claims, trouble = _claims(case, region, order)
-        left = (end - time.monotonic()) / (len(found) - k)
+        left = (end - time.monotonic()) / (len(found) - k + bool(found[0].mapping))
         stop = time.monotonic() + left
+        switches = borders(map(region, forward), [region(x) for x in case.variables] if case.op.selects else ())
+        claims, trouble = claims_of(case, region, order)
+        numbers, doubt = _numbers(case, region, inside, order, max(FEWEST, -(-points // len(found))), switches, claims, left)
         for n, key in enumerate(sorted(inside, key=lambda key: key.order)):
             share = max((stop - time.monotonic()) / (len(inside) - n), 0.0)
-            yield _statement(case, region, key, claims.get(key), inside[key], numbers.get(key), doubt or trouble, share)
+            statement = _statement(case, region, key, claims.get(key), inside[key], numbers.get(key), doubt or trouble, share, switches)
+            wrong |= {key} if statement.verdict == REFUTED else set()
+            yield statement
+    if found[0].mapping:
+        yield from _between(case, forward, order, end - time.monotonic(), wrong)
 
 
-def _numbers(case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, points: int) -> tuple[dict[Key, Found], str]:
+def _between(case: Case, forward: Sequence[Any], order: int, seconds: float, known: set[Key]) -> Iterator[Statement]:
+    """What else is refuted at the points that conditions ask for, in the whole domain: on borders of regions where no forward switches."""
+    full, tied = Region("everywhere", {}, {}, case.domains), case.variables if case.op.selects else ()
     try:
-        return Numbers(case, region, truths, order).compare(points), ""
+        truths = dict(case.truths(order, full))
+    except ERRORS:  # SymPy may not differentiate across the borders
+        return
+    numbers, _ = _numbers(case, full, truths, order, 0, borders(forward, tied), claims_of(case, full, order)[0], seconds,
+                          [_exactly(point) for point in case.op.special if len(point) == len(case.variables)])
+    for key, found in numbers.items():
+        if found.point is not None and key not in known:
+            yield _statement(case, full, key, None, truths[key], found, "", 0.0, ())
+
+
+def _numbers(case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, points: int, switches: Sequence[Any],
+             claims: Mapping[Key, Sequence[Any]], seconds: float, further: Sequence[Sequence[Fraction]] = ()) -> tuple[dict[Key, Found], str]:
+    try:
+        numbers = Numbers(case, region, truths, order, switches)
+        return numbers.compare(points, [*further, *map(_exactly, asked(numbers.inner, {} if case.complex else claims))], seconds * VISITS), ""
     except (Unknown, *ERRORS) as error:
         return {}, f"the rules cannot be read with many digits: {error}"
 
 
-def _claims(case: Case, region: Region, order: int) -> tuple[dict[Key, list[Any]], str]:
-    """What the rules say inside a region, as formulas."""
-    def supply(name: str, shape: tuple[int, ...]) -> Any:
-        return symbolic.ExactExpressions.fill([region(s) for s in case.supply(name, shape).ravel().tolist()], shape)
-
-    try:
-        recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
-        found = case.claims(recorder, supply, order)
-        return {key: [_settled(sympy.sympify(e), case.complex) for e in es] for key, es in found}, ""
-    except ERRORS as error:
-        return {}, f"the rules have no formula: {error}"
-
-
-def _settled(e: Any, complex: bool) -> Any:
-    """An expression in which numbers that are equal only at single points are not: conditions such as x = 0, which a rule asks to be safe."""
-    if complex:
-        e = e.replace(sympy.sign, lambda z: z / sympy.Abs(z))
-    held = [c for c in e.atoms(sympy.Eq, sympy.Ne) if e.has(sympy.Piecewise)]
-    decided = {}
-    for condition in held:
-        symbols = sorted(condition.free_symbols, key=str)
-        at = {s: sympy.Rational(7 + 3 * i, 11 + i) for i, s in enumerate(symbols)}
-        try:
-            gap = (condition.lhs - condition.rhs).xreplace(at).evalf(30)
-        except (*ERRORS,):
-            continue
-        if gap.is_number and abs(gap) > 1e-12:
-            decided[condition] = sympy.S.false if isinstance(condition, sympy.Eq) else sympy.S.true
-    return e.xreplace(decided) if decided else e
+def _exactly(point: Sequence[float]) -> list[Fraction]:
+    return [Fraction(x) for x in point]
 
 
 def _statement(case: Case, region: Region, key: Key, claims: Sequence[Any] | None, truths: Sequence[Any], numbers: Found | None, trouble: str,
-               seconds: float) -> Statement:
+               seconds: float, switches: Sequence[Any]) -> Statement:
     """The verdict of one statement: by its numbers, and then by its formulas."""
     out = Statement(key.order, key.what, str(case), region.text, VERIFIED, numbers.points if numbers else 0)
     if numbers is not None and numbers.point is not None:
@@ -102,32 +101,65 @@ def _statement(case: Case, region: Region, key: Key, claims: Sequence[Any] | Non
         return out
     end = time.monotonic() + seconds
     for claim, truth in zip(claims, truths, strict=True):
-        if claim == truth:
-            continue
-        try:
-            answer = identical(claim, truth, _assumptions(region, claim, truth), seconds=max(0.05, min(ELEMENT, end - time.monotonic())), points=8)
-        except ERRORS as error:
-            out.reason = f"the formulas were not compared: {error}"
-            return out
-        if answer.verdict == REFUTED and answer.point is not None and _persists(claim, truth, answer.point):
-            out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
-            out.difference = _difference([claim.xreplace(region.back)], [truth.xreplace(region.back)])
-            out.point = {str(x): region(x).xreplace(dict(answer.point)) for x in case.variables}
-            out.point |= {str(s): v for s, v in answer.point.items() if s not in case.variables and not region.mapping}
-            out.claim, out.truth = answer.values or (None, None)
-            return out
-        if answer.verdict != PROVED:
-            out.reason = "the formulas were not brought to the same one" if answer else f"the formulas were not compared: {answer.reason}"
-            if numbers is None:
-                out.points = answer.points
-            if not out.points:
-                out.verdict = NOT_CHECKABLE
+        _compare(out, case, region, claim, truth, numbers, end, switches)
+        if out.verdict != VERIFIED or out.reason:
             return out
     if not out.points:
         out.verdict, out.reason = NOT_CHECKABLE, trouble or "the formulas are the same, but there was no point to confirm it at"
         return out
     out.verdict = PROVED
     return out
+
+
+def _compare(out: Statement, case: Case, region: Region, claim: Any, truth: Any, numbers: Found | None, end: float, switches: Sequence[Any],
+             at: Mapping[Any, Any] = MappingProxyType({})) -> None:
+    """Compare two formulas: away from the equalities among the conditions, and where these hold, with the solutions `at` inserted."""
+    away, equalities = generic(claim)
+    answer = None
+    if away != truth:
+        try:
+            left = max(0.05, min(ELEMENT, end - time.monotonic()))
+            answer = identical(away, truth, _assumptions(region, away, truth), seconds=left, points=8)
+        except ERRORS as error:
+            out.reason = f"the formulas were not compared: {error}"
+            return
+    if answer is not None and answer.verdict == REFUTED and answer.point is not None and (at or _persists(away, truth, answer.point)):
+        known = {s: sympy.sympify(x).xreplace(dict(answer.point)) for s, x in at.items()} | dict(answer.point)
+        if _inside(region, known):
+            out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
+            out.difference = _difference([away.xreplace(region.back)], [truth.xreplace(region.back)])
+            out.point = {str(x): region(x).xreplace(known) for x in case.variables}
+            out.point |= {str(s): v for s, v in known.items() if s not in case.variables and s not in region.domains and not region.mapping}
+            out.claim, out.truth = answer.values or (None, None)
+            return
+    if answer is not None and answer.verdict != PROVED:
+        out.reason = "the formulas were not brought to the same one" if answer else f"the formulas were not compared: {answer.reason}"
+        if at:
+            out.reason += f" where {', '.join(f'{s} = {x}' for s, x in at.items())}"
+        if numbers is None:
+            out.points = answer.points
+        if not out.points:
+            out.verdict = NOT_CHECKABLE
+        return
+    for equality in equalities:
+        found = None if case.complex else solutions(equality, region.domains)
+        if found is None and not case.complex:
+            out.reason = f"not visited: where {equality.lhs} = {equality.rhs}"
+            return
+        for inserted in found or ():
+            true = truth.xreplace(inserted)
+            if true.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo) or is_border(switches, inserted):
+                continue  # there is no derivative, or it is a convention
+            there = claim.xreplace({equality: sympy.true, sympy.Ne(*equality.args): sympy.false}).xreplace(inserted)
+            _compare(out, case, region, there, true, numbers, end, [(u.xreplace(inserted), step) for u, step in switches],
+                     {s: x.xreplace(inserted) for s, x in at.items()} | inserted)
+            if out.verdict != VERIFIED or out.reason:
+                return
+
+
+def _inside(region: Region, point: Mapping[Any, Any]) -> bool:
+    """Whether the numbers of a point lie in the domains of their symbols."""
+    return all(float(point[s]) in d for s, d in region.domains.items() if s in point)
 
 
 def _persists(claim: Any, truth: Any, point: Mapping[Any, Any]) -> bool:

@@ -55,7 +55,7 @@ class ElementReference(Reference):
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """Σ |g t ∂ᵢ∂ₐf| + |g t x ∂ᵢ∂ₐ∂ₑf|, over all terms of the element."""
         active = [j for j, x in enumerate(xs) if is_active(x)]
-        parts = list(self._parts(xs, at, wrt, cotangent, *tangents))
+        parts = list(self.parts(xs, at, wrt, cotangent, *tangents))
         total = mpmath.mpf(0)
         with mpmath.workdps(60):
             for k, point, coefficient in parts:
@@ -73,7 +73,7 @@ class ElementReference(Reference):
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """One number, with so many digits that a zero is certain for every float."""
         total = mpmath.mpf(0)
-        for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
+        for k, point, coefficient in self.parts(xs, at, wrt, cotangent, *tangents):
             (d,) = self.quotients.derivative(k, [point], certain=True)
             if d is None:
                 return None
@@ -84,7 +84,7 @@ class ElementReference(Reference):
     def nearby(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """The largest absolute value of one number when every argument changes a little, up or down."""
         total = mpmath.mpf(0)
-        for k, point, coefficient in self._parts(xs, at, wrt, cotangent, *tangents):
+        for k, point, coefficient in self.parts(xs, at, wrt, cotangent, *tangents):
             around = [tuple(x + s * NEAR if n else x for x, n in zip(point, k)) for s in (1, -1)]
             total += max((abs(coefficient * d) for d in self.quotients.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
         return total
@@ -136,7 +136,7 @@ class ElementReference(Reference):
             factors: list[Any] = [np.ones(()) if cotangent is None else cotangent, *(ts[a] for ts, a in zip(tangents, chosen))]
             yield tuple(k), _products([np.broadcast_to(np.asarray(f, np.float64), shape) for f in factors])
 
-    def _parts(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[tuple[Index, Any, Any]]:
+    def parts(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[tuple[Index, Any, Any]]:
         """The terms of one number: a derivative, a point, and a coefficient that is not 0."""
         points, shape = _points(xs)
         of = shape if wrt is None else xs[wrt].shape

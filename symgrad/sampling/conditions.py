@@ -6,10 +6,12 @@ do not find these; the functions here list the numbers that do.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CodeType
+from collections.abc import Iterable, Iterator, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,8 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.sampling.floats import Floats
 
-__all__ = ["COMPARISONS", "around", "asked", "constants_of_code", "constants_of_graph", "constants_of", "places", "switching", "zeros"]
+__all__ = ["COMPARISONS", "around", "asked", "combined", "constants_of", "constants_of_code", "constants_of_graph",
+           "places", "switching", "vectors", "zeros"]
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # ops
 STEPPED = sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.Abs, sympy.sign, sympy.Max, sympy.Min
@@ -29,6 +32,10 @@ NEAR = 2.0**-10, 2.0**-26, 3e-10, 1e-12, 1e-6  # relative distances inside bands
 ULPS = 1, 2, 16, 1024
 BEYOND = 0.1, 0.5, 1.0, 10.0, 1e3  # relative distances
 TURNS = 0, 1, -1, 3  # the multiples of a period, and the integers, that are tried
+FRAMEWORKS = "symgrad", "torch", "jax", "autograd", "numpy", "scipy", "builtins", "math"
+FOLLOWED, SEVERAL = 40, 8  # functions whose sources are read, and numbers that are read from one tuple
+USUAL = 0.0, 0.5, 1.0, 2.0
+TOGETHER = 4  # places of each coordinate that are combined
 PARTS, VARIANTS, ZEROS = 40, 24, 8  # of a formula, of a part with steps, and of a variant in one coordinate
 GRID = np.unique([s * x for x in (*np.geomspace(1e-8, 1e8, 161), *np.linspace(0, 50, 101)) for s in (1, -1)])
 
@@ -62,8 +69,11 @@ def _singular(e: Any) -> Iterator[sympy.Expr]:
             yield f.args[0]
 
 
-def _without_steps(u: sympy.Expr) -> list[sympy.Expr]:
-    """Smooth expressions whose zeros are ends or inner points of the set where a stepped one is 0: of floor(x/100) - 3, x = 300, 350 and 400."""
+def _without_steps(u: sympy.Expr, places: Sequence[float] = ()) -> list[sympy.Expr]:
+    """Smooth expressions whose zeros are ends or inner points of the set where a stepped one is 0: of floor(x/100) - 3, x = 300, 350 and 400.
+
+    Of a remainder a few periods are taken: the first ones, and those at known places.
+    """
     done: list[sympy.Expr] = []
     left = [u]
     while left and len(done) + len(left) <= VARIANTS:
@@ -80,11 +90,19 @@ def _without_steps(u: sympy.Expr) -> list[sympy.Expr]:
         elif isinstance(f, sympy.Abs):
             options = (a, -a)
         elif isinstance(f, (sympy.frac, sympy.Mod)):
-            options = [a - k * (f.args[1] if isinstance(f, sympy.Mod) else 1) for k in TURNS]
+            period = f.args[1] if isinstance(f, sympy.Mod) else sympy.S.One
+            options = [a - k * period for k in dict.fromkeys([*TURNS, *_turns(a / period, places)])]
         else:
             options = f.args
         left += [e.xreplace({f: option}) for option in options]
     return done
+
+
+def _turns(u: sympy.Expr, places: Sequence[float]) -> Iterator[int]:
+    """The integers that an expression of one symbol passes at some places."""
+    for x in places if len(u.free_symbols) == 1 else ():
+        k = sympy.floor(u.xreplace(dict.fromkeys(u.free_symbols, sympy.Rational(*x.as_integer_ratio()))))
+        yield from (int(k), int(k) + 1, int(k) - 1) if k.is_Integer else ()
 
 
 def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
@@ -117,6 +135,14 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
     return [*map(float, floats.at(high)), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
 
 
+def _all_zeros(u: sympy.Expr, x: sympy.Symbol, places: Sequence[float] = ()) -> list[float]:
+    """Zeros of an expression with steps, and ends of the sets where it is 0; none where SymPy cannot insert numbers, as for a remainder by 0."""
+    try:
+        return [y for smooth in _without_steps(u, places) if smooth.free_symbols == {x} for y in zeros(smooth, x)]
+    except (ArithmeticError, TypeError, ValueError):
+        return []
+
+
 def around(x: float, dtype: Any = "float64") -> list[float]:
     """Numbers of a type at a place, next to it, in narrow bands around it, beyond it and far away, on both sides; the nearest bands first.
 
@@ -139,19 +165,27 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[An
     >>> places([sympy.Piecewise((2 * x, sympy.Eq(sympy.floor(x / 100), 3)), (x, True))], ["x"], [5.0])[:3]
     [(0, 300.0), (0, 400.0), (0, 350.0)]
     """
-    parts: dict[sympy.Expr, None] = {}
+    signs: dict[sympy.Expr, None] = {}
+    steps: dict[sympy.Expr, None] = {}
     for e in expressions:
-        found = switching(e)
-        parts |= {u: None for u, lattice in found if not lattice} | dict.fromkeys(_singular(e) if poles else ())
-        parts |= {u - k: None for u, lattice in found if lattice for k in TURNS}
+        for u, lattice in switching(e):
+            (steps if lattice else signs)[u] = None
+        signs |= dict.fromkeys(_singular(e) if poles else ())
+    order = functools.partial(sorted, key=lambda u: (u.has(*STEPPED), sympy.default_sort_key(u)))  # that of SymPy's conditions is random
+    parts = [*order(signs), *(u - k for u in order(steps) for k in TURNS)]
     symbols = [sympy.Symbol(s, real=True) if isinstance(s, str) else s for s in symbols]
     values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
     out: dict[tuple[int, float], None] = {}
-    for part in itertools.islice(parts, PARTS):
-        for k, s in enumerate(symbols):
-            if s in part.free_symbols:
-                fixed = part.xreplace({o: v for o, v in values.items() if o != s})
-                out |= {(k, x): None for smooth in _without_steps(fixed) if smooth.free_symbols == {s} for x in zeros(smooth, s)}
+    parts_of: dict[int, list[sympy.Expr]] = {}
+    for part, (k, s) in itertools.product(parts[:PARTS], enumerate(symbols)):
+        if s in part.free_symbols:
+            fixed = part.xreplace({o: v for o, v in values.items() if o != s})
+            parts_of[k] = [*parts_of.get(k, ()), fixed]
+            out |= {(k, x): None for x in _all_zeros(fixed, s)}
+    for k, fixed_parts in parts_of.items():
+        known = [x for i, x in out if i == k][:len(TURNS)]
+        out |= {(k, x): None for fixed in fixed_parts[:PARTS * (len(fixed_parts) > 1)] if fixed.has(sympy.Mod, sympy.frac)
+                for x in _all_zeros(fixed, symbols[k], known)}
     for k in range(len(symbols)):  # inside narrow pieces
         out |= {(k, low / 2 + high / 2): None for low, high in itertools.pairwise(sorted(x for i, x in out if i == k))}
     return list(out)
@@ -163,6 +197,27 @@ def asked(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any
     lists = [[(k, y) for y in around(x)[:each]] for k, x in places(expressions, symbols, base)]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*lists))
     return list(itertools.islice((pair for pair in turns if pair is not None), limit))
+
+
+def vectors(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[Sequence[float]], each: int | None = None,
+            limit: int = 200) -> list[tuple[float, ...]]:
+    """Points that the conditions of formulas ask for: each of the numbers with the others as in a base, and places of several coordinates together.
+
+    >>> x, y = sympy.symbols("x y", real=True)
+    >>> vectors([sympy.Piecewise((x, sympy.Eq(x, 2 * y)), (y, True))], [x, y], [(1.5, 2.0)], each=1)
+    [(4.0, 2.0), (1.5, 0.75), (4.0, 0.75)]
+    """
+    expressions = [e for e in expressions if e.has(Relational, sympy.Heaviside, *STEPPED)]
+    if not expressions:
+        return []
+    lists, together = [], []
+    for base in bases:
+        found = asked(expressions, symbols, base, each, limit)
+        lists.append([(*base[:k], x, *base[k + 1:]) for k, x in found])
+        at = [[x for i, x in found if i == k][:TOGETHER] or [base[k]] for k in range(len(symbols))]
+        together += list(itertools.islice(itertools.product(*at), TOGETHER**2)) if len(symbols) > 1 else []
+    turns = (v for turn in itertools.zip_longest(*lists, together) for v in turn if v is not None)
+    return list(itertools.islice(dict.fromkeys(turns), limit))
 
 
 def constants_of(e: Any) -> list[float]:
@@ -182,15 +237,60 @@ def constants_of_graph(root: Node) -> list[float]:
     return list(dict.fromkeys(float(x) for a in found if a.dtype.kind in "fiu" for x in np.unique(a)))
 
 
-def constants_of_code(function: Callable[..., Any]) -> list[float]:
-    """The numbers that the source of a Python function names: in it and in the functions inside it, in its closure, and among its globals."""
-    codes = [c for c in (getattr(function, "__code__", None),) if c is not None]
-    spread = getattr(function, "__globals__", {})
-    found: list[Any] = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if cell != type(cell)()]
+def combined(numbers: Sequence[float]) -> list[float]:
+    """Numbers, the less usual ones first, then their roots, and sums, differences, products and quotients of two: 300 of 3 and 100.
+
+    >>> combined([100.0, 3.0])
+    [100.0, 3.0, 10.0, 1.7320508075688772, 103.0, 97.0, -97.0, 300.0, 33.333333333333336, 0.03]
+    """
+    known = sorted(dict.fromkeys(numbers), key=lambda x: abs(x) in USUAL)
+    pairs = [p for p in itertools.combinations([x for x in known if x][:TOGETHER], 2)]
+    found = [*known, *(math.sqrt(x) for x in known if x > 0), *(x for a, b in pairs for x in (a + b, a - b, b - a, a * b, a / b, b / a))]
+    return list(dict.fromkeys(x for x in found if math.isfinite(x) and (x in known or abs(x) not in USUAL)))
+
+
+def constants_of_code(function: Any) -> list[float]:
+    """The numbers that the source of a function names: in it, in what it calls, and in closures and globals that it reads.
+
+    Functions, classes and rules of ops are followed, except those of the frameworks themselves. Those of one function come together,
+    the given one's first.
+    """
+    found: list[float] = []
+    left, seen = [function], dict[int, Any]()
+    while left and len(seen) < FOLLOWED:
+        x = left.pop(0)
+        if isinstance(x, (int, float)) and not isinstance(x, bool):
+            found.append(float(x))
+        elif isinstance(x, (tuple, frozenset)) and len(x) <= SEVERAL:  # longer ones are data
+            left += x
+        elif callable(x) and id(x) not in seen:
+            seen[id(x)] = x
+            left += _named_by(x)
+    return list(dict.fromkeys(x for x in found if abs(x) < math.inf))
+
+
+def _named_by(f: Any) -> list[Any]:
+    """The constants that a function's own code reads, its closure and its globals; the functions of a class; what a wrapper wraps."""
+    f = inspect.unwrap(f) if hasattr(f, "__wrapped__") else f
+    if isinstance(f, functools.partial):
+        return [f.func, *f.args, *f.keywords.values()]
+    op = getattr(f, "op", f)
+    if hasattr(op, "partials") and hasattr(op, "vjp"):
+        rules = [op.forward, *op.partials, op.vjp, op.jvp]
+        return [rule for rule in rules if getattr(rule, "__module__", FRAMEWORKS[0]).partition(".")[0] not in FRAMEWORKS]
+    if isinstance(f, MethodType):
+        return [f.__func__, f.__self__ if isinstance(f.__self__, type) else type(f.__self__)]
+    if (getattr(f, "__module__", None) or "").partition(".")[0] in FRAMEWORKS:
+        return [v for k, v in vars(f).items() if k in ("fun", "fwd", "bwd", "jvp")] if hasattr(f, "__dict__") else []
+    if isinstance(f, type):
+        return [getattr(v, "__func__", v) for v in vars(f).values() if isinstance(v, (staticmethod, classmethod, FunctionType))]
+    if not isinstance(f, FunctionType):
+        return [] if isinstance(f, BuiltinFunctionType) else [type(f)]
+    codes, numbers, names = [f.__code__], list[Any](), list[str]()
     while codes:
         code = codes.pop()
-        found += [spread.get(name) for name in code.co_names]
-        for constant in code.co_consts:
-            found += constant if isinstance(constant, (tuple, frozenset)) else [constant]
-            codes += [constant] if isinstance(constant, CodeType) else []
-    return list(dict.fromkeys(float(x) for x in found if isinstance(x, (int, float)) and not isinstance(x, bool) and abs(x) < math.inf))
+        names += code.co_names
+        numbers += code.co_consts
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    cells = [cell.cell_contents for cell in f.__closure__ or () if cell != type(cell)()]
+    return [*numbers, *cells, *(f.__defaults__ or ()), *(f.__globals__[name] for name in names if name in f.__globals__)]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.symbolic.formula import OpFormula, Order
-from symgrad.symbolic.support import Patch, power
+from symgrad.symbolic.support import CONVERGED, Patch, average, power
+from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
 
 __all__ = ["jax_function", "torch_function"]
 
@@ -25,8 +26,18 @@ class _Quiet:
     def __exit__(self, *error: Any) -> None: ...
 
 
-def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
-    """The functions of generated code that are the same in both frameworks, over a namespace of elementary ones."""
+def _shared(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[str, Any]], widened: Callable[[Any], Any]) -> dict[str, Any]:
+    """The functions of generated code that are the same in both frameworks, over a namespace of elementary ones.
+
+    `base` gives the namespace of wide numbers for arrays such as a given one, and `widened` an array in the largest precision.
+    """
+    def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
+        return average(where, max(CONVERGED, 64 * float(xp.finfo(xs[0].dtype).eps)), direct, slope, ends, xs)
+
+    def guarded_by(y: Any, guard: Guard, *xs: Any) -> Any:
+        wide = [widened(x) for x in xs]
+        return guarded(base(wide[0]), trusted_sizes(xp.finfo(y.dtype)), y, guard, xs, wide)
+
     def sech(x: Any) -> Any:
         z = xp.exp(-xp.abs(x))
         return 2 * z / (1 + z * z)
@@ -74,7 +85,7 @@ def _shared(xp: Any, where: Callable[..., Any]) -> dict[str, Any]:
 
     return {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)),
             "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
-            "sigmoid": sigmoid, "step": step, "cbrt": cbrt, "patched": patched,
+            "sigmoid": sigmoid, "step": step, "cbrt": cbrt, "patched": patched, "averaged": averaged, "guarded": guarded_by,
             "choose": choose, "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
 
 
@@ -107,14 +118,28 @@ def _torch_names() -> dict[str, Any]:
 
     names = {name: getattr(torch, name) for name in (*COMMON.split(), *INVERSE.split(), *MORE)}
     names |= {name: of_two(getattr(torch, name)) for name in ("maximum", "minimum", "hypot", "logaddexp", "atan2")}
-    return names | _shared(torch, where)
+    def frexp(x: Any) -> Any:
+        m, e = torch.frexp(x)
+        return m, e.to(x.dtype)
+
+    names |= _shared(torch, where, lambda x: base, lambda x: x.double())
+    base = names | {"where": where, "frexp": frexp, "ldexp": lambda m, e: torch.ldexp(torch.as_tensor(m, dtype=e.dtype), e), "average": average,
+                    "longest": 1e306, "like": lambda x, y: x.to(y.dtype)}
+    return names
 
 
 @functools.cache
 def _jax_names() -> dict[str, Any]:
     jnp = _jax().numpy
     names = {name: getattr(jnp, name) for name in (*COMMON.split(), *INVERSE.split(), *MORE, "maximum", "minimum", "cbrt")}
-    return names | _shared(jnp, jnp.where) | {"cbrt": jnp.cbrt}
+    def base(x: Any) -> dict[str, Any]:
+        return short if x.dtype.itemsize < 8 else long
+
+    names |= _shared(jnp, jnp.where, base, lambda x: x.astype(jnp.result_type(float))) | {"cbrt": jnp.cbrt}
+    long = names | {"where": jnp.where, "frexp": jnp.frexp, "ldexp": lambda m, e: jnp.ldexp(m, e.astype(int)), "average": average, "longest": 1e306}
+    long |= {"like": lambda x, y: x.astype(y.dtype)}
+    short = long | {"longest": 1e36}
+    return names
 
 
 def _jax() -> Any:

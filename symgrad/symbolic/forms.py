@@ -19,17 +19,20 @@ import sympy
 from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_heads import larger, smaller, step, whole
+from symgrad.algebra.stable_means import Mean
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import truth, value
 from symgrad.carriers.digits import context
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.support import Patch, horner
+from symgrad.symbolic.wide import Guard
 from symgrad.types.domains import Domain
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["Form", "Measure", "best_form", "centres", "sample"]
+__all__ = ["HOPELESS", "Form", "Measure", "best_form", "centres", "sample"]
 
 OVERFLOW = 4.4  # the error of NaN in units in the last place, where the right answer is infinite
+LOST = 1e3  # the error of a form that overflows or underflows
 GOOD, HOPELESS = 3.0, 1e7  # errors below are ignored; those above are not excused by the condition
 BAD, WORSE = 4.5, 1.5  # errors above which a series is tried, and above which it is used
 COEFFICIENTS, LONGEST = 56, 30
@@ -38,6 +41,10 @@ DISTANCES = [*(2.0 ** -(j / 2) for j in range(-4, 27)), *(1.2 * 2.0 ** -(j / 2) 
              *(2.0**-j for j in (15, 18, 22, 27, 34, 45, 60, 90, 140, 260, 520, 1000))]
 KINKS = (sympy.Abs, sympy.sign, sympy.Max, sympy.Min, sympy.floor, sympy.Heaviside, larger, smaller, step, whole)
 CONFINED, DENSE = 6, 16  # how often the radius of a patch is halved, and the points on each side where it is compared
+WIDE = [10.0**e for e in (3.1, 5, 20, 52, 77, 103, 130, 154.5, 166, 300)]  # and their inverses
+EDGES = (704.0, 711.0, 725.0, 742.0, 760.0)  # beside which exp(u) overflows, is subnormal, and is 0
+BESIDE = (0.0, *(10.0**-e for e in (16, 14, 12, 9, 6, 4, 3, 2, 1.2, 0.7, 0.3)), 1.0, 3.0)  # relative distances from a surface
+MOVED = context.mpf(10) ** -90  # the relative distance at which a value stands for that on the surface
 LEAST_RADIUS, NEAR, FAR, TILES, JITTERED, SURE = 2.0**-26, 4.0, 8.0, 8, 3, 1e-27
 
 
@@ -60,6 +67,7 @@ class Form:
     patches: tuple[Patch, ...]
     code: Code
     measure: Measure
+    guard: tuple[Guard, Sequence[str]] | None = None
     points: tuple[tuple[float, ...], ...] = ()
     truths: tuple[Any, ...] = ()
     truth: Any = None
@@ -97,7 +105,7 @@ def _cost(expr: Any) -> int:
         if isinstance(part, sympy.Pow):
             total += 2 if part.exp.is_Integer else 5
         elif part.args:
-            total += 30 if isinstance(part, Ratio) else 10 if isinstance(part, sympy.Function) else len(part.args) - 1
+            total += 30 if isinstance(part, (Ratio, Mean)) else 10 if isinstance(part, sympy.Function) else len(part.args) - 1
     return total
 
 
@@ -179,6 +187,7 @@ class _Probe:
         self.points: list[tuple[float, ...]] = list(zip(*(sample(d, rng, count) for d in domains)))
         self.truths = [self.truth(p) for p in self.points]
         self.conditions: dict[tuple[float, ...], float] = {}
+        self.ordinary = 10**9  # the points from this index on are of every size
 
     def add(self, centre: Any, series: Laurent) -> None:
         """Add points next to one where the expression has a series."""
@@ -192,6 +201,38 @@ class _Probe:
                 known = abs(u) < 4 and max(abs(c) * abs(u) ** k for k, c in last) <= abs(true) * SURE
                 self.points.append((x,))
                 self.truths.append(true if not self.kinked and (known or abs(u) < 2.0**-6) or x == middle else self.truth((x,)))
+
+    def add_points(self, points: Sequence[tuple[float, ...]]) -> None:
+        """Add points of the domain; one without a value, on a surface where the expression is 0/0, has the value beside it."""
+        for point in dict.fromkeys(points):
+            if all(x in d for x, d in zip(point, self.domains)):
+                true = self.truth(point)
+                if true != true and len(point) > 1:
+                    true = self.truth((context.fadd(point[0], (point[0] or 1) * MOVED, exact=True), *point[1:]))
+                self.points.append(point)
+                self.truths.append(true)
+
+    def beside(self, surfaces: Sequence[tuple[Any, Any]], symbols: Sequence[Any], points: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+        """For every surface symbol = root, points on it and at all distances from it, next to given points."""
+        out = []
+        for symbol, root in surfaces:
+            i, at = symbols.index(symbol), value(root, symbols)
+            for n, point in enumerate(points):
+                middle = float(at([context.mpf(x) for x in point]))
+                out += [(*point[:i], middle * (1 + d), *point[i + 1:]) for d in (BESIDE if n < 4 else BESIDE[n % 3::3])]
+        return out
+
+    def wide(self, symbols: Sequence[Any], surfaces: Sequence[tuple[Any, Any]], seed: int) -> list[tuple[float, ...]]:
+        """Points with large and small numbers, and next to surfaces."""
+        sizes = [s * x for w in WIDE for x in (w, 1 / w) for s in (1, -1)] + [s * x for x in EDGES for s in (1, -1)]
+        if len(symbols) == 1:
+            return [(x,) for x in sizes]
+        rng = np.random.default_rng(seed)
+        ordinary = self.points[:len(sizes)]
+        mixed = [tuple(float(rng.choice(sizes)) if rng.integers(2) else x for x in ordinary[n % len(ordinary)]) for n in range(60)]
+        mixed += [tuple(abs(x) if rng.integers(2) else x for x in point) for point in mixed]
+        mixed = [point for point in mixed if all(x in d for x, d in zip(point, self.domains))][:36]
+        return mixed + self.beside(surfaces, symbols, mixed[:8])
 
     def confined(self, patch: Patch | None) -> Patch | None:
         """A patch inside the region where the series equals the expression: not beyond a kink."""
@@ -238,7 +279,8 @@ class _Probe:
                 out.append(math.inf)
             else:
                 error = ulp_of("float64").error(got, true)
-                out.append(error / self.condition(i) if GOOD < error < HOPELESS else error)
+                condition = self.condition(i) if GOOD < error and (error < HOPELESS or i >= self.ordinary) else 1.0
+                out.append(0.0 if condition > HOPELESS else error / condition)  # beyond, the function varies between neighbouring floats
         return np.array(out)
 
 
@@ -326,13 +368,34 @@ def _vanishes(u: Any, probe: _Probe, symbols: Sequence[Any]) -> bool:
     return False
 
 
+def _closed_variants(mean: Any) -> Iterator[Any]:
+    """An expression with means, whose quotients are written in several ways."""
+    def with_closed(change: Callable[[Any], Any]) -> Any:
+        return mean.replace(lambda e: isinstance(e, Mean), lambda e: Mean(change(e.args[0]), *e.args[1:]))
+
+    yield from (with_closed(lambda e: rewritten(sympy.logcombine(e))), with_closed(rewritten), mean, rewritten(mean),
+                with_closed(lambda e: sympy.factor(rewritten(e))), with_closed(sympy.expand))
+
+
+def _trusted(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[float, float]:
+    """The range of sizes of a single argument without errors; for several arguments the size of the value alone is tested."""
+    if len(points[0]) > 1:
+        return 0.0, math.inf
+    sizes = [abs(p[0]) for p in points]
+    below = max((s for s, b in zip(sizes, bad) if b and s < 1), default=0.0)
+    above = min((s for s, b in zip(sizes, bad) if b and s >= 1), default=math.inf)
+    return (min((s for s in sizes if s > below), default=0.0) if below else 0.0,
+            max((s for s in sizes if s < above), default=math.inf) if above < math.inf else math.inf)
+
+
 def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
               ratio_code: RatioCode, nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None,
-              thorough: bool = True, seed: int = 0, count: int = 60) -> Form:
+              thorough: bool = True, mean: Any = None, seed: int = 0, count: int = 60) -> Form:
     """The form of an expression whose code has the smallest errors; if not `thorough`, the first that loses no digits.
 
     `derivative` is the expression derived from a form that is known already; `nearby` are its series near points, and `expand` gives the
-    series at any other point, for an expression of one symbol. Raises Unknown for a function without a rule.
+    series at any other point, for an expression of one symbol; `mean` is the expression with means in place of quotients that are 0/0.
+    Raises Unknown for a function without a rule.
     """
     places = tuple(i for i, s in enumerate(symbols) if s in exact.free_symbols) or (0,)
     used, within, own = [symbols[i] for i in places], [domains[i] for i in places], [names[i] for i in places]
@@ -340,21 +403,40 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     nearby = [(p, s) for p, s in nearby if s.valuation >= 0 and len(s.coefficients) > 8] if len(used) == 1 else []
     for centre, series in nearby:
         probe.add(centre, series)
-    def maker(form: Any) -> Callable[[Sequence[Patch]], Code]:
-        return lambda patches: generate(name, used, [form], [patches], names=own, ratio_code=ratio_code)
+    surfaces = [tuple(m.args[2]) for m in mean.atoms(Mean)] if mean is not None else []
+    surfaces = [(s, r) for s, r in dict.fromkeys(surfaces) if s in used and r.free_symbols <= set(used)]
+    probe.add_points(probe.beside(surfaces, used, probe.points[:6]))
+
+    def maker(form: Any, *guards: tuple[Guard, Sequence[str]]) -> Callable[[Sequence[Patch]], Code]:
+        return lambda patches: generate(name, used, [form], [patches], own, ratio_code, guards)
 
     best: Any = None
-    for form in _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used):
+    candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used)
+    if surfaces:
+        candidates = itertools.chain(_closed_variants(mean), candidates)
+    for form in candidates:
         made = _patched(maker(form), probe, nearby)
         score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:
             best = score, form, made
-        if not thorough and score[:3] == (0, 0, 0):
+        if (surfaces or not thorough) and score[:3] == (0, 0, 0):
             break
     _, form, made = best
     if expand is not None and made[0]:
         made = _tiled(maker(form), probe, made[0], made[1], made[2], expand)
     patches, code, found = made
+    probe.ordinary = len(probe.points)
+    probe.add_points(probe.wide(used, surfaces, seed))
+    found = probe.errors(code)
+    bad, guard = (found >= OVERFLOW) & ((found == OVERFLOW) | (found > LOST)), None
+    if bad.any() or form.has(Mean):
+        trial = Guard(code, *_trusted(probe.points, bad)), own
+        guarded = maker(form, trial)(patches)
+        errors = probe.errors(guarded)
+        if (errors >= OVERFLOW).sum() < (found >= OVERFLOW).sum() + form.has(Mean):
+            code, found, guard = guarded, errors, trial
+    for j in np.flatnonzero((found >= HOPELESS) & np.isfinite(found)).tolist():  # next to a zero or a jump
+        found[j] = 0.0 if probe.condition(j) > HOPELESS else found[j]
     i = int(found.argmax())
-    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)),
+    return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)), guard,
                 tuple(probe.points[:count]), tuple(probe.truths[:count]), probe.truth)

@@ -22,6 +22,7 @@ import sympy
 
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
 from symgrad.algebra.stable_heads import elementary, log1p, partial, with_kinks
+from symgrad.algebra.stable_means import Mean, with_means
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric, precise, symbolic
@@ -55,6 +56,8 @@ class OpFormula:
         self.zero: Order = (0,) * len(symbols)
         self.expr = with_kinks(expr)
         self._exact: dict[Order, Any] = {self.zero: self.expr}
+        mean = with_means(self.expr) if len(symbols) > 1 else self.expr
+        self._means: dict[Order, Any] = {self.zero: mean} if mean.has(Mean) else {}
         self._forms: dict[Order, Form] = {}
         self._ops: dict[Order, Op] = {}
         self._series: dict[Any, Laurent | None] = {}
@@ -65,10 +68,14 @@ class OpFormula:
 
     def exact(self, k: Order) -> Any:
         """The derivative as a SymPy expression, with kinks by convention."""
-        if k not in self._exact:
+        return self._derivative(self._exact, k)
+
+    def _derivative(self, known: dict[Order, Any], k: Order) -> Any:
+        """A derivative of what is known for lower orders."""
+        if k not in known:
             i = next(i for i, n in enumerate(k) if n)
-            self._exact[k] = partial(self.exact((*k[:i], k[i] - 1, *k[i + 1:])), self.symbols[i])
-        return self._exact[k]
+            known[k] = partial(self._derivative(known, (*k[:i], k[i] - 1, *k[i + 1:])), self.symbols[i])
+        return known[k]
 
     def series(self, centre: Any) -> Laurent | None:
         """The Laurent series of the expression at a point, None if it has none."""
@@ -99,7 +106,8 @@ class OpFormula:
                 return None if series is None else derived(series, order)
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
-                                       self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2)
+                                       self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2,
+                                       self._derivative(self._means, k) if self._means else None)
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:
@@ -120,19 +128,20 @@ class OpFormula:
 
     @functools.cached_property
     def gradient(self) -> Code | None:
-        """Code of all first derivatives from the value and the arguments, with shared subexpressions; None if a series is used.
+        """Code of all first derivatives from the value and the arguments, with shared subexpressions; None if a series or mean is used.
 
         A subexpression that equals the value is replaced by it.
         """
         value, firsts = self.form(self.zero), [self.form(self.next(self.zero, i)) for i in range(len(self.symbols))]
-        if any(form.patches for form in (value, *firsts)):
+        if any(form.patches or form.stable.has(Mean) for form in (value, *firsts)):
             return None
         outcome = sympy.Dummy("y", real=True)
         outputs = [form.stable if form.stable.is_Atom else form.stable.xreplace({value.stable: outcome}) for form in firsts]
         if len(outputs) == 1 and outcome not in outputs[0].free_symbols:
             return None  # the code of the derivative itself
         result = next(name for name in ("result", *(f"result{i}" for i in range(1, 100))) if name not in self.names)
-        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names], ratio_code=ratio_code)
+        return generate(f"{self.name}_gradient", [outcome, *self.symbols], outputs, names=[result, *self.names], ratio_code=ratio_code,
+                        guards=[form.guard for form in firsts])
 
     def pullback(self, partials: tuple[Any, ...]) -> Callable[..., Any]:
         """The pullback rule; for arrays, if all cotangents are needed, by the code of all derivatives."""

@@ -26,10 +26,12 @@ import numpy as np
 import sympy
 
 from symgrad.algebra import stable_heads as heads
+from symgrad.algebra.stable_means import Mean
 from symgrad.algebra.stable_ratios import Ratio
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric
 from symgrad.symbolic.support import SUPPORT, Patch
+from symgrad.symbolic.wide import Guard
 
 __all__ = ["Code", "FUNCTIONS", "Patch", "RatioCode", "generate", "plain_names"]
 
@@ -54,6 +56,10 @@ class _First(sympy.Function):
 
 class _Second(sympy.Function):
     """The second of two."""
+
+
+class _Averaged(sympy.Function):
+    """A `Mean`, by its number in the code, of all arguments."""
 
 
 def _paired(outputs: Sequence[Any]) -> list[Any]:
@@ -119,7 +125,8 @@ def plain_names(symbols: Sequence[Any]) -> list[str]:
     for symbol in symbols:
         name = symbol.name
         fine = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
-        fine = fine and not re.fullmatch(r"t\d+|patch\d+|ratio_\d+_\d+|self|xp|out|True|False|None", name) and name not in out
+        fine = fine and name not in out and not re.fullmatch(
+            r"t\d+|(patch|mean|slope|ends|guard)\d+|ratio_\d+_\d+|place|self|xp|out|True|False|None", name)
         out.append(name if fine else next(fresh))
     return out
 
@@ -134,7 +141,7 @@ class _Printer:
         self.names = names
         self.ratio_code = ratio_code
         self.guarded = False  # whether values are computed that a selection discards
-        self.codes: dict[str, Code] = {}  # of the ratios that are called
+        self.codes: dict[str, Code] = {}  # of the ratios and means that are called
 
     def text(self, expr: Any, level: int = SUM) -> str:
         out, own = self.of(expr)
@@ -168,6 +175,9 @@ class _Printer:
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
         if function is Ratio:
             return self.ratio(*expr.args), ATOM
+        if function is _Averaged:
+            i, *xs = expr.args
+            return f"averaged(mean{i}, slope{i}, ends{i}, {', '.join(map(self.text, xs))})", ATOM
         if function in (_First, _Second):
             return f"{self.text(expr.args[0], ATOM)}[{int(function is _Second)}]", ATOM
         if function in FUNCTIONS:
@@ -256,21 +266,26 @@ class _Printer:
 
 
 def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches: Sequence[Sequence[Patch]] = (),
-             names: Sequence[str] | None = None, ratio_code: RatioCode | None = None) -> Code:
+             names: Sequence[str] | None = None, ratio_code: RatioCode | None = None,
+             guards: Sequence[tuple[Guard, Sequence[str]] | None] = ()) -> Code:
     """The function of arrays that computes expressions of symbols: one value, or a tuple for several.
 
     `patches` are, for each output, the series that replace it next to points (of its first symbol). `ratio_code` returns the code of a
-    derivative of a `Ratio` and is needed where the outputs contain one. Raises `symgrad.algebra.values.Unknown` for a function
-    without a rule.
+    derivative of a `Ratio` and is needed where the outputs contain one. `guards` are, for each output, its guard (see `symgrad.symbolic.wide`)
+    with the names of the guard's arguments. Raises `symgrad.algebra.values.Unknown` for a function without a rule.
     """
     own = list(names or plain_names(symbols))
     name = f"{name}_" if name in NAMES else name  # so that it does not call itself
     assert name.isidentifier() and all(n.isidentifier() and not keyword.iskeyword(n) for n in own)
     fresh = sympy.numbered_symbols("t", start=0, real=True)
     stand = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
-    shared, ends = sympy.cse(_paired([sympy.sympify(e).xreplace(stand) for e in outputs]), symbols=fresh, order="none")
+    plain, means = _without_means(outputs, symbols)
+    shared, ends = sympy.cse(_paired([e.xreplace(stand) for e in plain]), symbols=fresh, order="none")
     known: dict[Any, str] = {stand[s]: n for s, n in zip(symbols, own)}
     printer = _Printer(known, ratio_code)
+    for i, mean in enumerate(means):
+        printer.guarded = True  # the quotient is computed where it is 0/0
+        printer.codes |= _codes_of_mean(mean, i, symbols, own, ratio_code)
     lines = []
     for symbol, expr in shared:
         text = printer.text(expr)
@@ -287,15 +302,47 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
         if not end.free_symbols & set(known):
             text = f"{text} + zeros_like({own[0]})"
         results.append(text)
+    for i, guard in enumerate(guards):
+        if guard is not None:
+            constants[f"guard{i}"], of = guard
+            results[i] = f"guarded({results[i]}, guard{i}, {', '.join(of)})"
+            printer.guarded = True
     lines.append("return " + ", ".join(results))
-    patches_of = "".join(f"\n# {key}: {patch.coefficients[:3]}... within {patch.radius:.3g} of {patch.centre:g}" for key, patch in constants.items())
+    patches_of = "".join(f"\n# {key}: {patch.coefficients[:3]}... within {patch.radius:.3g} of {patch.centre:g}" for key, patch in constants.items()
+                         if isinstance(patch, Patch))
     note = patches_of + "".join(f"\n\n{code.source}" for code in printer.codes.values())
     constants |= printer.codes
     head = f"def {name}({', '.join(own)}):"
     body = ["with quiet():", *("    " + line for line in lines)] if printer.guarded else lines
     source = "\n    ".join([head, *body])
-    function = _compiled(name, source, constants, lambda each: SUPPORT[each] if each in SUPPORT else getattr(numeric, each))
+    function = _compiled(name, source, constants, _named)
     return Code(source + note, function, name, source, constants)
+
+
+def _named(name: str) -> Any:
+    """A function of generated NumPy code."""
+    return SUPPORT[name] if name in SUPPORT else getattr(numeric, name)
+
+
+def _without_means(outputs: Sequence[Any], symbols: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Expressions in which every outermost `Mean` is a function of all symbols by its number; and the means."""
+    means: dict[Any, int] = {}
+
+    def of(e: Any) -> Any:
+        if isinstance(e, Mean):
+            return _Averaged(means.setdefault(e, len(means)), *symbols)
+        return e.func(*map(of, e.args)) if e.has(Mean) else e
+
+    return [of(sympy.sympify(e)) for e in outputs], list(means)
+
+
+def _codes_of_mean(mean: Any, i: int, symbols: Sequence[Any], names: Sequence[str], ratio_code: RatioCode | None) -> dict[str, Code]:
+    """The code of the quotient that a mean is equal to, of what it is the mean of, and of the two ends."""
+    closed, integrand, ends = mean.args
+    (place,) = integrand.variables
+    return {f"mean{i}": generate(f"mean{i}", symbols, [closed], names=names, ratio_code=ratio_code),
+            f"slope{i}": generate(f"slope{i}", [*symbols, place], [integrand.expr], names=[*names, "place"], ratio_code=ratio_code),
+            f"ends{i}": generate(f"ends{i}", symbols, list(ends), names=names, ratio_code=ratio_code)}
 
 
 def _compiled(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from symgrad.reports.parts import Line, Part
 from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.symbolic.arguments import domains_given, read_formula
 from symgrad.symbolic.exporting import jax_function, torch_function
+from symgrad.symbolic.forms import HOPELESS
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded, signed
 from symgrad.types.domains import Domain
 
@@ -153,8 +156,9 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     """Make an op from a formula: y = expr(x1, ..., xn) for each element, broadcast, with derivatives of every order.
 
     The code is generated from the form of the formula, and of each of its derivatives, with the smallest measured error: stable
-    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...) and Taylor series near removable singularities and where terms cancel. The
-    derivative at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
+    rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...); Taylor series near removable singularities and where terms cancel; means of a
+    derivative for quotients such as (f(x) - f(y)) / (x - y); numbers with long exponents where parts overflow or underflow. The derivative
+    at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
 
     Args:
         name: an identifier that no other op has.
@@ -167,7 +171,8 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
 
     Returns a function with `.op`, `.code`, `.report`, `.proof`, `.as_torch_function()` and `.as_jax()`; float32 stays float32, integers become
     the default dtype. Raises ValueError for a name that is taken, symbols that are not arguments, and a formula that is not real somewhere
-    in its domain, TypeError for a function without NumPy code.
+    in its domain, TypeError for a function without NumPy code. Warns (RuntimeWarning) where the code of the value or of a first derivative is
+    measured to lose all digits or to be NaN.
 
     >>> import sympy, symgrad
     >>> x = sympy.Symbol("x")
@@ -223,6 +228,12 @@ def _report(formula: OpFormula, check: bool) -> FormulaReport:
             if found.verdict == REFUTED:
                 raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
         lines.append(DerivativeForm(k, form.stable, found, *form.measure))
+        if form.measure.worst >= HOPELESS:
+            at = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, form.measure.at))
+            loss = "loses its value" if math.isinf(form.measure.worst) else f"is wrong by {form.measure.worst:.1g} ULP"
+            what = f"derivative {k}" if sum(k) else "formula"
+            warnings.warn(f"{formula.name}: the code of the {what} {loss} at {at}; write it in another form, or leave such points out by domain=",
+                          RuntimeWarning, stacklevel=3)
     return FormulaReport(formula.name, tuple(lines))
 
 

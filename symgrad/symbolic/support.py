@@ -7,11 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import ml_dtypes
+import mpmath
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
 
-__all__ = ["SUPPORT", "Patch", "horner", "power"]
+__all__ = ["SUPPORT", "Patch", "average", "horner", "power"]
+
+CONVERGED, NEAR = 2.0**-31, 0.92  # the difference of both, relative to the size of their terms; and how close the ends are, relative to theirs
+SPLIT = 0.37  # where the coarse rule is cut in two: a function that jumps between neighbouring floats is no mean of either, and they differ
 
 
 class Patch(NamedTuple):
@@ -108,7 +114,7 @@ def patched(y: Any, x: Any, patch: Patch) -> Any:
             y[near] = horner(u[near], patch.coefficients)
         return y
     if type(near) is np.bool_:
-        return horner(u, patch.coefficients) if near else y
+        return x.dtype.type(horner(u, patch.coefficients)) if near else y
     return numeric.where(near, horner(numeric.where(near, u, 0.0 * numeric.ones_like(u)), patch.coefficients), y)
 
 
@@ -120,5 +126,89 @@ def choose(*parts: Any) -> Any:
     return out
 
 
-SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, log_cosh, log1mexp, sigmoid, sigmoids, tanh_and_slope, power, patched, choose)}
+def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes in [0, 1] and weights of Gauss's rule, with all digits."""
+    rows = []
+    for start in np.polynomial.legendre.leggauss(n)[0].tolist():
+        with mpmath.workdps(30):
+            t = mpmath.mpf(start)
+            for _ in range(3):
+                p, q = mpmath.legendre(n, t), mpmath.legendre(n - 1, t)
+                slope = n * (q - t * p) / (1 - t * t)
+                t -= p / slope
+            rows.append((float((1 + t) / 2), float(1 / ((1 - t * t) * slope**2))))
+    ts, ws = zip(*rows)
+    return np.array(ts), np.array(ws)
+
+
+@functools.cache
+def mean_rules() -> list[tuple[np.ndarray, np.ndarray]]:
+    """A coarse rule for means over [0, 1], in two pieces, and a fine one, whose error is at most about the square of that of the first."""
+    ts, ws = _gauss(14)
+    coarse = np.concatenate([SPLIT * ts, SPLIT + (1 - SPLIT) * ts]), np.concatenate([SPLIT * ws, (1 - SPLIT) * ws])
+    return [coarse, _gauss(40)]
+
+
+def average(where: Any, converged: float, direct: Any, slope: Any, ends: Any, xs: Sequence[Any]) -> Any:
+    """A quotient, where its terms may cancel computed as the mean of `slope` by Gauss's rule, if two rules agree."""
+    x, r = ends(*xs)
+    first, second = ([w * slope(*xs, t) for t, w in zip(ts.tolist(), ws.tolist())] for ts, ws in mean_rules())
+    less, more, total = sum(first, 0.0), sum(second, 0.0), sum(map(abs, second), 0.0)
+    near = where(abs(x - r) <= 1 + NEAR * (abs(x) + abs(r)), abs(less - more), math.inf) <= converged * total
+    return where(near, more, direct(*xs))
+
+
+def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
+    """The same for arrays, only for the elements that need it."""
+    if not all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in xs):
+        return average(numeric.where, CONVERGED, direct, slope, ends, xs)
+    y = direct(*xs)
+    shape, dtype = np.shape(y), y.dtype
+    y, *full = np.broadcast_arrays(y, *xs)
+    x, r = (np.broadcast_to(end, shape) for end in ends(*full))
+    near = np.abs(x - r) <= 1 + NEAR * (np.abs(x) + np.abs(r))
+    if not near.any():
+        return y[()]
+    points = [x[near].astype(np.float64)[:, None] for x in full]
+    rows = [np.broadcast_to(slope(*points, ts), (len(points[0]), len(ts))) * ws for ts, ws in mean_rules()]
+    less, more = (row.sum(-1) for row in rows)
+    good = np.abs(less - more) <= CONVERGED * np.abs(rows[1]).sum(-1)
+    out = np.array(y)
+    out[near] = np.where(good, more, out[near]).astype(dtype)
+    return out[()]
+
+
+@functools.cache
+def sizes_of(dtype: Any) -> tuple[float, float]:
+    """The trusted sizes of an array's dtype."""
+    return trusted_sizes(ml_dtypes.finfo(dtype))
+
+
+def guarded_array(y: Any, guard: Guard, *xs: Any) -> Any:
+    """The value where it can be trusted, and the result of wide numbers elsewhere."""
+    low, high = sizes_of(y.dtype)
+    if not isinstance(y, (np.ndarray, np.generic)):
+        return guarded(BASE, (low, high), y, guard, xs, [x.astype(np.float64) if hasattr(x, "astype") else x for x in xs])
+    size = np.abs(y)
+    own = np.abs(xs[0]) if len(xs) == 1 and (guard.low > 0 or guard.high < math.inf) else None
+    if y.size == 0 or low <= size.min() and size.max() <= high and (own is None or own.min() >= guard.low and own.max() <= guard.high):
+        return y
+    doubtful = ~((size >= low) & (size <= high))
+    if own is not None:
+        doubtful |= ~((own >= guard.low) & (own <= guard.high))
+    out = np.array(y)
+    with np.errstate(all="ignore"):
+        out[doubtful] = guard(BASE, *[np.broadcast_to(x, out.shape)[doubtful].astype(np.float64) for x in xs]).astype(out.dtype)
+    return out[()]
+
+
+SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, log_cosh, log1mexp, sigmoid, sigmoids, tanh_and_slope, power, patched, choose,
+                                                   averaged)}
 SUPPORT |= {"cbrt": np.cbrt, "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
+SUPPORT["guarded"] = guarded_array
+PLAIN = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not
+acos acosh asin asinh atan atan2 atanh pow remainder maximum minimum softplus sech sech_square""".split()
+# What wide numbers are computed with.
+BASE = {**{name: getattr(numeric, name) for name in PLAIN}, **SUPPORT, "frexp": np.frexp, "where": numeric.where, "average": average,
+        "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32)), "longest": 1e306,
+        "like": lambda x, y: x.astype(y.dtype)}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
@@ -11,8 +14,10 @@ from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.claims import Claims
 from symgrad.testing.drawing import drawn, edge_examples, strategy_of
 from symgrad.testing.examples import Example
+from symgrad.testing.failure import Wrong
 from symgrad.testing.profiles import Profile
 from symgrad.testing.references import reader_of
+from symgrad.testing.rounding import Rounding
 from symgrad.types.domains import COMPLEX
 
 __all__ = ["Attack"]
@@ -21,12 +26,15 @@ __all__ = ["Attack"]
 class Attack(ClaimedOp):
     """A claimed op, the examples it is called with, and the reference its results are compared with.
 
-    `truth` is the reference, None if the op has neither a formula nor a rule that can be read with many digits.
+    `truth` is the reference, None if the op has neither a formula nor a rule that can be read with many digits; `compared` has
+    what the running check compared, with the arguments, and `lost` the results at its last example that lost digits and are right otherwise.
     """
 
     def __init__(self, op: Any, claims: Claims | None = None, profile: str | Profile = "dev", seed: int = 0, shrink: bool = True, **options: Any):
         super().__init__(op, claims, profile, seed, shrink, **options)
         self._drawn: dict[str, list[Example]] = {}
+        self.compared: list[tuple[str, Sequence[np.ndarray]]] = []
+        self.lost: list[Wrong] = []
 
     @cached_property
     def truth(self) -> Any:
@@ -39,6 +47,11 @@ class Attack(ClaimedOp):
         if not self.elementwise:
             return ArrayReference(reader, exact)
         return ElementReference(reader, exact, lambda: [e for kind in ("points", "low") for e in self._drawn.get(kind, [])])
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """What floats make of the formula's own steps."""
+        return Rounding(self)
 
     @cached_property
     def of_complex(self) -> str:

@@ -51,7 +51,11 @@ def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents
 
 
 def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
-    """The failure of a check at one example, None if it passes. The example is copied: an op that writes to its arguments spoils no other check."""
+    """The failure of a check at one example, None if it passes: what is wrong, or else the largest loss of digits.
+
+    The example is copied: an op that writes to its arguments spoils no other check.
+    """
+    attack.lost.clear()
     try:
         with silence(), attack.subject.context():
             check.body(attack, example.copied())
@@ -63,4 +67,4 @@ def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
         raised = Wrong(f"raised {type(error).__name__}: {error}")
         raised.__cause__ = error
         return raised
-    return None
+    return max(attack.lost, key=lambda wrong: wrong.ulp or 0.0, default=None)

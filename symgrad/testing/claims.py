@@ -31,6 +31,7 @@ class Claims:
       gives one array per argument, the others are called as `pullback(g, *arrays)` and `pushforward(tangents, *arrays)`.
     - `order`: how often it can be differentiated; `dtypes`: those it takes, the widest of which the examples have; `ulp`: the largest error in
       units in the last place, a number, or a mapping from dtypes to a number or to one for each order.
+    - `imprecise`: it may lose digits where the steps of its formula do in floats; without this claim the checks report it as "imprecise".
     - `view`: the value may share memory with an argument; `random`: two calls may differ.
     - `batched`, `complex`: it works inside vmap, and for complex numbers; if None, calls decide.
     - `framework`, `output`, `name`: its framework, which of several results is checked, and its name in reports.
@@ -50,6 +51,7 @@ class Claims:
     order: int | None = None
     dtypes: tuple[str, ...] | None = None
     ulp: float | Mapping[str, float] | None = None
+    imprecise: bool = False
     view: bool = False
     random: bool = False
     batched: bool | None = None

@@ -11,7 +11,8 @@ import numpy as np
 import sympy
 
 from symgrad.checks.cross_reading import expressions_of
-from symgrad.sampling.conditions import asked
+from symgrad.proofs.asking import asked_by_rules
+from symgrad.sampling.conditions import around, asked, combined, constants_of_code
 from symgrad.sampling.numbers import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 from symgrad.testing.claimed import ClaimedOp, special_points
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
@@ -24,6 +25,7 @@ __all__ = ["edge_drafts"]
 OWN = 90, 40, 30  # the number of edges of an argument, for one, two or more arguments
 COMBINED = 70  # combinations of edges
 TIED = 16
+CONSTANTS, AROUND = 16, 13  # constants of a source, and numbers at and around one
 BESIDE = 7  # numbers at and next to a place of the formula
 MOST_BEYOND = 24
 TAMES = 1e-5, 1e3  # the sizes of numbers that do not cause overflow or underflow
@@ -86,7 +88,7 @@ def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
     own = [_edges(plan, i, [x for k, x in places if k == i])[:OWN[min(count, 3) - 1]] for i in range(count)]
     single = [(*base[k % ORDINARY][:i], x, *base[k % ORDINARY][i + 1:]) for i in range(count) for k, x in enumerate(own[i])]
     tied = [(x,) * count for x in dict.fromkeys([*(p[0] for p in base), *own[0]]) if all(x in d for d in plan.domains)][:TIED] if count > 1 else []
-    for points in (single, tied, _combined(own) if count > 1 else [], _beyond(plan, base)):
+    for points in (single, tied, _combined(own) if count > 1 else [], _beyond(plan, base), _asked(attack, plan, base)):
         tame = [p for p in points if all(x == 0 or TAMES[0] <= abs(x) <= TAMES[1] for x in p)]
         for part in (tame, [p for p in points if p not in tame]):
             if part:
@@ -156,6 +158,23 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
         return out + asked(expressions[:4], attack.names, base, BESIDE)
     except (ValueError, TypeError):  # the formula does not fit the op; the checks report it
         return out
+
+
+def _asked(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
+    """Points that the conditions of rules and formulas ask for, and the constants that a source names, with numbers around them."""
+    op, count = attack.subject.op, len(plan.domains)
+    out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in asked_by_rules(op, attack.claims.parameters)] if op is not None else []
+    numbers = _named(attack)
+    for i in range(count):
+        out += [(*base[k % 4][:i], x, *base[k % 4][i + 1:]) for k, x in enumerate(numbers)]
+    largest = min(SIZES["points"][1], LARGEST[plan.dtype])
+    return [p for p in dict.fromkeys(out) if all(x in d and (x == 0 or plan.smallest <= abs(x) <= largest) for x, d in zip(p, plan.domains))]
+
+
+def _named(attack: ClaimedOp) -> list[float]:
+    """The constants of the source, with numbers around those that stand there."""
+    found = constants_of_code(attack.subject.function if attack.subject.op is None else attack.subject.op)
+    return [y for k, c in enumerate(combined(found)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(found) else 3]]
 
 
 def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:

@@ -15,6 +15,7 @@ import numpy as np
 from symgrad.reports.base import BaseReport, plain
 from symgrad.reports.numbers import first_line, ulp_text
 from symgrad.reports.parts import Code, Formula, Line, Part, Table
+from symgrad.reports.verdicts import IMPRECISE
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
@@ -29,8 +30,12 @@ class Wrong(AssertionError):
     """The exception of a check's body: what is wrong, what was returned, and the reference.
 
     `index` is the element of an array, `order` that of the derivative, `ulp` the error in units in the last place, `exact` describes the
-    reference, `wrt` the numbers of the arguments differentiated by.
+    reference, `wrt` the numbers of the arguments differentiated by. `imprecise` says that digits are lost as in the formula's own steps, and
+    nothing else is wrong, at the `points`.
     """
+
+    imprecise = False
+    points: Sequence[tuple[float, ...]] = ()
 
     def __init__(self, what: str, returned: Any = None, true: Any = None, *, index: tuple[int, ...] | None = None, order: int | None = None,
                  ulp: float | None = None, exact: str = "", wrt: tuple[int, ...] = ()):
@@ -70,7 +75,11 @@ class Failure(BaseReport):
     note: str = ""
 
     HIDDEN = "wrong", "inputs", "given", "parameters"
-    verdict = "failed"
+
+    @property
+    def verdict(self) -> str:  # type: ignore[override]
+        """ "failed", or "imprecise" where digits are lost and nothing is wrong."""
+        return IMPRECISE if self.wrong.imprecise else "failed"
 
     @property
     def headline(self) -> str:
@@ -215,9 +224,10 @@ class CheckFailure(AssertionError):
 
 @dataclass(repr=False)
 class Result(BaseReport):
-    """The result of one check: "passed", "failed" or "not applicable" with the reason; the number of examples, and the seconds it took.
+    """The result of one check: "passed", "failed", "imprecise" or "not applicable" with the reason; the number of examples, and its seconds.
 
-    It is true unless the check failed.
+    It is "imprecise" where results lose digits as the formula's own steps do, and nothing is wrong. It is true where the check passed or
+    does not apply.
 
     >>> from symgrad.testing import check_value
     >>> str(check_value(np.exp, formula="exp(x)", inputs=[np.array(1.0)]))
@@ -242,7 +252,7 @@ class Result(BaseReport):
 
 @dataclass(repr=False)
 class OpReport(BaseReport):
-    """The results of all checks of an op. It is true if at least one check passed and none failed."""
+    """The results of all checks of an op. It is true if at least one check passed, and none failed or is imprecise."""
 
     op: str
     profile: str
@@ -252,19 +262,20 @@ class OpReport(BaseReport):
 
     @property
     def failures(self) -> list[Failure]:
-        """The failures of all checks."""
-        return [r.failure for r in self.results if r.failure is not None]
+        """The failures of all checks, those that only lose digits last."""
+        return sorted((r.failure for r in self.results if r.failure is not None), key=lambda failure: failure.wrong.imprecise)
 
     @property
     def verdict(self) -> str:
-        """ "passed" or "failed"; "not checkable" where no check applies."""
+        """ "failed" if one check failed, else "imprecise" if one is, else "passed"; "not checkable" where no check applies."""
         words = {r.verdict for r in self.results}
-        return "failed" if "failed" in words else "passed" if "passed" in words else "not checkable"
+        return next((word for word in ("failed", IMPRECISE, "passed") if word in words), "not checkable")
 
     def parts(self) -> Iterator[Part]:
         """The parts of the report, in order."""
-        passed = sum(r.verdict == "passed" for r in self.results)
-        yield Line(f"{passed} checks passed, {len(self.failures)} failed, {len(self.results) - passed - len(self.failures)} do not apply "
+        words = "passed", "failed", IMPRECISE, "not applicable"
+        passed, failed, imprecise, silent = (sum(r.verdict == word for r in self.results) for word in words)
+        yield Line(f"{passed} checks passed, {failed} failed, {f'{imprecise} imprecise, ' if imprecise else ''}{silent} do not apply "
                    f"(profile {self.profile}, seed {self.seed}, {sum(r.seconds for r in self.results):.2f} s)")
         if self.exact:
             yield Line(f"exact is {self.exact}")

@@ -19,16 +19,19 @@ from symgrad.checks.cross_reading import CONSTANTS, expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
+from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
 from symgrad.proofs.proof import size_of
 from symgrad.reference.elementary import derivative, evaluator
+from symgrad.reference.oracle import Oracle
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.tensors import is_active
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
 from symgrad.testing.formulas import is_function
 
-__all__ = ["difference", "expression", "reader_of"]
+__all__ = ["difference", "equations", "expression", "reader_of"]
 
 SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
 PRECISE = Recorder(precise, precise.lift_value)
@@ -162,6 +165,51 @@ def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
         return xp.replayed(root, [leaf for leaf, _ in active], [c for _, c in active])[0].value
 
     return evaluate
+
+
+def equations(attack: ClaimedOp, xs: Sequence[np.ndarray], part: Any) -> Callable[[Sequence[np.ndarray]], Oracle]:
+    """The reference of an op as equations between single numbers, at arguments like xs: weighted with a cotangent and summed, or an element of it.
+
+    Raises TypeError, ValueError or NoFormula where there are none.
+    """
+    formula, active = attack.claims.formula, [is_active(x) for x in xs]
+    weights = [(k, w) for k, w in enumerate(np.ravel(part).tolist()) if w] if isinstance(part, np.ndarray) else None
+
+    def at(values: Sequence[np.ndarray]) -> list[float]:
+        return [float(v) for x, real in zip(values, active) if real for v in np.ravel(x)]
+
+    if is_function(formula) and "xp" not in inspect.signature(formula).parameters:
+        parameters = attack.claims.parameters if len(inspect.signature(formula).parameters) > len(attack.names) else ()
+
+        def recorded(values: Sequence[np.ndarray]) -> Oracle:
+            leaves = [tensor(x.astype(np.float64) if real else x, requires_grad=real) for x, real in zip(values, active)]
+            out: Any = formula(*leaves, *parameters)
+            root = out[part] if weights is None else (out * tensor(part)).sum()
+            return Oracle(root._node, [x._node for x, real in zip(leaves, active) if real])  # type: ignore[misc]
+
+        return recorded
+    names = flat_names(attack.names, [x.shape for x in xs])
+    symbols = [sympy.Symbol(name, real=True) for name in names]
+    if formula is None or is_function(formula):
+        found = _evaluate(attack)
+        if found is None:
+            raise TypeError("there is no formula")
+        left = iter(symbols)
+        cells = [symbolic.ExactExpressions.fill([next(left) for _ in range(x.size)], x.shape) if real else symbolic.lift_value(x, True)
+                 for x, real in zip(xs, active)]
+        flat = SYMBOLIC.lift(found[0](SYMBOLIC, [], cells))
+        expressions, shape = flat.ravel().tolist(), flat.shape
+    else:
+        text = formula.expr if isinstance(formula, sympy.Lambda) else formula
+        expressions, shape = expressions_of(text, dict(zip(attack.names, (x.shape for x in xs))), {})
+    if weights is None:
+        whole = expressions[int(np.ravel_multi_index(part, shape)) if shape else 0]
+    else:
+        whole = sympy.Add(*(sympy.Rational(*w.as_integer_ratio()) * expressions[k if shape else 0] for k, w in weights))
+    fixed = dict(zip(symbols, (v for x in xs for v in np.ravel(x).tolist())))
+    free = [s for s, real in zip(symbols, (real for x, real in zip(xs, active) for _ in range(x.size))) if real]
+    oracle = Oracle.of_expressions([whole.xreplace({s: sympy.sympify(v) for s, v in fixed.items() if s not in free})], free)
+    return lambda values: oracle.at(at(values))
 
 
 def _symbols(attack: ClaimedOp) -> list[sympy.Symbol]:

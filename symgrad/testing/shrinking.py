@@ -23,7 +23,7 @@ from symgrad.types.domains import Domain
 
 __all__ = ["simplest"]
 
-SECONDS, EXAMPLES = 5.0, 200
+SECONDS, EXAMPLES = 5.0, 200  # a fifth of the time for lost digits
 SYMBOLIC = 3.0  # seconds for a formula of the difference
 LAST = 0.2  # the part of the time for the cotangent and the tangents
 FEW = 12  # elements of an array that are simplified one by one
@@ -79,7 +79,8 @@ class Search:
     def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):
         self.check, self.attack, self.best, self.why = check, attack, example, wrong
         self.kind = _kind(wrong)
-        self.end = time.monotonic() + SECONDS * (1 - LAST)
+        self.seconds = SECONDS / 5 if wrong.imprecise else SECONDS
+        self.end = time.monotonic() + self.seconds * (1 - LAST)
         self.known: dict[tuple, Wrong | None] = {}
 
     def again(self, example: Example) -> Wrong | None:
@@ -88,7 +89,8 @@ class Search:
             found = attempt(self.check, self.attack, example)
         except NotApplicable:
             return None
-        return found if found is not None and _kind(found) == self.kind else None
+        same = found is not None and _kind(found) == self.kind and found.imprecise <= self.why.imprecise  # lost digits may turn out to be wrong
+        return found if same else None
 
     def fails(self, example: Example) -> bool:
         """Whether an example fails like the first one; then it becomes the best."""
@@ -118,7 +120,7 @@ class Search:
                 self.simpler()
         else:
             notes = self.searched()
-        self.end += SECONDS * LAST
+        self.end += self.seconds * LAST
         self.plainer()
         return notes
 

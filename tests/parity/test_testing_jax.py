@@ -110,8 +110,8 @@ def test_derivatives_of_every_order_are_those_of_nested_pullbacks():
     assert subject.gradient([x], np.array([1.0, 10.0]))[0].tolist() == [3.0, 120.0]
     assert subject.gradient([x], np.ones(2), [np.array([2.0, 3.0])])[0].tolist() == [12.0, 36.0]
     assert subject.gradient([x], np.ones(2), ones, ones)[0].tolist() == [6.0, 6.0]
-    assert subject.batch([np.array([x, 2 * x])], [True]).tolist() == [[1.0, 8.0], [8.0, 64.0]]
-    assert subject.batch_gradient([np.array([x, 2 * x])], np.ones((2, 2)), [True])[0].tolist() == [[3.0, 12.0], [12.0, 48.0]]
+    assert subject.batch([np.array([x, 2 * x])], [0]).tolist() == [[1.0, 8.0], [8.0, 64.0]]
+    assert subject.batch_gradient([np.array([x, 2 * x])], np.ones((2, 2)), [0])[0].tolist() == [[3.0, 12.0], [12.0, 48.0]]
     forward = Attack(product).subject
     assert forward.tangent([x, x], [np.ones(2), None]).tolist() == [1.0, 4.0]
     found = Attack(lambda x, n: x * n, framework="jax").subject.gradient([x, np.array([2, 3])], np.ones(2))
@@ -136,7 +136,7 @@ def test_what_a_function_has_no_rule_for_does_not_apply_and_says_why():
     branches = Attack(lambda x: x if x.sum() > 0 else -x, framework="jax")
     assert branches.subject.gradient([-np.ones(2)], np.ones(2))[0].tolist() == [-1.0, -1.0]
     with pytest.raises(NotApplicable, match="no rule for vmap"):
-        branches.subject.batch([np.ones((2, 3))], [True])
+        branches.subject.batch([np.ones((2, 3))], [0])
     with pytest.raises(NotApplicable, match="jax differentiates functions"):
         found.subject.grad([], [], [], False)
 

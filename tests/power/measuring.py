@@ -21,7 +21,8 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.profiles import Profile
 from symgrad.testing.silence import silence
 
-for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "right_numbers", "right_arrays"):
+for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "wrong_rarely",
+                "right_numbers", "right_arrays"):
     importlib.import_module(_module)
 
 __all__ = ["BRIEF", "ENTRIES", "RECORD", "attacked", "checkers", "customary", "measured", "recorded"]
@@ -40,7 +41,7 @@ def attacked(entry: Entry, seed: int, checks=None, profile: str | Profile = "dev
     if known is not None and attack.claims.formula is not None:
         attack.__dict__["truth"] = known["truth"] = known.get("truth") or attack.truth
     report = check_op(attack, checks=checks, raise_exception=False)
-    return {r.check: r.reason for r in report.results if r.verdict == "failed"}
+    return {r.check: r.reason for r in report.results if r.failure is not None}
 
 
 def measured(entry: Entry, seeds=range(SEEDS), wrong: bool = True) -> dict:

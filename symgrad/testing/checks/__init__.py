@@ -12,16 +12,17 @@ from symgrad.testing.checks.memory import check_aliasing, check_layouts, check_m
 from symgrad.testing.checks.mixed import check_mixed
 from symgrad.testing.checks.numbers import check_pullback, check_pushforward, check_second, check_third, check_value
 from symgrad.testing.checks.shapes import check_batching, check_broadcasting, check_empty, check_scalars, check_structure
+from symgrad.testing.checks.sizes import check_sizes
 from symgrad.testing.checks.special import check_special
 
 __all__ = ["CHECKS", "Check", "check", "check_adjoint", "check_aliasing", "check_batching", "check_broadcasting", "check_complex",
            "check_determinism", "check_differences", "check_digits", "check_dtypes", "check_empty", "check_errors", "check_formulas", "check_layouts",
            "check_linearity", "check_mixed", "check_mutation", "check_pickling", "check_proof", "check_pullback", "check_pushforward",
-           "check_scalars", "check_second", "check_special", "check_structure", "check_symmetry", "check_third", "check_threads",
+           "check_scalars", "check_second", "check_sizes", "check_special", "check_structure", "check_symmetry", "check_third", "check_threads",
            "check_value", "run"]
 
 ORDER = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof", "formulas",
-         "adjoint", "linearity", "symmetry", "mixed", "complex", "structure", "broadcasting", "batching", "scalars", "empty", "layouts",
+         "adjoint", "linearity", "symmetry", "mixed", "complex", "structure", "sizes", "broadcasting", "batching", "scalars", "empty", "layouts",
          "mutation", "aliasing", "determinism", "threads", "pickling", "errors")
 for _name in ORDER:  # the checks whose failures say most come first
     CHECKS[_name] = CHECKS.pop(_name)

@@ -8,7 +8,7 @@ import pickle
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,9 @@ def repeatable(attack: Attack) -> str:
 def check_determinism(attack: Attack, example: Example) -> None:
     """Repeated calls give the same value, derivatives and tangent to the bit, also after calls with other arguments.
 
-    Two pullbacks of one result give the same gradients, also if the op was called with other arguments between the forward and the
-    backward pass. The check does not apply to random ops. Raises CheckFailure where two results differ.
+    Two pullbacks of one result give the same gradients, also if the op was called with other arguments, or with another shape, between the
+    forward and the backward pass, and if the backward pass runs in another thread. The check does
+    not apply to random ops. Raises CheckFailure where two results differ.
 
     >>> import symgrad
     >>> from symgrad.testing import check_determinism
@@ -99,6 +100,43 @@ def _one_graph(subject: Adapter, example: Example, other: Example, known: Array)
     subject.call([subject.leaf(x, is_active(x)) for x in other.xs])
     for i, a, b in zip(places, pulled(), first):
         same_bits("the gradient is another when the op was called with other arguments before the pullback", a, b, order=1, wrt=(i,))
+    value = subject.call(leaves)
+    _in_another_shape(subject, example)
+    for i, a, b in zip(places, pulled(), first):
+        same_bits("the gradient is another when the op was called with another shape before the pullback", a, b, order=1, wrt=(i,))
+    value = subject.call(leaves)
+    found = in_a_thread(pulled)
+    for i, a, b in zip(places, found, first):
+        same_bits("the gradient is another when the pullback runs in another thread than the call", a, b, order=1, wrt=(i,))
+
+
+def _in_another_shape(subject: Adapter, example: Example) -> None:
+    """Call the op with twice as many elements, if it takes them."""
+    for double in (lambda x: np.concatenate([x, x], -1) if x.ndim else np.stack([x, x]), lambda x: np.stack([x, x])):
+        try:
+            subject.call([subject.leaf(double(x), is_active(x)) for x in example.xs])
+        except Exception:  # the op takes the claimed shapes only
+            pass
+
+
+def in_a_thread(function: Callable[[], Any]) -> Any:
+    """The result of a function that is called in a thread of its own."""
+    found: list[Any] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                found.append(function())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return found[0]
 
 
 @check("threads", when=repeatable, most=1)

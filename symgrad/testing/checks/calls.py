@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.frameworks.adapter import Array, Arrays, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.comparing import Sides, agree_at, wide
-from symgrad.testing.examples import Example
+from symgrad.testing.examples import Example, only
 from symgrad.testing.failure import Wrong
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
@@ -23,30 +23,40 @@ __all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kep
 
 MANY = (2, 1, 11, 1, 60)  # five axes, two of size 1, with more elements than one block of a blocked loop
 
+LONG = (130, 2)  # a long first axis
+
 
 def _size(attack: Attack, *arrays: Array) -> Array:
     total = np.sum([np.abs(wide(a)) for a in arrays], axis=0)
     return np.asarray(total if attack.elementwise else np.max(total, initial=0.0))
 
 
-def each_alone(attack: Attack, example: Example) -> None:
-    """Raise `Wrong` where the gradient by one argument changes if only that argument requires grad."""
+def each_alone(attack: Attack, example: Example, most: int = 1) -> None:
+    """Raise `Wrong` where derivatives by one argument, up to the order `most`, change if only that argument requires grad."""
     subject = attack.subject
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     if attack.claims.random or not attack.order or not subject.records or len(places) < 2:
         return
 
-    def sides(xs: Arrays, g: Array) -> list[Sides]:
+    def alone(xs: Arrays, g: Array, i: int, t: Array | None) -> Any:
+        leaves = [subject.leaf(x, j == i) for j, x in enumerate(xs)]
+        (found,) = subject.grad([subject.call(leaves)], [leaves[i]], [subject.leaf(g, False)], t is not None)
+        if t is not None:
+            (found,) = subject.grad([found], [leaves[i]], [subject.leaf(t, False)], False) if found is not None and found.requires_grad else (None,)
+        return None if found is None else subject.array(found)
+
+    def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         out = []
-        for i, among in enumerate(subject.gradient(xs, g)):
-            if i in places:
-                leaves = [subject.leaf(x, j == i) for j, x in enumerate(xs)]
-                (found,) = subject.grad([subject.call(leaves)], [leaves[i]], [subject.leaf(g, False)], False)
-                alone, others = (np.zeros(xs[i].shape) if c is None else c for c in (None if found is None else subject.array(found), among))
-                out.append(Sides("the gradient by this argument alone is not that among others", alone, others, _size(attack, others), 1, (i,), True))
+        for i in places:
+            for order in range(1, min(attack.order, most) + 1):
+                if order == 1 or ts[i] is not None:
+                    among = subject.gradient(xs, g, *[only(ts, i)] * (order - 1))[i]
+                    one, others = (np.zeros(xs[i].shape) if c is None else c for c in (alone(xs, g, i, ts[i] if order > 1 else None), among))
+                    out.append(Sides(f"the {'second ' * (order > 1)}{'gradient' if order == 1 else 'derivative'} by this argument alone is not that "
+                                     f"among others", one, others, _size(attack, others), order, (i,), True))
         return out
 
-    agree_at(example, sides)
+    agree_at(example, sides, 1)
 
 
 def one_for_several(attack: Attack, example: Example) -> None:
@@ -85,7 +95,7 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
         return
     if subject.compiles and example.cotangent.ndim != 1:
         return
-    shapes = [MANY] if subject.compiles else [(example.cotangent.size, 1), MANY]
+    shapes = [MANY] if subject.compiles else [(example.cotangent.size, 1), LONG, MANY]
 
     def sides(xs: Arrays, g: Array) -> list[Sides]:
         flat = [x.reshape(-1) for x in (*xs, g)]

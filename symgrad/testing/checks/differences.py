@@ -16,7 +16,7 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["check_differences"]
+__all__ = ["along", "check_differences", "smooth"]
 
 SHORTEST = 2.0**-40  # longest step, relative to the size of the argument
 LONGEST = 0.1  # longest step: kinks and periods of functions are on the scale of 1
@@ -28,7 +28,7 @@ Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative befo
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
-def _smooth(attack: Attack) -> str:
+def smooth(attack: Attack) -> str:
     """A check for deterministic ops of real numbers with derivatives."""
     if attack.claims.random:
         return "it is random"
@@ -37,9 +37,12 @@ def _smooth(attack: Attack) -> str:
     return differentiable(attack) or attack.of_complex
 
 
-@check("differences", when=_smooth)
+@check("differences", when=smooth)
 def check_differences(attack: Attack, example: Example) -> None:
     """Every derivative is the limit of difference quotients of the op's results for the order below, as far as these converge.
+
+    Where arguments of an op on arrays are equal, they are also changed alike: a largest element, or a sorted array, is smooth in such directions,
+    though not in others.
 
     The gradient is compared with the values, the second derivative with the gradient, and, for an op without a reference, the third
     with the second.
@@ -61,7 +64,9 @@ def check_differences(attack: Attack, example: Example) -> None:
             for a in active:
                 _by_elements(attack, example, a, order)
         else:
-            _along(attack, example, order)
+            along(attack, example, order)
+            if (tied := _tied(xs)) is not None:
+                along(attack, example._replace(tangents=(tied, *example.tangents[1:])), order, keeps_ties=True)
 
 
 def _by_elements(attack: Attack, example: Example, a: int, order: int) -> None:
@@ -110,7 +115,15 @@ def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
     return np.asarray(np.where((sizes < FAR) & (least > (NEAR if len(xs) == 1 else BESIDE)), out, 0.0))
 
 
-def _along(attack: Attack, example: Example, order: int) -> None:
+def _tied(xs: Arrays) -> tuple[np.ndarray | None, ...] | None:
+    """Tangents that are equal where the arguments are, None where all arguments differ."""
+    numbers = np.concatenate([x.ravel() for x in xs if is_active(x)])
+    if np.unique(numbers).size == numbers.size:
+        return None
+    return tuple(1.25 + np.cos(1e3 * x) if is_active(x) else None for x in xs)
+
+
+def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False) -> None:
     """The derivatives along the tangents of an op on arrays."""
     xs, g, subject = example.xs, example.cotangent, attack.subject
     direction, rest = example.tangents[0], example.tangents[1:order - 1]
@@ -147,7 +160,7 @@ def _along(attack: Attack, example: Example, order: int) -> None:
             try:
                 _settle(attack, side, lambda k, i=i: sides([_beside(x, longest, k) for x in xs])[i], order, () if order == 1 else (i,))  # type: ignore[misc]
             except Wrong:
-                if side[0].shape == side[1].shape and not _additive(slopes, direction, i, side[1]):
+                if not keeps_ties and side[0].shape == side[1].shape and not _additive(slopes, direction, i, side[1]):
                     continue  # a tie, say: the function has one-sided slopes there, and no derivative
                 raise
 

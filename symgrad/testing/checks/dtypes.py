@@ -19,6 +19,7 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_dtypes"]
 
 PART = 2.0**-20
+NARROWEST = 2.0**-8  # the precision of bfloat16
 Arrays = Sequence[np.ndarray]
 
 
@@ -78,12 +79,14 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     """In each narrower floating-point type, value and gradient keep the type and are accurate to its ULP.
 
     The reference is the formula, or the op in float64 for arrays and for ops without a formula. An op may refuse 16-bit types that
-    it does not claim.
+    it does not claim. Arguments of several types (one float32, or whole numbers for elementwise ops, the others float64) have the
+    results of the same numbers in float64, to the digits of float32; an op may refuse them.
 
     >>> import symgrad
     >>> check_dtypes(symgrad.tanh).verdict
     'passed'
     """
+    _mixed(attack, example)
     subject, claimed = attack.subject, attack.claims.dtypes
     whole = np.asarray(subject.value(example.xs)).dtype
     if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
@@ -111,6 +114,55 @@ def check_dtypes(attack: Attack, example: Example) -> None:
             if got is not None and true is not None:
                 _stays(attack, f"the gradient for {name}", got, dtype, whole)
                 compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
+
+
+def _mixed(attack: Attack, example: Example) -> None:
+    """Raise `Wrong` where arguments of several types have other results than the same numbers in float64."""
+    subject, active = attack.subject, [i for i, x in enumerate(example.xs) if x.dtype == np.float64]
+    if len(active) < 2 or attack.dtype != "float64" or attack.claims.dtypes is not None and "float32" not in attack.claims.dtypes:
+        return
+    of = _Double(attack)
+    for i in active:
+        for dtype in ("float32", "int64")[:1 + attack.elementwise]:
+            narrow = _whole(attack, example.xs[i], i) if dtype == "int64" else _of_many_digits(attack, example.xs[i], i).astype(dtype)
+            xs = [narrow if k == i else x for k, x in enumerate(example.xs)]
+            wide = [x.astype(np.float64) if k == i else x for k, x in enumerate(xs)]
+            what = f"with argument {i} of {dtype} and the others of float64"
+            try:
+                value = np.asarray(subject.value(xs))
+                usual = np.asarray(subject.value(wide))
+            except Exception:  # the op refuses it
+                continue
+            if usual.dtype != np.float64 or value.shape != usual.shape:
+                continue
+            if attack.elementwise and value.dtype != np.float64:
+                raise Wrong(f"the value {what} has the dtype {value.dtype} and should have float64", value)
+            compare(attack, f"the value {what}", value.astype(np.float32), of.value(wide), wide, of=of)
+            if not attack.order:
+                continue
+            g = example.cotangent
+            try:
+                found = subject.gradient(xs, g.astype(value.dtype))
+            except Exception:  # the op refuses it
+                continue
+            for k, (got, true) in enumerate(zip(found, of.gradient(wide, g))):
+                if true is not None and is_active(xs[k]):
+                    got = np.zeros(xs[k].shape) if got is None else got
+                    compare(attack, f"the gradient {what}", np.asarray(got).astype(np.float32), true, wide, k, g, wrt=(k,), of=of)
+
+
+def _of_many_digits(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
+    """Numbers next to those of the narrowest type, which have few digits."""
+    domain = attack.domains[min(i, len(attack.domains) - 1)]
+    moved = (x * (1 - NARROWEST / 3)).astype(np.float32)
+    return np.where(np.reshape([float(v) in domain for v in moved.ravel().tolist()], x.shape), moved, x)
+
+
+def _whole(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
+    """Whole numbers of the domain of an argument, as far as it has them."""
+    domain = attack.domains[min(i, len(attack.domains) - 1)]
+    numbers = [n for n in (3, -2, 1, 2, -5, 7, 4) if n in domain] or [1]
+    return np.resize(numbers, x.shape)
 
 
 def _stays(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:

@@ -9,11 +9,14 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.checks.cross_hints import Features, is_ordinary
+from symgrad.frameworks.calling import flat_names
+from symgrad.reports.numbers import ulp_text
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
 from symgrad.types.ulp import Ulp, ulp_of
 
-__all__ = ["compare"]
+__all__ = ["compare", "say_lost"]
 
 MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may overflow
 FLUSHES = 1024  # times the smallest normal number: the result of flushing an intermediate number to zero, times a factor
@@ -25,6 +28,8 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
             cotangent: np.ndarray | None = None, *tangents: Sequence[np.ndarray | None], wrt: Index = (), of: Any = None) -> None:
     """Raise Wrong if an element's error is larger than allowed; an element whose reference is None is not compared.
 
+    An error that rounding makes of the formula's own steps is entered in `attack.lost` instead.
+
     Compared are values at xs, with tangents their tangent, and with an argument i gradients by it; `of` is the reference. An error counts in
     ULP of the true number, or of its change when every input changes by its own size, if that is more. Beyond the range of the dtype
     only the direction is compared.
@@ -32,6 +37,7 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
     of = of or attack.truth
     order = len(tangents) + (i is not None)
     told: dict[str, Any] = {"order": order, "wrt": wrt, "exact": of.exact}
+    attack.compared.append((what, xs))
     got = np.zeros(true.shape) if got is None else np.asarray(got)
     if got.shape != true.shape:
         raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, **told)
@@ -60,7 +66,42 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
             whole = of.value(xs)[at]
             error = 0.0 if whole is not None and abs(whole) > kind.largest else error  # the derivative is computed from the value, which overflows
         if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.epsilon))):
-            raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
+            if truth is None or not attack.rounding.explains(value, truth, kind, xs, at, i, cotangent, *tangents):
+                raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
+            lost = Wrong(what, got[at], truth, index=at, ulp=error, **told)
+            lost.imprecise = True
+            parts = attack.truth.parts(xs, at, i, cotangent, *tangents) if attack.elementwise else ()
+            lost.points = [p for _, p, _ in parts] or points_of(attack, xs)
+            attack.lost.append(lost)
+
+
+def points_of(attack: Attack, xs: Sequence[np.ndarray]) -> list[tuple[float, ...]]:
+    """The arguments of each element of an elementwise op, or all numbers of the arguments as one point."""
+    if attack.elementwise:
+        return list(zip(*(np.ravel(x).tolist() for x in np.broadcast_arrays(*xs))))
+    return [tuple(v for x in xs for v in np.ravel(x).tolist())]
+
+
+def say_lost(attack: Attack, wrong: Wrong, compared: Sequence[tuple[str, Sequence[np.ndarray]]], lost: Sequence[Wrong], fixed: bool) -> None:
+    """Say of lost digits where they are lost, and how many at most.
+
+    Except at fixed points, the result is wrong after all unless most ordinary points keep their digits.
+    """
+    lost = [wrong, *(w for w in lost if w.what == wrong.what)]
+    bad = {p for w in lost for p in w.points}
+    points = list({p for what, xs in compared if what == wrong.what for p in points_of(attack, xs) if any(p)} | bad)
+    ordinary = [p not in bad for p in points if is_ordinary(np.array(p))]
+    if not fixed and ordinary and 2 * sum(ordinary) <= len(ordinary):
+        wrong.imprecise, wrong.what = False, f"{wrong.what} is wrong"
+        return
+    region = ""
+    if len({len(p) for p in points}) == 1:
+        names = attack.names if attack.elementwise else flat_names(attack.names, attack.shapes)
+        region = Features(names, []).region(np.array(points, np.float64), np.array([p in bad for p in points]))
+    span = f", {attack.names[0]} from {min(bad)[0]:.3g} to {max(bad)[0]:.3g}" if len(min(bad)) == 1 < len(bad) else ""
+    where = f"at {len(bad)} of {len(points)} points{span}" if not region else region if region == "everywhere" else f"where {region}"
+    worst = max(w.ulp or 0.0 for w in lost)
+    wrong.what = f"imprecise: digits are lost in {wrong.what} {where}, at worst {'all' if worst == np.inf else ulp_text(worst) + ' ULP'}"
 
 
 def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -24,6 +24,7 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars", "check_structure"]
 
 COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
+BATCH = 67  # samples of a large batch
 SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
 
 
@@ -147,7 +148,8 @@ def summed(c: Array, shape: tuple[int, ...]) -> Array:
 def check_broadcasting(attack: Attack, example: Example) -> None:
     """Arguments of different shapes give the value of the expanded arguments, and its gradient summed over the broadcast axes.
 
-    The same holds for the second derivative and the tangent. Shapes are () and others with sides of 1, of 0, and without leading axes.
+    The same holds for the second derivative and the tangent, and for derivatives by one argument if no other requires grad. Shapes
+    are () and others with sides of 1, of 0, and without leading axes.
     Arguments of two and of three elements must be refused. An argument that the value does not depend on need not count for the shape.
 
     The check applies to elementwise ops of several arguments. Raises CheckFailure where the two differ.
@@ -187,6 +189,7 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
         return out
 
     agree_at(example, sides, 1)
+    each_alone(attack, example, 2)
     if len(xs) == 2 and all(x.size for x in xs):
         refused = [np.resize(xs[0], 2), np.resize(xs[1], 3)]
         try:
@@ -223,8 +226,9 @@ def mapped(attack: Attack) -> str:
 def check_batching(attack: Attack, example: Example) -> None:
     """The framework's vmap of the op gives the value and pullback of a loop, for every choice of batched arguments.
 
-    A batch consists of the arguments, those of another example, and the arguments again. Every subset of up to three arguments is batched; of
-    more arguments each single one and all. The pullback of an argument that is not batched is summed over the batch.
+    A batch consists of the arguments, those of another example, and the arguments again; a large one of these many times. Every subset of up to
+    three arguments is batched; of more arguments each single one and all: along the first axis, along the last, and along different axes. The
+    pullback of an argument that is not batched is summed over the batch.
 
     The check does not apply where the framework has no vmap or the op no rule for it (unless `batched=True` is claimed), nor to random ops.
     Raises CheckFailure where the two differ.
@@ -247,29 +251,47 @@ def check_batching(attack: Attack, example: Example) -> None:
         for chosen in subsets:
             second = [others[i] if i in chosen else x for i, x in enumerate(xs)]
             samples = [xs, second, xs] if _fits(subject, example._replace(xs=tuple(second)), example) else [xs] * 3
-            batch = [np.stack([s[i] for s in samples]) if i in chosen else x for i, x in enumerate(xs)]
-            flags = [i in chosen for i in range(count)]
-            loop = np.stack([subject.value(s) for s in samples])
-            what = f"with the arguments {list(chosen)} batched"
-            out.append(Sides(f"the value {what} is not that of a loop", subject.batch(batch, flags), loop, np.abs(wide(loop)), 0, identical=True))
-            if not attack.order or loop.dtype.kind not in "fcV":
-                continue
-            try:
-                found = subject.batch_gradient(batch, np.stack(cotangents), flags)
-            except NotApplicable:
-                continue
-            looped = [subject.gradient(s, g) for s, g in zip(samples, cotangents)]
-            for i, c in enumerate(found):
-                parts = [np.zeros(x.shape) if r[i] is None else wide(r[i]) for r, x in zip(looped, [xs[i]] * len(looped))]
-                if c is None and not any(np.any(p) for p in parts):
+            loop = [subject.value(s) for s in samples]
+            active = bool(attack.order) and loop[0].dtype.kind in "fcV"
+            looped = [subject.gradient(s, g) for s, g in zip(samples, cotangents)] if active else []
+            for picks, axes in _mappings(attack, xs, chosen):
+                batch = [x if axis is None else np.stack([samples[k][i] for k in picks], axis) for i, (x, axis) in enumerate(zip(xs, axes))]
+                what = f"with the arguments {list(chosen)} batched"
+                if set(axes) - {0, None} or len(picks) > len(samples):
+                    what += f" along the axes {', '.join(str(a) for a in axes if a is not None)}, {len(picks)} at once,"
+                value = np.stack([loop[k] for k in picks])
+                found_value = subject.batch(batch, axes)
+                out.append(Sides(f"the value {what} is not that of a loop", found_value, value, np.abs(wide(value)), 0, identical=True))
+                if not active:
                     continue
-                join = np.stack if i in chosen else sum
-                right, size = join(parts), join([np.abs(p) for p in parts])  # type: ignore[operator]
-                out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else wide(c), np.asarray(right),
-                                 np.asarray(size), 1, (i,)))
+                try:
+                    found = subject.batch_gradient(batch, np.stack([cotangents[k] for k in picks]), axes)
+                except NotApplicable:
+                    continue
+                for i, (c, axis) in enumerate(zip(found, axes)):
+                    parts = [np.zeros(xs[i].shape) if looped[k][i] is None else wide(looped[k][i]) for k in picks]
+                    if c is None and not any(np.any(p) for p in parts):
+                        continue
+                    join = sum if axis is None else functools.partial(np.stack, axis=axis)
+                    right, size = join(parts), join([np.abs(p) for p in parts])  # type: ignore[operator]
+                    out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else wide(c), np.asarray(right),
+                                     np.asarray(size), 1, (i,)))
         return out
 
     agree(sides, [*example.xs, example.cotangent, *other.xs, other.cotangent])
+
+
+def _mappings(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[Sequence[int], list[int | None]]]:
+    """Batches: the samples they consist of, and the axis of each argument: the first, the last with many samples, and different ones."""
+    def axes(axis_of: Callable[[int], int]) -> list[int | None]:
+        return [axis_of(i) if i in chosen else None for i in range(len(xs))]
+
+    out: list[tuple[Sequence[int], list[int | None]]] = [((0, 1, 2), axes(lambda i: 0))]
+    if not attack.subject.compiles:
+        out.append((tuple(k % 3 for k in range(BATCH)), axes(lambda i: -1)))
+    if any(x.ndim for x in xs):
+        out.append(((1, 0), axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1))))
+    return out
 
 
 def _fits(subject: Adapter, other: Example, example: Example) -> bool:

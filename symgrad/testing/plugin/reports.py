@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from symgrad.reports.verdicts import IMPRECISE
 from symgrad.testing.plugin.options import Options
 
 __all__ = ["Tally"]
@@ -34,7 +35,7 @@ class Tally:
         verdict = "not applicable" if report.skipped else "passed"
         test = {"id": report.nodeid, "check": check, "verdict": verdict, **said, "seconds": round(report.duration, 4)}
         if report.failed:
-            test |= {"verdict": "failed", "report": str(report.longrepr)}
+            test |= {"verdict": IMPRECISE if said.get("verdict") == IMPRECISE else "failed", "report": str(report.longrepr)}
         self.tests[report.nodeid] = test
 
     def ops(self) -> dict[str, list[dict[str, Any]]]:
@@ -50,14 +51,16 @@ class Tally:
 
     def line(self) -> str:
         """The summary: how many ops and checks, and how many failed."""
-        ops, checks, failed, silent = len(self.ops()), len(self.tests), self.count("failed"), self.count("not applicable")
-        return (f"symgrad: {ops} op{'s' * (ops != 1)}, {checks} check{'s' * (checks != 1)}, {failed} failed"
-                f"{f', {silent} not applicable' if silent else ''} (profile {self.options.profile.name}, seed {self.options.seed})")
+        ops, checks = len(self.ops()), len(self.tests)
+        others = "".join(f", {self.count(word)} {word}" for word in (IMPRECISE, "not applicable") if self.count(word))
+        return (f"symgrad: {ops} op{'s' * (ops != 1)}, {checks} check{'s' * (checks != 1)}, {self.count('failed')} failed{others} "
+                f"(profile {self.options.profile.name}, seed {self.options.seed})")
 
     def write(self, path: Path, complete: bool) -> None:
         """Write the report as JSON, ops and checks sorted by their ids, atomically; `complete` is false for an interrupted run."""
         order = {name: i for i, name in enumerate(self.options.checks)}
-        ops = [{"id": name, "op": tests[0].get("op", name), "verdict": "failed" if any(t["verdict"] == "failed" for t in tests) else "passed",
+        ops = [{"id": name, "op": tests[0].get("op", name),
+                "verdict": next((word for word in ("failed", IMPRECISE) if any(t["verdict"] == word for t in tests)), "passed"),
                 "checks": [{k: v for k, v in t.items() if k not in ("op", "profile", "seed")}
                            for t in sorted(tests, key=lambda t: order.get(t["check"], len(order)))]}
                for name, tests in sorted(self.ops().items())]
@@ -69,4 +72,4 @@ class Tally:
         whole.replace(path)
 
 
-VERDICTS = ("passed", "failed", "not applicable")
+VERDICTS = ("passed", "failed", IMPRECISE, "not applicable")

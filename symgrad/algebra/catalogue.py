@@ -1,0 +1,169 @@
+"""SymPy's special functions at numbers: by mpmath in SymPy's conventions, by SymPy itself at short rational numbers, and again by another route.
+
+mpmath is wrong at some arguments (the Hurwitz zeta function at negative ones, at every precision), and has too few digits at others. So each function
+is computed twice, the second time with more digits and, where a recurrence is known, at a shifted argument: what the two differ by is the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import sympy
+
+from symgrad.carriers.digits import Undefined
+
+__all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "operands", "special"]
+
+SMALL = 100  # numerators and denominators of the arguments at which SymPy is asked for an exact value
+FARTHEST = 2000  # steps of a recurrence
+DIGITS = 20000  # bits after the point
+SHIFT = 7  # further steps by which the second route differs
+
+# Functions by others.
+DEFINITIONS: dict[Any, Callable[..., Any]] = {
+    sympy.sec: lambda x: 1 / sympy.cos(x), sympy.csc: lambda x: 1 / sympy.sin(x), sympy.cot: lambda x: 1 / sympy.tan(x),
+    sympy.sech: lambda x: 1 / sympy.cosh(x), sympy.csch: lambda x: 1 / sympy.sinh(x), sympy.coth: lambda x: 1 / sympy.tanh(x),
+    sympy.asec: lambda x: sympy.acos(1 / x), sympy.acsc: lambda x: sympy.asin(1 / x), sympy.asech: lambda x: sympy.acosh(1 / x),
+    sympy.acsch: lambda x: sympy.asinh(1 / x), sympy.acoth: lambda x: sympy.atanh(1 / x),
+    sympy.acot: lambda x: sympy.Piecewise((sympy.pi / 2, sympy.Eq(x, 0)), (sympy.atan(1 / x), True)),
+    sympy.sinc: lambda x: sympy.Piecewise((1, sympy.Eq(x, 0)), (sympy.sin(x) / x, True)),
+    sympy.Mod: lambda x, y: x - y * sympy.floor(x / y), sympy.frac: lambda x: x - sympy.floor(x),
+    sympy.Rem: lambda x, y: x - y * sympy.sign(x / y) * sympy.floor(sympy.Abs(x / y)),
+    sympy.KroneckerDelta: lambda i, j, *ends: sympy.Piecewise((1, sympy.And(sympy.Eq(i, j), *(c for a, b in ends for c in (a <= i, i <= b)))),
+                                                             (0, True)),
+    sympy.erf2inv: lambda x, y: sympy.erfinv(y + sympy.erf(x)), sympy.Li: lambda x: sympy.li(x) - sympy.li(2),
+}
+
+# Functions that have no numbers, and why.
+REFUSED = dict.fromkeys(("exp_polar", "polar_lift", "periodic_argument", "principal_branch"),
+                        "it stands for a point of the Riemann surface of the logarithm") | dict.fromkeys(
+    ("mathieus", "mathieuc", "mathieusprime", "mathieucprime", "carmichael"), "SymPy and mpmath cannot evaluate it")
+
+
+def _away(c: Any, x: Any, more: int) -> int:
+    """The number of steps up to an argument whose real part is at least 1."""
+    steps = max(0, int(c.ceil(1 - c.re(x)))) + more
+    if steps > FARTHEST:
+        raise Undefined("too far from 0")
+    return steps
+
+
+def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
+    """ζ(s, a) = ζ(s, a + n) + Σ (a + k)⁻ˢ."""
+    if a == 1 and not more:
+        return c.zeta(s)
+    if c.isint(a) and a <= 0:
+        raise Undefined("a pole")
+    n = _away(c, a, more)
+    with c.extraprec(min(DIGITS, max(0, int(c.re(s)) * c.mag(a + n)))):  # mpmath keeps so many digits after the point, also of a tiny number
+        return c.zeta(s, a + n) + c.fsum([(a + k) ** -s for k in range(n)])
+
+
+def _polygamma(c: Any, m: Any, x: Any, more: int = 0) -> Any:
+    """ψ⁽ᵐ⁾(x) = ψ⁽ᵐ⁾(x + n) - (-1)ᵐ m! Σ (x + k)^(-m-1)."""
+    if not c.isint(m) or c.re(m) < 0:
+        raise Undefined("the order of a polygamma function is a whole number")
+    m = int(c.re(m))
+    if c.isint(x) and c.re(x) <= 0:
+        raise Undefined("a pole")
+    n = _away(c, x, more) if more else 0
+    return c.psi(m, x + n) - (-1) ** m * c.factorial(m) * c.fsum([(x + k) ** (-m - 1) for k in range(n)])
+
+
+def _eta(c: Any, s: Any, a: Any = 1) -> Any:
+    if a == 1:
+        return c.altzeta(s)
+    if s == 1:
+        return (c.psi(0, (a + 1) / 2) - c.psi(0, a / 2)) / 2
+    return _zeta(c, s, a) - 2 ** (1 - s) * _zeta(c, s, (a + 1) / 2)
+
+
+def _xi(c: Any, s: Any) -> Any:
+    return s * (s - 1) * c.gamma(s / 2) * c.zeta(s) / (2 * c.pi ** (s / 2))
+
+
+# From the name of a function to that of mpmath, or to a function of a context and numbers.
+FUNCTIONS: dict[str, Any] = {name: name for name in (
+    "gamma loggamma factorial digamma erfi erfinv expint beta besselj bessely besseli besselk airyai airybi fresnels fresnelc "
+    "polylog harmonic legendre hermite appellf1 lerchphi stieltjes").split()} | {
+    "Si": "si", "Ci": "ci", "Ei": "ei", "li": "li", "Shi": "shi", "Chi": "chi", "LambertW": "lambertw", "RisingFactorial": "rf",
+    "FallingFactorial": "ff", "factorial2": "fac2", "chebyshevt": "chebyt", "chebyshevu": "chebyu", "elliptic_k": "ellipk",
+    "elliptic_e": "ellipe", "elliptic_f": "ellipf", "elliptic_pi": "ellippi", "zeta": _zeta, "polygamma": _polygamma, "dirichlet_eta": _eta,
+    "riemann_xi": _xi, "uppergamma": lambda c, s, x: c.gammainc(s, x), "lowergamma": lambda c, s, x: c.gammainc(s, 0, x),
+    "erfcinv": lambda c, x: c.erfinv(1 - x), "catalan": lambda c, n: c.binomial(2 * n, n) / (n + 1),
+    "binomial": lambda c, n, k: c.zero if c.isint(k) and c.re(k) < 0 else c.binomial(n, k),
+    "airyaiprime": lambda c, x: c.airyai(x, derivative=1), "airybiprime": lambda c, x: c.airybi(x, derivative=1),
+    "betainc": lambda c, p, q, x, y: c.betainc(p, q, x, y), "betainc_regularized": lambda c, p, q, x, y: c.betainc(p, q, x, y, regularized=True)}
+
+# Other routes to the same value.
+AGAIN: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT)}
+
+
+def operands(e: Any) -> tuple[Any, ...]:
+    """The arguments of a function, those in tuples one by one."""
+    return tuple(x for arg in e.args for x in (operands(arg) if isinstance(arg, sympy.Tuple) else (arg,)))
+
+
+def _rebuilt(args: Sequence[Any], values: Iterator[Any]) -> list[Any]:
+    return [sympy.Tuple(*_rebuilt(arg.args, values)) if isinstance(arg, sympy.Tuple) else next(values) for arg in args]
+
+
+def special(e: Any) -> Callable[..., Any]:
+    """The step that computes a function of SymPy from the numbers of its `operands`."""
+    name = type(e).__name__
+    first = FUNCTIONS.get(name)
+    again = AGAIN.get(name, first)
+
+    def applied(values: Sequence[Any]) -> Any:
+        return e.func(*_rebuilt(e.args, iter(values)))
+
+    def route(a: Any, way: Any, bits: int) -> Callable[..., Any]:
+        def computed(*xs: Any) -> Any:
+            c = a.context
+            with c.workprec(a.bits + bits):
+                found = _by_evalf(c, applied, xs) if way is None else getattr(c, way)(*xs) if isinstance(way, str) else way(c, *xs)
+            return +c.convert(found)
+        return computed
+
+    def step(a: Any, *xs: Any) -> Any:
+        exact = _exact(applied, xs)
+        return a.kept(exact) if exact is not None else a.function(route(a, first, 10), xs, route(a, again, 50))
+
+    return step
+
+
+def _exact(applied: Callable[..., Any], xs: Sequence[Any]) -> Fraction | None:
+    """SymPy's own value at short rational numbers, where that is rational. Raises Undefined where SymPy has none."""
+    if not all(isinstance(x, Fraction) and abs(x.numerator) <= SMALL and x.denominator <= SMALL for x in xs):
+        return None
+    try:
+        found = applied([sympy.Rational(x.numerator, x.denominator) for x in xs])
+    except Exception:  # SymPy's functions raise all kinds of exceptions outside their domain
+        raise Undefined("outside the domain") from None
+    if found in (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
+        raise Undefined(str(found))
+    return Fraction(int(found.p), int(found.q)) if isinstance(found, sympy.Rational) else None
+
+
+def _by_evalf(c: Any, applied: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """A function that only SymPy evaluates."""
+    def number(x: Any) -> Any:
+        x = c.convert(x)
+        if c.isint(x) and not c.im(x):
+            return sympy.Integer(int(c.re(x)))
+        real, imag = (sympy.Float._new(part._mpf_, c.prec) for part in (c.re(x), c.im(x)))
+        return real + sympy.I * imag if c.im(x) else real
+
+    try:
+        found = applied([number(x) for x in values]).evalf(c.dps)
+    except (mpmath.libmp.NoConvergence, MemoryError):
+        raise
+    except Exception:  # SymPy's functions raise all kinds of exceptions outside their domain
+        raise Undefined("outside the domain") from None
+    if not found.is_number or found.has(sympy.nan, sympy.zoo, sympy.oo) or found.atoms(sympy.Function, sympy.Sum, sympy.Integral, sympy.Product):
+        raise Undefined(str(found))
+    real, imag = (c.make_mpf(sympy.Float(part, c.dps)._mpf_) for part in found.as_real_imag())
+    return c.mpc(real, imag) if imag else real

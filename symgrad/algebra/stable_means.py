@@ -1,0 +1,118 @@
+"""Quotients of several arguments that are 0/0 on a surface and smooth there, such as (f(x) - f(y)) / (x - y): heads for averages of a derivative.
+
+Where N vanishes with its first n - 1 derivatives at x = r(y), Taylor's theorem with the integral remainder says
+
+    N(x, y) / (x - r)ⁿ = ∫ (1 - t)ⁿ⁻¹ / (n - 1)! · ∂ⁿN/∂xⁿ(r + t (x - r), y) dt over 0 <= t <= 1,
+
+which has no cancellation next to x = r, and whose derivatives are those of the integrand.
+
+>>> import sympy
+>>> x, y = sympy.symbols("x y", real=True)
+>>> with_means((sympy.exp(x) - sympy.exp(y)) / (x - y))
+mean of exp(t*(x - y) + y)
+
+Source: N. J. Higham, Functions of Matrices, section B.16, for divided differences as integrals (Hermite and Genocchi).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, elementary, partial
+
+__all__ = ["Mean", "PLACE", "with_means"]
+
+PLACE = sympy.Symbol("t", real=True)
+_T = sympy.Dummy("t", real=True)
+HIGHEST, LARGE = 3, 200  # the order of a zero, and the number of operations above which quotients are not examined
+
+
+class Mean(StableFunction):
+    """The average over t of `Lambda(t, integrand)`, equal to the quotient `closed`, for x from the surface x = r; `ends` is (x, r)."""
+
+    nargs = 3
+
+    def _eval_derivative(self, s: Any) -> Any:
+        closed, integrand, ends = self.args
+        slope = partial(integrand.expr, s)
+        return Mean(partial(closed, s), sympy.Lambda(integrand.variables, slope), ends) if slope != 0 else sympy.S.Zero
+
+    def _eval_is_extended_real(self) -> bool | None:
+        return self.args[0].is_extended_real
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if self.args[1].expr.is_positive else None
+
+    def _sympystr(self, printer: Any) -> str:
+        integrand = self.args[1]
+        return f"mean of {printer.doprint(integrand.expr.xreplace({integrand.variables[0]: PLACE}))}"
+
+    @staticmethod
+    def definition(closed: Any, integrand: Any, ends: Any) -> Any:
+        """The quotient."""
+        return closed
+
+
+DEFINITIONS[Mean] = Mean.definition
+
+
+def with_means(expr: Any) -> Any:
+    """An expression with a `Mean` for every quotient that is 0/0 on the surface where its denominator is 0."""
+    if sympy.count_ops(expr) > LARGE:
+        return expr
+    whole = sympy.together(expr)
+    for form in (expr, whole):
+        out = form.replace(lambda e: isinstance(e, (sympy.Mul, sympy.Pow)), _replaced)
+        if out.has(Mean):
+            return out
+    return expr
+
+
+def _replaced(expr: Any) -> Any:
+    if expr.has(Mean):
+        return expr
+    for factor in sympy.Mul.make_args(expr):
+        base, power = factor.as_base_exp()
+        if not (power.is_Integer and -HIGHEST <= power < 0) or len(base.free_symbols) < 2:
+            continue
+        rest, n = expr / factor, -int(power)
+        for found in (_mean(rest, base, n, symbol, expr) for symbol in sorted(base.free_symbols, key=str)):
+            if found is not None:
+                return found
+        inverse = _inverse_mean(rest, base, n)
+        if inverse is not None:
+            return inverse
+    return expr
+
+
+def _inverse_mean(above: Any, base: Any, n: int) -> Any:
+    """(x - y)ⁿ / N(x, y)ⁿ as the inverse of a mean."""
+    for factor in sympy.Mul.make_args(above):
+        gap, power = factor.as_base_exp()
+        if power.is_Integer and power >= n and len(gap.free_symbols) > 1:
+            for symbol in sorted(gap.free_symbols, key=str):
+                found = _mean(base, gap, 1, symbol, base / gap)
+                if found is not None:
+                    return above / gap**n / found**n
+    return None
+
+
+def _mean(above: Any, gap: Any, n: int, x: Any, closed: Any) -> Any:
+    """above / gapⁿ as a mean over x, None if it is no removable singularity."""
+    if not gap.is_polynomial(x) or sympy.degree(gap, x) != 1 or x not in above.free_symbols:
+        return None
+    slope = gap.diff(x)
+    root = sympy.cancel(x - gap / slope)
+    if not root.free_symbols or x in slope.free_symbols:
+        return None
+    derivative = elementary(above)
+    for _ in range(n):
+        at = derivative.xreplace({x: root})
+        if at != 0 and sympy.expand(at) != 0 and sympy.simplify(at) != 0:
+            return None
+        derivative = partial(derivative, x)
+    weight = (1 - _T) ** (n - 1) / sympy.factorial(n - 1)
+    integrand = weight * derivative.xreplace({x: root + _T * (x - root)}) / slope**n
+    return Mean(sympy.logcombine(closed), sympy.Lambda(_T, integrand), sympy.Tuple(x, root))

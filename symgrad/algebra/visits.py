@@ -1,0 +1,98 @@
+"""Which pieces of two expressions the points of comparison lie in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+from sympy.core.relational import Relational
+
+from symgrad.algebra.deciding import FAILURES
+from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.ranges import Range
+from symgrad.algebra.solutions import solutions
+from symgrad.sampling.conditions import places, vectors
+
+__all__ = ["Visits"]
+
+BASES = (Fraction(3, 2), Fraction(5, 2), Fraction(-3, 4), Fraction(4)), (Fraction(12), Fraction(3), Fraction(-2), Fraction(1, 2))
+MOST, POINTS, AROUND = 16, 60, 5  # conditions, points that they ask for, and numbers at and around a place
+SECONDS = 0.5  # to see that a condition never changes
+
+
+class Visits:
+    """The conditions of expressions of symbols with ranges, and the truth values they had at the points visited.
+
+    >>> x = sympy.Symbol("x", real=True)
+    >>> visits = Visits([sympy.Piecewise((1, sympy.Eq(3 * x, 2)), (0, True))], [x], [Range()])
+    >>> next(visits.points()), visits.unvisited()
+    ([Fraction(2, 3)], Eq(x, 2/3))
+    """
+
+    def __init__(self, expressions: Sequence[Any], symbols: Sequence[Any], ranges: Sequence[Range]):
+        self.expressions, self.symbols, self.ranges = expressions, symbols, ranges
+        of_pieces = [c for e in expressions for choice in e.atoms(sympy.Piecewise) for _, c in choice.args]
+        found = dict.fromkeys(c for c in (*of_pieces, *(r for e in expressions for r in e.atoms(Relational)))
+                              if c.free_symbols and c.free_symbols <= set(symbols))
+        self.conditions: list[Any] = sorted(found, key=str)[:MOST] if not any(r.complex for r in ranges) else []
+        self.seen: dict[Any, set[bool]] = {c: set() for c in self.conditions}
+
+    def points(self) -> Iterator[list[Fraction]]:
+        """The points that the conditions ask for, exactly where that is known."""
+        if any(r.complex for r in self.ranges) or not self.symbols:
+            return
+        for base in self._bases():
+            at = {s: sympy.Rational(x.numerator, x.denominator) for s, x in zip(self.symbols, base)}
+            for c in self.conditions:
+                for inserted in self._solutions(c) or ():
+                    moved = [inserted.get(s, at[s]).xreplace(at) for s in self.symbols]
+                    if all(x.is_Rational for x in moved):
+                        yield [Fraction(int(x.p), int(x.q)) for x in moved]
+        bases = [list(map(float, base)) for base in self._bases()]
+        for vector in vectors(self.expressions, self.symbols, bases, each=AROUND, limit=POINTS):
+            yield [Fraction(x) for x in vector]
+
+    def _bases(self) -> list[list[Fraction]]:
+        return [[base[k % len(base)] for k in range(len(self.symbols))] for base in BASES]
+
+    def _solutions(self, c: Any) -> list[dict[Any, Any]] | None:
+        return solutions(c, {}) if isinstance(c, (sympy.Eq, sympy.Ne)) else []
+
+    def note(self, truths: Sequence[Any]) -> None:
+        """Note the truth values of the conditions at a point."""
+        for c, truth in zip(self.conditions, truths):
+            if isinstance(truth, bool):
+                self.seen[c].add(truth)
+
+    def unvisited(self) -> Any:
+        """The first condition that had one truth value at all points, and may have the other one; None if there is none."""
+        return next((c for c in self.conditions if len(self.seen[c]) < 2 and not self._is_constant(c)), None)
+
+    def _is_constant(self, c: Any) -> bool:
+        """Whether a condition has one truth value in the ranges, as far as can be seen."""
+        if isinstance(c, (sympy.Eq, sympy.Ne)):
+            found = self._solutions(c)
+            return found is not None and not any(self._is_inside(at) for at in found)
+        if isinstance(c, Relational):
+            found_places = [(k, x) for base in self._bases() for k, x in places([c], self.symbols, base, poles=False)]
+            return not any(Fraction(x) in self.ranges[k] for k, x in found_places)
+        try:
+            with limited(SECONDS):
+                inside = c.as_set()
+        except (OutOfTime, *FAILURES):
+            return False
+        [k] = [k for k, s in enumerate(self.symbols) if s in c.free_symbols]
+        return inside in (sympy.S.EmptySet, sympy.S.Reals) or all(_misses(inside, piece) for piece in self.ranges[k].pieces)
+
+    def _is_inside(self, at: Any) -> bool:
+        return all(not x.is_Rational or Fraction(int(x.p), int(x.q)) in self.ranges[self.symbols.index(s)] for s, x in at.items())
+
+
+def _misses(inside: Any, piece: Any) -> bool:
+    """Whether a set has no point in common with a piece, or contains it."""
+    low, high = (end if bound is None else sympy.Rational(bound.numerator, bound.denominator)
+                 for bound, end in ((piece.low, -sympy.oo), (piece.high, sympy.oo)))
+    whole = sympy.Interval(low, high, piece.open_low, piece.open_high)
+    return sympy.Intersection(inside, whole) is sympy.S.EmptySet or whole.is_subset(inside) is True

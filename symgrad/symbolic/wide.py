@@ -1,0 +1,259 @@
+"""Numbers m · 2ᵉ whose exponent has no bound, for formulas with parts that overflow or underflow where the whole does not.
+
+(1 - 2x²) exp(-x²) is inf · 0 at 1e160 in floats. Generated code that is bound to `wide_names` computes such parts without loss: a product
+adds exponents, and exp(u) is 2ᵏ exp(u - k log 2). The namespace `base` holds the elementary functions of a framework,
+and the `longest` exponent of its floats.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+__all__ = ["Guard", "guarded", "trusted_sizes", "wide_names"]
+
+LOWEST = -10.0  # the exponent of 0, in units of the largest one
+LOG2, REST = 0.693359375, -2.121944400546905827679e-4  # log(2), of which multiples with whole numbers are exact, and the rest
+FAR = 1e15  # |u| from which a unit in the last place of u is all that is known of exp(u)
+KEPT = 400.0  # the largest exponent that stays in m, so that a product of two neither overflows nor is 0
+TINY = -60  # f(u) is u in floats, if f(u) = u + O(u²) and the exponent is less
+
+
+def _compared(name: str) -> Callable[[Any, Any], Any]:
+    relation = getattr(operator, name)
+    return lambda self, other: relation((self - other).m, 0)
+
+
+class Wide:
+    """The number m · 2ᵉ with 1/2 <= |m| < 1, over the functions of a framework."""
+
+    __slots__ = ("m", "e", "base")
+    __array_ufunc__ = None  # an array on the left of an operator leaves it to this class
+
+    def __init__(self, m: Any, e: Any, base: Mapping[str, Any]):
+        self.m, self.e, self.base = m, e, base
+
+    @classmethod
+    def of(cls, x: Any, base: Mapping[str, Any], e: Any = 0.0, more: Any = 0.0) -> Wide:
+        """The number x · 2ᵉ · 2ᵐᵒʳᵉ; what the sum of exponents beyond 2⁵³ rounds away stays in m."""
+        if isinstance(x, (int, float)):
+            m, k = math.frexp(x)
+            return cls(m, float(k) if m else LOWEST * base["longest"], base)
+        m, k = base["frexp"](x)
+        part, lost = _added(e, more)
+        total, rest = _added(part, k)
+        return cls(_scaled(m, lost + rest, base, KEPT), base["where"](m == 0, LOWEST * base["longest"], total), base)
+
+    def like(self, x: Any) -> Wide:
+        """Another number of the same framework."""
+        return x if isinstance(x, Wide) else Wide.of(x, self.base)
+
+    def narrow(self) -> Any:
+        """The nearest float, 0 or infinity."""
+        if isinstance(self.m, float):
+            return math.ldexp(self.m, int(self.e)) if self.m else 0.0
+        return self.shifted(0.0)
+
+    def shifted(self, e: Any) -> Any:
+        """The number divided by 2ᵉ as a float."""
+        return _scaled(self.m, self.e - e, self.base)
+
+    def __add__(self, other: Any) -> Wide:
+        other = self.like(other)
+        e = self.base["where"](self.e > other.e, self.e, other.e)
+        return Wide.of(self.shifted(e) + other.shifted(e), self.base, e)
+
+    def __mul__(self, other: Any) -> Wide:
+        other = self.like(other)
+        return Wide.of(self.m * other.m, self.base, self.e, other.e)
+
+    def __truediv__(self, other: Any) -> Wide:
+        other = self.like(other)
+        if isinstance(other.m, float):
+            return Wide.of(self.m / other.m, self.base, self.e, -other.e)
+        return Wide.of(self.m / other.m, self.base, self.e, self.base["where"](other.m == 0, 0 * other.e, -other.e))
+
+    def __neg__(self) -> Wide:
+        return Wide(-self.m, self.e, self.base)
+
+    def __abs__(self) -> Wide:
+        return Wide(abs(self.m), self.e, self.base)
+
+    def __sub__(self, other: Any) -> Wide:
+        return self + -self.like(other)
+
+    def __rsub__(self, other: Any) -> Wide:
+        return -self + other
+
+    def __rtruediv__(self, other: Any) -> Wide:
+        return self.like(other) / self
+
+    __radd__, __rmul__ = __add__, __mul__
+    __lt__, __le__, __gt__, __ge__ = _compared("lt"), _compared("le"), _compared("gt"), _compared("ge")
+    __eq__, __ne__ = _compared("eq"), _compared("ne")
+    __hash__ = object.__hash__
+
+
+def _added(a: Any, b: Any) -> tuple[Any, Any]:
+    """A sum and its rounding error. D. E. Knuth, The Art of Computer Programming, volume 2, section 4.2.2."""
+    s = a + b
+    back = s - a
+    return s, (a - (s - back)) + (b - back)
+
+
+def _scaled(m: Any, e: Any, base: Mapping[str, Any], most: float = 2200.0) -> Any:
+    """m · 2ᵉ, with |e| at `most` so large, in two steps, neither of which overflows alone."""
+    e = base["where"](e > most, most, base["where"](e < -most, -most, e))
+    half = base["floor"](e / 2)
+    return base["ldexp"](base["ldexp"](m, half), e - half)
+
+
+def _split(p: float) -> tuple[float, float]:
+    """A float as the sum of two with half of its digits each. T. J. Dekker, A floating-point technique (1971)."""
+    c = 134217729.0 * p
+    high = c - (c - p)
+    return high, p - high
+
+
+def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
+    """The functions of generated code for wide numbers."""
+    where, floor, longest = base["where"], base["floor"], base["longest"]
+
+    def of(x: Any) -> Wide:
+        return x if isinstance(x, Wide) else Wide.of(x, base)
+
+    def chosen(condition: Any, a: Any, b: Any) -> Wide:
+        a, b = of(a), of(b)
+        return Wide(where(condition, a.m, b.m), where(condition, a.e, b.e), base)
+
+    def lifted(f: Callable[..., Any]) -> Callable[..., Wide]:
+        return lambda *xs: Wide.of(f(*[x.narrow() if isinstance(x, Wide) else x for x in xs]), base)
+
+    def periodic(f: Callable[..., Any]) -> Callable[[Wide], Wide]:
+        def call(u: Wide) -> Wide:
+            v = u.narrow()
+            return Wide.of(f(where((abs(v) > largest) & (abs(u.m) <= 1), largest * sign(u.m), v)), base)  # finite beyond the largest float
+
+        return call
+
+    def beside_zero(f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
+        return lambda u: chosen(u.e < TINY, u, f(u))
+
+    def exp(u: Wide) -> Wide:
+        v = u.narrow()
+        v = where(v > longest, longest, where(v < -longest, -longest, v))
+        k = floor(v / math.log(2.0) + 0.5)
+        return Wide.of(base["exp"](where(abs(v) > FAR, 0.0 * v, (v - k * LOG2) - k * REST)), base, k)
+
+    sign, largest = base["sign"], 1e308 if longest > 1e300 else 1e38
+
+    def log(u: Wide) -> Wide:
+        low = u.m < 0.70710678118654752
+        m, e = where(low, 2 * u.m, u.m), where(low, u.e - 1, u.e)
+        e = where(m > 0, e, 0 * e)
+        return Wide.of(base["log"](m) + e * REST + e * LOG2, base)
+
+    def expm1(u: Wide) -> Wide:
+        return chosen(u > 1, exp(u) - 1, lifted(base["expm1"])(u))
+
+    def log1p(u: Wide) -> Wide:
+        return chosen(u.e > 0, log(1 + u), lifted(base["log1p"])(u))
+
+    def hyperbolic(turn: int, near: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
+        def call(u: Wide) -> Wide:
+            big = exp(abs(u))
+            far = (big + turn / big) / 2
+            return chosen(u.e > 0, far if turn > 0 else far * sign(u.m), lifted(near)(u))
+
+        return call
+
+    def sech(u: Wide) -> Wide:
+        small = exp(-abs(u))
+        return 2 * small / (1 + small * small)
+
+    def sigmoid(u: Wide) -> Wide:
+        return exp(chosen(u > 0, 0, u)) / (1 + exp(-abs(u)))
+
+    def softplus(u: Wide) -> Wide:
+        return chosen(u > 0, u, 0) + log1p(exp(-abs(u)))
+
+    def root(n: int, f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
+        def call(u: Wide) -> Wide:
+            e = floor(where(u.m == 0, 0 * u.e, u.e) / n)
+            return Wide.of(f(u.shifted(n * e)), base, e)
+
+        return call
+
+    def pow_(u: Any, p: Any) -> Wide:
+        if isinstance(u, Wide) and isinstance(p, (int, float)) and abs(p) < 500:
+            high, low = _split(float(p))
+            k = floor(u.e * high)
+            return Wide.of(base["pow"](u.m, p) * base["exp"](((u.e * high - k) + u.e * low) * math.log(2.0)), base, k)
+        return exp(p * math.log(u)) if isinstance(u, (int, float)) else lifted(base["pow"])(u, p)
+
+    def atan2(a: Any, b: Any) -> Wide:
+        a, b = of(a), of(b)
+        e = where(a.e > b.e, a.e, b.e)
+        small = (a.e - b.e < TINY) & (b.m > 0)
+        return chosen(small, a / b, Wide.of(base["atan2"](a.shifted(e), b.shifted(e)), base))
+
+    def choose(*parts: Any) -> Wide:
+        out = parts[-1]
+        for condition, x in zip(parts[-3::-2], parts[-2::-2]):
+            out = chosen(condition, x, out)
+        return out
+
+    def patched(y: Wide, x: Wide, patch: Any) -> Wide:
+        at = x.narrow()
+        near = abs((at - patch.centre) - patch.rest) <= patch.radius
+        return chosen(near, base["patched"](0 * at, at, patch), y)
+
+    def averaged(direct: Any, slope: Any, ends: Any, *xs: Wide) -> Wide:
+        return base["average"](chosen, 2.0**-31, direct, slope, ends, xs)
+
+    square = lambda u: u * u
+    own = {
+        "exp": exp, "log": log, "expm1": beside_zero(expm1), "log1p": beside_zero(log1p), "sinh": beside_zero(hyperbolic(-1, base["sinh"])),
+        "cosh": hyperbolic(1, base["cosh"]), **{name: beside_zero(lifted(base[name])) for name in "tanh asin atan asinh atanh".split()},
+        "sin": beside_zero(periodic(base["sin"])), "cos": periodic(base["cos"]), "tan": beside_zero(periodic(base["tan"])),
+        "sech": sech, "sech_square": lambda u: square(sech(u)), "sigmoid": sigmoid, "sigmoids": lambda u: (sigmoid(u), sigmoid(-u)),
+        "tanh_and_slope": lambda u: (beside_zero(lifted(base["tanh"]))(u), square(sech(u))), "softplus": softplus, "abs": abs,
+        "sign": lambda u: Wide.of(sign(u.m), base), "step": lambda u, *middle: Wide.of(base["step"](u.m, *middle), base),
+        "log1mexp": lambda u: chosen(u < -40, -exp(u), lifted(base["log1mexp"])(u)), "square": square, "sqrt": root(2, base["sqrt"]),
+        "cbrt": root(3, base["cbrt"]), "hypot": lambda a, b: root(2, base["sqrt"])(a * a + b * b), "pow": pow_, "atan2": atan2,
+        "power": base["power"],
+        "maximum": lambda a, b: chosen(of(a) >= b, a, b), "minimum": lambda a, b: chosen(of(a) <= b, a, b), "choose": choose, "where": chosen,
+        "patched": patched, "averaged": averaged, "zeros_like": lambda u: 0 * u, "quiet": base["quiet"], "nan": math.nan,
+        "logical_and": base["logical_and"], "logical_or": base["logical_or"], "logical_not": base["logical_not"],
+    }
+    return {name: lifted(f) for name, f in base.items() if callable(f)} | own
+
+
+class Guard:
+    """Code computed in wide numbers where its value in floats is 0 or not finite, or |x| of its only argument is outside of a range."""
+
+    def __init__(self, code: Any, low: float = 0.0, high: float = math.inf):
+        self.code, self.low, self.high = code, low, high
+        self.bound: dict[int, tuple[Any, Callable[..., Any]]] = {}
+
+    def __call__(self, base: Mapping[str, Any], *xs: Any) -> Any:
+        """The value at arguments, computed in wide numbers."""
+        if id(base) not in self.bound:
+            self.bound[id(base)] = base, self.code.bound(wide_names(base))
+        out = self.bound[id(base)][1](*[Wide.of(x, base) for x in xs])
+        return out.narrow() if isinstance(out, Wide) else out
+
+
+def trusted_sizes(finfo: Any) -> tuple[float, float]:
+    """The sizes of a dtype's results that are trusted: parts of them may be subnormal or overflow elsewhere."""
+    return float(finfo.tiny) / float(finfo.eps), float(finfo.max) * float(finfo.eps)
+
+
+def guarded(base: Mapping[str, Any], sizes: tuple[float, float], y: Any, guard: Guard, xs: Sequence[Any], widened: Sequence[Any]) -> Any:
+    """A value of all elements under a guard, with results of wide numbers where it is not trusted."""
+    fine = (abs(y) >= sizes[0]) & (abs(y) <= sizes[1])
+    if len(xs) == 1:
+        fine = fine & (abs(xs[0]) >= guard.low) & (abs(xs[0]) <= guard.high)
+    return base["where"](fine, y, base["like"](guard(base, *widened), y))

@@ -1,0 +1,164 @@
+"""`identical` over the whole catalogue of SymPy's functions, at integers, and where mpmath and SymPy differ."""
+
+import inspect
+from fractions import Fraction
+
+import pytest
+import sympy
+from sympy import Rational, binomial, factorial, hermite, hyper, polygamma, rf, symbols, zeta
+
+from symgrad.algebra.evaluating import Program, Unknown
+from symgrad.algebra.identity import identical
+from symgrad.algebra.stochastic import Arithmetic
+
+x, y = symbols("x y", real=True)
+t = sympy.Symbol("t")
+n, m, k, j = symbols("n m k j", integer=True)
+N = sympy.Symbol("N", integer=True, nonnegative=True)
+FIRST = (sympy.Integer(2), sympy.Integer(1), Rational(1, 2), Rational(1, 3), Rational(1, 4))  # arguments before the last
+
+# What is no function of numbers, needs a special call, or is made only of integers.
+CALLS = {
+    "hyper": [sympy.hyper([1, Rational(1, 2)], [Rational(3, 2)], x)], "meijerg": [sympy.meijerg([[1], [2]], [[Rational(1, 2)], [0]], x)],
+    "motzkin": [sympy.motzkin(5) * x], "chebyshevt_root": [sympy.chebyshevt_root(5, 2) * x], "chebyshevu_root": [sympy.chebyshevu_root(5, 2) * x],
+    "Piecewise": [sympy.Piecewise((x, x > 1), (sympy.airyaiprime(x), True))], "lerchphi": [sympy.lerchphi(Rational(1, 2), 2, x)],
+    "LeviCivita": [sympy.LeviCivita(1, 2, n)],
+    "KroneckerDelta": [sympy.KroneckerDelta(2, n), sympy.KroneckerDelta(1, x), sympy.KroneckerDelta(2, n, (1, 2))],
+    "bell": [sympy.bell(N), sympy.bell(3, x)], "multigamma": [sympy.multigamma(x, 3)], "SingularityFunction": [sympy.SingularityFunction(x, 1, 2)],
+    "carmichael": [sympy.carmichael(n)]}
+HAVE_NO_NUMBERS = {"exp_polar", "polar_lift", "periodic_argument", "principal_branch", "mathieus", "mathieuc", "mathieusprime", "mathieucprime",
+                   "carmichael"}
+SLOW = ("stieltjes", "elliptic_pi", "appellf1")  # mpmath needs minutes at some points
+CATALOGUE = [name for name in sympy.functions.__all__ if inspect.isclass(getattr(sympy.functions, name))]
+
+
+def calls(name):
+    """Applications of a function to x, one for each number of arguments that it takes."""
+    if name in CALLS:
+        return CALLS[name]
+    f = getattr(sympy.functions, name)
+    counts = [1, 2] if f.nargs is None or f.nargs == sympy.S.Naturals0 else sorted(map(int, f.nargs))
+    made = []
+    for count in counts:
+        before = (*FIRST, *FIRST)[:count - 1]
+        try:
+            made.append(f(*before, x))
+        except (TypeError, ValueError):
+            continue
+    return made
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_function_of_sympy_evaluates_or_is_refused(name):
+    made = calls(name)
+    assert made
+    for e in made:
+        same, other = identical(e, e, seconds=8.0, points=4), identical(e + 1, e, seconds=8.0, points=4)
+        if name in HAVE_NO_NUMBERS:
+            assert same.verdict == other.verdict == "not checkable" and name in other.reason and "has no value" in other.reason
+        elif name in SLOW:
+            assert same.verdict in ("proved", "not checkable") and other.verdict in ("refuted", "not checkable") and other.reason
+        else:
+            assert same.verdict == "proved", f"{e}: {same}"
+            assert other.verdict == "refuted", f"{e}: {other}"
+
+
+SPHERICAL = ("jn", "yn", "hn1", "hn2")  # of a negative argument evalf has the other branch of a square root than SymPy's own expand_func
+NOT_BY_EVALF = ("erf2inv",)
+POINTS = [Fraction(3), Fraction(1), Fraction(5, 7), Fraction(-7, 3), Fraction(1, 9), Fraction(21, 2)]
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in HAVE_NO_NUMBERS])
+def test_the_values_are_those_of_sympy(name):
+    """SymPy's own evalf, wherever it has a finite number."""
+    compared = 0
+    for e in calls(name):
+        [symbol] = e.free_symbols or {x}
+        program = Program([e], [symbol])
+        for point in [Fraction(3)] if name == "stieltjes" else [Fraction(1, 9)] if name in SLOW else POINTS:
+            if point.denominator > 1 and (symbol.is_integer or name == "stieltjes") or point < 0 and name in SPHERICAL:
+                continue
+            try:
+                true = e.subs(symbol, Rational(point.numerator, point.denominator)).evalf(50)
+            except Exception:  # SymPy's functions raise all kinds of exceptions outside their domain
+                continue
+            if not true.is_number or true.atoms(sympy.Function, sympy.Integral, sympy.Sum) or not true.is_finite:
+                continue
+            arithmetic = Arithmetic(40)
+            [found] = program.at([point], arithmetic)
+            assert not isinstance(found, ArithmeticError), f"{e} at {point}: {found!r}, not {true}"
+            value = arithmetic.sample(found).value
+            number = sympy.Float(value.real._mpf_ if hasattr(value, "_mpc_") else value, 40) + sympy.I * sympy.Float(value.imag, 40)
+            assert abs(number - true) <= Rational(1, 10**25) * (abs(true) + Rational(1, 10**10)), f"{e} at {point}: {number}, not {true}"
+            compared += 1
+    assert compared or name in NOT_BY_EVALF
+
+
+def test_the_inverse_of_a_difference_of_error_functions():
+    assert identical(sympy.erf2(Rational(1, 2), sympy.erf2inv(Rational(1, 2), x)), x, {x: sympy.Interval.open(-1, Rational(1, 4))})
+
+
+# ---------------------------------------------------------------------- where mpmath is wrong, or means something else
+
+
+def test_conventions_are_those_of_sympy():
+    found = identical(binomial(n, m), binomial(n, n - m))
+    assert found.verdict == "refuted" and found.values == tuple(e.xreplace(dict(found.point)) for e in (binomial(n, m), binomial(n, n - m)))
+    assert identical(binomial(N, m), binomial(N, N - m)).verdict == "proved"
+    for row, column in ((-1, 1), (-1, -1), (-1, -2), (-3, -5), (4, -1), (4, 5)):
+        [value] = Program([binomial(n, m)], [n, m]).at([Fraction(row), Fraction(column)], Arithmetic(30))
+        assert value == int(binomial(row, column))
+    assert identical(sympy.bernoulli(N), sympy.bernoulli(N) + sympy.KroneckerDelta(N, 1) / 1000).verdict == "refuted"
+
+
+@pytest.mark.parametrize("pair", [
+    (binomial(n, m) + binomial(n, m + 1), binomial(n + 1, m + 1)), (binomial(x, y) + binomial(x, y + 1), binomial(x + 1, y + 1)),
+    (zeta(27, x), zeta(27, x + 1) + x**-27), (zeta(27, x), zeta(27, x + 2) + x**-27 + (x + 1) ** -27), (zeta(2, x), polygamma(1, x)),
+    (zeta(3, x), -polygamma(2, x) / 2), (zeta(Rational(5, 2), sympy.exp(x)), zeta(Rational(5, 2), 1 + sympy.exp(x)) + sympy.exp(-5 * x / 2)),
+    (zeta(2, x - 300), zeta(2, x - 299) + 1 / (x - 300) ** 2)], ids=str)
+def test_true_identities_at_which_mpmath_has_wrong_digits(pair):
+    found = identical(*pair, seconds=20.0)
+    assert found.verdict in ("proved", "verified"), str(found)
+    assert identical(pair[0], pair[1] + Rational(1, 10**30), seconds=20.0).verdict == "refuted"
+
+
+def test_a_wrong_value_of_mpmath_refutes_nothing_and_proves_nothing():
+    at = Rational(-765, 2)
+    direct = sum((at + i) ** -2 for i in range(400)) + zeta(2, at + 400)
+    assert identical(zeta(2, at), direct).verdict in ("proved", "verified")
+    assert identical(zeta(2, at), Rational(-261096457416721, 10**17)).verdict == "refuted"
+
+
+# ---------------------------------------------------------------------- integers
+
+
+@pytest.mark.parametrize("pair", [
+    (sympy.Sum(k, (k, 1, t)), t * (t + 1) / 2), (sympy.Sum(binomial(N, k), (k, 0, N)), 2**N),
+    (sympy.Sum(k**2, (k, 1, N)), N * (N + 1) * (2 * N + 1) / 6),
+    (sympy.Product(k, (k, 1, N)), factorial(N)), (sympy.Sum(sympy.Sum(j * k, (j, 1, k)), (k, 1, N)), N * (N + 1) * (N + 2) * (3 * N + 1) / 24),
+    (hyper([-N, x], [y], 1), rf(y - x, N) / rf(y, N)), (hermite(N + 2, x), 2 * x * hermite(N + 1, x) - 2 * (N + 1) * hermite(N, x)),
+    (sympy.laguerre(N, x), hyper([-N], [1], x)), (sympy.bell(N + 1), sympy.Sum(binomial(N, k) * sympy.bell(k), (k, 0, N))),
+    (sympy.fibonacci(n + 2), sympy.fibonacci(n + 1) + sympy.fibonacci(n)), (sympy.totient(2 * n - 1), sympy.totient(4 * n - 2))], ids=str)
+def test_sums_and_functions_of_integers_are_compared_at_integers(pair):
+    found = identical(*pair, seconds=10.0)
+    assert found.verdict in ("proved", "verified") and found.points >= 10, str(found)
+    assert identical(pair[0], pair[1] + Rational(1, 10**9), seconds=10.0).verdict == "refuted"
+
+
+def test_a_bound_is_an_integer_only_where_the_sum_needs_it():
+    found = identical(sympy.Sum(k, (k, 1, t)), t * (t + 1) / 2)
+    assert any("integer" in note for note in found.notes)
+    assert identical(sympy.Sum(1, (k, 1, sympy.floor(x))), x).verdict == "refuted"
+    assert identical(sympy.Sum(1, (k, 1, 2 * x)), 2 * sympy.floor(x)).verdict == "refuted"
+    assert identical(sympy.Sum(k, (k, 1, N)), N * (N + 1) / 2 + sympy.sin(sympy.pi * N)).verdict == "proved"
+
+
+def test_the_numbers_of_a_sum_are_those_of_its_terms():
+    """Karr's convention: the sum from 1 to -3 is minus the one from -2 to 0; and an unknown function of the index has no numbers."""
+    e = sympy.Sum(k**2, (k, 1, n))
+    assert Program([e], [n]).at([Fraction(-3)], Arithmetic(30)) == [Fraction(-5)]
+    assert Program([sympy.Product(k, (k, 2, n))], [n]).at([Fraction(5)], Arithmetic(30)) == [Fraction(120)]
+    f = sympy.Function("f")
+    assert identical(sympy.Sum(f(k), (k, 1, N)), N * f(k)).verdict == "not checkable"
+    with pytest.raises(Unknown, match="Sum has no value"):
+        Program([sympy.Sum(sympy.sin(k) / 2**k, (k, 1, sympy.oo))], [])
