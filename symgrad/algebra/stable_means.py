@@ -22,7 +22,7 @@ import sympy
 
 from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, elementary, partial
 
-__all__ = ["Mean", "PLACE", "with_means"]
+__all__ = ["Mean", "PLACE", "joined", "with_means"]
 
 PLACE = sympy.Symbol("t", real=True)
 _T = sympy.Dummy("t", real=True)
@@ -97,6 +97,25 @@ def _inverse_mean(above: Any, base: Any, n: int) -> Any:
                 if found is not None:
                     return above / gap**n / found**n
     return None
+
+
+def joined(expr: Any) -> Any:
+    """An expression with c log(a / b) for c log(a) - c log(b) of positive a and b, which may both be large beside their difference.
+
+    >>> p, q = sympy.symbols("p q", positive=True)
+    >>> joined(p * sympy.log(p) - p * sympy.log(q) + q)
+    p*log(p/q) + q
+    """
+    def of_sum(e: Any) -> Any:
+        for term in e.args:
+            for f in (f for f in sympy.Mul.make_args(term) if isinstance(f, sympy.log) and f.args[0].is_positive):
+                for other in e.args:
+                    g = -other * f / term
+                    if isinstance(g, sympy.log) and g.args[0].is_positive:
+                        return of_sum(e - term - other + term / f * sympy.log(f.args[0] / g.args[0])) if e.is_Add else e
+        return e
+
+    return expr.replace(lambda e: e.is_Add, of_sum)
 
 
 def _mean(above: Any, gap: Any, n: int, x: Any, closed: Any) -> Any:

@@ -173,6 +173,7 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[An
         signs |= dict.fromkeys(_singular(e) if poles else ())
     order = functools.partial(sorted, key=lambda u: (u.has(*STEPPED), sympy.default_sort_key(u)))  # that of SymPy's conditions is random
     parts = [*order(signs), *(u - k for u in order(steps) for k in TURNS)]
+    parts = [part for part in parts if not part.has(sympy.I)]  # complex numbers have no order
     symbols = [sympy.Symbol(s, real=True) if isinstance(s, str) else s for s in symbols]
     values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
     out: dict[tuple[int, float], None] = {}

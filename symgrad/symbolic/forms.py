@@ -19,7 +19,7 @@ import sympy
 from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, rewritten
 from symgrad.algebra.stable_heads import larger, smaller, step, whole
-from symgrad.algebra.stable_means import Mean
+from symgrad.algebra.stable_means import Mean, joined
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import truth, value
 from symgrad.carriers.digits import context
@@ -374,7 +374,7 @@ def _closed_variants(mean: Any) -> Iterator[Any]:
         return mean.replace(lambda e: isinstance(e, Mean), lambda e: Mean(change(e.args[0]), *e.args[1:]))
 
     yield from (with_closed(lambda e: rewritten(sympy.logcombine(e))), with_closed(rewritten), mean, rewritten(mean),
-                with_closed(lambda e: sympy.factor(rewritten(e))), with_closed(sympy.expand))
+                with_closed(lambda e: joined(sympy.factor(rewritten(e)))), with_closed(sympy.expand))
 
 
 def _trusted(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[float, float]:
@@ -411,6 +411,7 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
         return lambda patches: generate(name, used, [form], [patches], own, ratio_code, guards)
 
     best: Any = None
+    derivative = elementary(derivative) if surfaces else derivative  # an integrand is not expanded: q + t (p - q) keeps its digits
     candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used)
     if surfaces:
         candidates = itertools.chain(_closed_variants(mean), candidates)
