@@ -343,6 +343,6 @@ linear("unbatch", lambda xp, input, dim, level, count: xp.unbatch(input, dim, le
        lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), prepare=_members, public=False, examples=((0, 0, 2), (1, 0, 3)),
        doc="The members of a batch as a dimension.")
 primitive("to_copy", lambda xp, input, dtype, source=None: xp.astype(input, dtype, source),
-          vjp=lambda xp, g, y, x, dtype, source: xp.astype(g, source or x.dtype, dtype),
-          jvp=lambda xp, t, y, x, dtype, source: xp.astype(t, dtype, source), saves=False, public=False, node_name="ToCopyBackward0",
+          vjp=lambda xp, g, y, x, dtype, source=None: xp.astype(g, source or x.dtype, dtype),
+          jvp=lambda xp, t, y, x, dtype, source=None: xp.astype(t, dtype, source), saves=False, public=False, node_name="ToCopyBackward0",
           examples=(("float64",),), doc="The input in another dtype; `source` is its own, which formulas do not know.")
