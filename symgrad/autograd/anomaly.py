@@ -16,7 +16,7 @@ from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of, wh
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.modes import Modes, Recorder, Scope, SetAtOnce, in_mode, thread, turn_hot_path_off
+from symgrad.graph.modes import ImmediateScope, Modes, Recorder, Scope, in_mode, thread, turn_hot_path_off
 from symgrad.graph.node import Node, all_threads
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
@@ -196,7 +196,7 @@ class _SettingsHolder:
 HOLDER = _SettingsHolder()
 
 
-class set_detect_anomaly(SetAtOnce):
+class set_detect_anomaly(ImmediateScope):
     """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
 
     While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and

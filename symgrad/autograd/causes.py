@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 
@@ -291,7 +291,7 @@ def first_forward(node: Any, index: Index | None, trail: list[tuple[Node, Index 
         if isinstance(node, Leaf):
             name = f" {node.symbol}" * (node.symbol is not None) + f" of shape {list(value.shape)}" * bool(value.shape)
             return Forward("leaf", name, None, value[index], index or ())
-        if isinstance(node, Link):
+        if isinstance(node, DerivativeNode):
             given = (value,)
         if given is None:
             return _opaque(node, record, value, index)
