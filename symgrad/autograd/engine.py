@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from symgrad.graph.node import NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import upstream
 from symgrad.types.strides import dense
 
-__all__ = ["backward", "grad", "one", "run"]
+__all__ = ["backward", "clear_gradients", "grad", "one", "run"]
 
 METHODS = MethodTable()
 
@@ -202,6 +202,20 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
                                f"the desired behavior: inputs[{i}] is not part of the outputs.")
     return tuple(results)
+
+
+def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
+    """Set the gradient of each tensor to None, or to zero in place and detached."""
+    for t in tensors:
+        gradient = t.grad
+        if gradient is None or set_to_none:
+            t.grad = None
+            continue
+        if gradient.grad_fn is not None:
+            gradient.detach_()
+        else:
+            gradient.requires_grad_(False)
+        gradient.zero_()
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:

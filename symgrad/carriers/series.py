@@ -294,7 +294,7 @@ class SeriesCarrier(TaylorCarrier):
         shape, step = tuple(first.shape), total(parts)
         stretched = any([x.shape != shape for x in tensors if varies(x)])
         return self._new_series([term(first)], (lambda k: self.base.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
-                           common_length(tensors))
+                                common_length(tensors))
 
     def _piecewise_linear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """The series of a piecewise linear op: each argument times the partial derivative at the first coefficients."""
@@ -344,7 +344,7 @@ class SeriesCarrier(TaylorCarrier):
         elif type(by) is float and by == 1 and type(row[0]) is float:
             return a
         return self._new_series([operate(row[0], by)], lambda k: operate(row[k], by), (REGISTRY[name], (a, b), ()),
-                           len(row) if type(a) is not Series or a.complete else None)
+                                len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
         """The power; for an integer exponent by products, which are right at a base of 0."""

@@ -57,7 +57,7 @@ class Inputs:
     row * count + column. `interactions` says whether pairs are collected. `capacity` is the length of `numbers`, if not `count`.
     """
 
-    INVERSE_DENSITY = 2  # a set with more than half of the inputs needs more colours than a sparse matrix may have
+    SHARES = 2  # a set with more than 1 / SHARES of the inputs needs more colours than a sparse matrix may have
 
     def __init__(self, count: int, interactions: bool = True, capacity: int = 0):
         self.count, self.interactions = count, interactions
@@ -100,7 +100,7 @@ class Inputs:
         members = 0
         for b in blocks:
             members += math.prod(b.shape[:b.ndim - nd])
-        if self.INVERSE_DENSITY * members > self.count and self.INVERSE_DENSITY * self.inputs_in([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
+        if self.SHARES * members > self.count and self.SHARES * self.inputs_in([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
             raise Dense
         if all([b.base is self.numbers for b in blocks]):
             for i, a in enumerate(blocks):
@@ -111,7 +111,7 @@ class Inputs:
         table, _ = without_constant_axes(table, table, nd)
         if len(table) > MANY:
             table = deduplicated(table, nd, self.count)
-            if self.INVERSE_DENSITY * len(table) > self.count:
+            if self.SHARES * len(table) > self.count:
                 raise Dense
         shape, size = table.shape[1:], math.prod(table.shape[1:])
         if size * self.count <= BITS:  # sets grow in a loop, and the pairs of a subset are contained in those of the set
