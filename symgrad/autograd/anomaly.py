@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of, whole
+from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of
+from symgrad.carriers.batched import raw
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
@@ -161,7 +162,7 @@ def _value(c: Any) -> Any:
     """The numbers of a cotangent, for all members of a batch; 0 for a cotangent that is not a NumPy value."""
     if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # the parts of a bundle are checked separately
         return 0.0
-    return whole(c._value if isinstance(c, Tensor) else c)
+    return raw(c._value if isinstance(c, Tensor) else c)
 
 
 class _Settings:

@@ -283,7 +283,7 @@ Batched.__rmatmul__ = lambda self, other: FUNCTIONS[np.matmul](other, self)  # t
 
 
 def raw(x: Any) -> Any:
-    """The data below all batch levels."""
+    """The data with all hidden axes as leading axes; other values unchanged."""
     while type(x) is Batched:
         x = x.data
     return x

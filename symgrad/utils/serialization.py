@@ -280,8 +280,8 @@ def _read(stream: IO[bytes]) -> Any:
                 raise RuntimeError("load: the file was not written by symgrad.save" + PICKLE * pickled)
             document = json.loads(archive.read(STRUCTURE))
             if document.get("format") != "symgrad" or document.get("version") != VERSION:
-                raise RuntimeError(f"load: this file has version {document.get('version')!r} of the format {document.get('format')!r}; this symgrad reads "
-                                   f"version {VERSION}")
+                raise RuntimeError(f"load: this file has version {document.get('version')!r} of the format {document.get('format')!r}; this symgrad "
+                                   f"reads version {VERSION}")
             count = sum(name.endswith(".npy") for name in names)
             arrays = [np.lib.format.read_array(io.BytesIO(archive.read(f"{i}.npy")), allow_pickle=False) for i in range(count)]
             return _Reader(arrays).read(document["object"])
