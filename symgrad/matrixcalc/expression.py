@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.engine.escapes import Escapes, Recorded, departure
+from symgrad.engine.escapes import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.matrixcalc.confirming import confirm, sizes_of
 from symgrad.matrixcalc.derivatives import derivative
@@ -26,6 +25,7 @@ from symgrad.matrixcalc.rewriting import reflected, split, with_softmax, without
 from symgrad.matrixcalc.simplify import expanded, factored, simplified
 from symgrad.matrixcalc.source import NumPy
 from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
+from symgrad.reference.run import Run
 
 __all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
 
@@ -251,14 +251,13 @@ def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], 
     return tensors, named, symmetric
 
 
-def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> tuple[Tensor, Recorded]:
-    """A call of a function: its result, and the graph of it."""
-    escapes = Escapes()
-    with np.errstate(all="ignore"), in_mode(observers=(*thread.modes.observers, escapes)):
+def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Run:
+    """A call of a function."""
+    with np.errstate(all="ignore"), observing() as escapes:
         y = of(**tensors)
     if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:
         raise ValueError("matrix_gradient: the function must return a Tensor computed from its arguments")
-    return y, Recorded(y._node, [t._node for t in tensors.values()], escapes)  # type: ignore[misc]
+    return Run(list(tensors.values()), y, None, escapes)
 
 
 def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> TensorGraph:
@@ -275,14 +274,14 @@ def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmet
         raise TypeError("matrix_gradient: give the function's arguments by name, as dimensions (A=\"m n\") or as arrays")
     for seed in range(24):
         tensors, named, more = _declared(arrays, seed)
-        y, recorded = _recorded(of, tensors)
-        if np.isfinite(y.detach().numpy()).all():
+        run = _recorded(of, tensors)
+        if np.isfinite(run.result.value).all():
             break
-    how = departure(recorded, lambda values: _recorded(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)})[1],
+    how = departure(run, lambda values: _recorded(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
-    return TensorGraph([(recorded.root, None)], [*symmetric, *more], named)
+    return TensorGraph([(run.root, None)], [*symmetric, *more], named)
 
 
 def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:

@@ -60,7 +60,7 @@ class Blame:
         try:
             with silence(), enable_grad(), set_detect_anomaly(True, check_nan=False):
                 recording = self.subject.one(list(point), named=True)
-                root = recording.derivatives(len(index), last=True)[index]._node
+                root = recording.partials(len(index), last=True)[index]._node
             if root is None:
                 return None
             exact = self._exact(root, truth)
