@@ -65,7 +65,7 @@ def test_the_stub_files_are_current():
 
 
 def test_a_stale_stub_file_fails_the_check(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(stubs, "PLACE", tmp_path)
+    monkeypatch.setattr(stubs, "PACKAGE", tmp_path)
     (tmp_path / "engine").mkdir()
     assert stubs.main([]) == 0
     assert stubs.main(["--check"]) == 0
