@@ -13,7 +13,7 @@ from symgrad.autograd.anomaly import recording_lines
 from symgrad.autograd.causes import record_of
 from symgrad.carriers import numeric, precise
 from symgrad.diagnose.kinks.cells import Rerun, Subdifferential, subdifferential
-from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance
+from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance, scalar
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
 from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
@@ -188,7 +188,7 @@ def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
     with precise.working(60), np.errstate(all="ignore"):
         lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
-        distance = min(abs(float(_plain(other.measure(lifted)))) for other in group)
+        distance = min(abs(float(scalar(other.measure(lifted)))) for other in group)
     known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
     true = None if not known else float(min(known, key=abs))
     true = 0.0 if true is not None and abs(true) < 1e-30 else true
@@ -212,10 +212,6 @@ class _PreciseArgument:
 
     def __getitem__(self, place: Any) -> Any:
         return precise.context.mpf(float(self.array[place]))
-
-
-def _plain(u: Any) -> Any:
-    return u.item() if hasattr(u, "item") and not hasattr(u, "_mpf_") else u
 
 
 def _label(node: Node, i: int, place: Place) -> str:
@@ -264,8 +260,8 @@ def _move_to_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
         return
     shapes: list[Any] = [np.shape(a) for a in (s.node.args or ())[:len(xs)]]
     full = [x if not shape else _Uniform(x, shape) for x, shape in zip(xs, shapes)]
-    u = precise.context.mpf(_plain(s.measure(full)))
-    moving = [(i, _plain(number)) for i, _, number in s.slopes(full) if _plain(number)]
+    u = precise.context.mpf(scalar(s.measure(full)))
+    moving = [(i, scalar(number)) for i, _, number in s.slopes(full) if scalar(number)]
     if u and moving:
         i, number = moving[0]
         xs[i] = precise.lift_value(xs[i] - u / number)
@@ -291,7 +287,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
             moved = list(xs)
             moved[i] = precise.lift_value(np.array(moved[i], dtype=object, copy=True))
             moved[i][place] = moved[i][place] + sign * k * t
-            out.append(context.mpf(_plain(op.forward(precise, *moved, *parameters)[element])))
+            out.append(context.mpf(scalar(op.forward(precise, *moved, *parameters)[element])))
         return out
 
     def derivatives(t: Any) -> list[Any]:
@@ -300,7 +296,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
         return [4 * a - 6 * b + 4 * c - d, (-26 * a + 57 * b - 42 * c + 11 * d) / (6 * h), (3 * a - 8 * b + 7 * c - 2 * d) / h**2,
                 (-a + 3 * b - 3 * c + d) / h**3]
 
-    here = context.mpf(_plain(op.forward(precise, *xs, *parameters)[element]))
+    here = context.mpf(scalar(op.forward(precise, *xs, *parameters)[element]))
     coarse, fine = derivatives(STEP), derivatives(STEP / 10**6)
     out = [context.inf * context.sign(y) if abs(y) > 5 * abs(x) and abs(y) > 1e3 else context.zero if abs(y) < abs(x) / 5 else y
            for x, y in zip(coarse, fine)]
