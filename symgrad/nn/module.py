@@ -30,10 +30,6 @@ class MemberKind(NamedTuple):
     expected: str
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
-
-
 class Module(CallMixin, StateMixin):
     """The base of every network: assign parameters and other modules to it in `__init__`, and compute with them in `forward`.
 
@@ -368,7 +364,7 @@ class Module(CallMixin, StateMixin):
         return ""
 
     def _child_lines(self) -> list[str]:
-        return [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        return [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
 
     def __repr__(self) -> str:
         extra, children = self.extra_repr(), self._child_lines()
