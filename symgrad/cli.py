@@ -1,6 +1,6 @@
 """The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"` and `symgrad ghostwrite MODULE:FUNCTION`.
 
-Exit codes: 0 if every derivative is proved, verified or imprecise (said on standard error), 1 if one is refuted, 2 for input that cannot be used,
+Exit codes: 0 if every derivative is proved, verified or imprecise (named on standard error), 1 if one is refuted, 2 for input that cannot be used,
 3 if one is imprecise and --strict was given, 130 after Ctrl-C.
 """
 

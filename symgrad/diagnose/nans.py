@@ -316,5 +316,3 @@ def _logarithm(x: float, op: str) -> str:
 def _op_name(name: str) -> str:
     """The op of a node, by the node's name."""
     return name.partition("Backward")[0].lower() if "Backward" in name else name
-
-

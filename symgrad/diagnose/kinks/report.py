@@ -44,8 +44,8 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
     report = of_run("loss", run, distance, seconds, seed, names)
     fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, DerivativeNode)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
-        report.notes.append("conditions of where stand fixed in a recorded graph, and were taken as given; give the function and its inputs to "
-                            "have them looked at")
+        report.notes.append("conditions of where are fixed in a recorded graph and were not examined; give the function and its inputs to have "
+                            "them examined")
     return report
 
 
@@ -85,9 +85,9 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
 
     def rerun(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
         with silence():
-            beside = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
-        runs.append(beside)
-        return beside.root, beside.nodes
+            nearby = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
+        runs.append(nearby)
+        return nearby.root, nearby.nodes
 
     return of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
 
@@ -113,8 +113,8 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
     if len(report.kinks) >= LISTED:
         report.notes.append(f"no more than {LISTED} kinks are listed, the first of the computation")
     if any(k.rounded for k in report.kinks):
-        report.notes.append("rounding put a float at a kink where the exact number is beside it: the gradient that is returned follows the kink's "
-                            "convention, the function has the gradient of one side")
+        report.notes.append("rounding moved a float to a kink where the exact number is not: the returned gradient follows the convention of the "
+                            "kink, the function has the gradient of one side")
     _decide(report, found, run)
     return report
 
@@ -130,14 +130,14 @@ def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None
         return
     if not np.all(np.isfinite(returned)):
         report.verdict = OUTSIDE
-        report.reason = f"the returned gradient {shown} is not finite, where those beside the point are"
+        report.reason = f"the returned gradient {shown} is not finite, but those near the point are"
         return
     eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
     size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
     is_same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
     within = hull_distance(report.gradients, found.returned if is_same else returned) <= eps**0.5 * size
     several = len(report.gradients) > 1
-    what = "the convex hull of the gradients beside the point" if several else f"the gradient, {_vector(report.gradients[0])}"
+    what = "the convex hull of the gradients near the point" if several else f"the gradient, {_vector(report.gradients[0])}"
     if within:
         report.verdict = INSIDE
         report.reason = (f"the returned gradient {shown} is in {what}" if several else f"the returned gradient {shown} is {what}")
@@ -153,7 +153,7 @@ def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None
                          (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if several and report.interval else "") +
                          ("" if several else ": the function is differentiable there"))
     else:
-        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found beside the point, but "
+        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found near the point, but "
                          f"there may be more: {found.reason}")
 
 
@@ -225,7 +225,7 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
     count = len(node.parents)
     args = list(node.args or ())
     elementwise = op.kind == "elementwise"
-    if s.kind == "picked" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
+    if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
         return None
     try:
         with precise.working(120), np.errstate(all="ignore"):
