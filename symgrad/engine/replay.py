@@ -106,7 +106,8 @@ def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], crea
     The result is None for an output that depends on none of the nodes. With `create_graph` it can be differentiated again. It may share memory
     with a tangent.
     """
-    xp, starts = (traced, tangents) if create_graph else (numeric, {node: None if t is None else t._value for node, t in tangents.items()})
-    out = pushforward(xp, [y._node for y in outputs if y._node is not None], starts, read_traced if create_graph else read)
-    found = [None if y._node is None or (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]
-    return [t if t is None or isinstance(t, Tensor) else wrap(t) for t in found]
+    starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
+    roots = [y._node for y in outputs if y._node is not None]
+    out = pushforward(traced, roots, starts, read_traced) if create_graph else pushforward(numeric, roots, starts, read)
+    found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
+    return found if create_graph else [None if t is None else wrap(t) for t in found]

@@ -50,6 +50,8 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     starts = {node: t for node, t in zip(ev.nodes, tangents) if t is not None}
     with UNCHANGED if ev.plain else in_mode(grad=ev.tracked, batches=levels_with(thread.modes.batches, *tangents)):
         found = push([y if y._node in ev.between else wrap(y._value) for y in ev.outputs], starts, ev.tracked)
+    if not ev.tracked:
+        return [wrap(np.zeros_like(y._value)) if t is None else t for y, t in zip(ev.outputs, found)]
     return [finished(ev, y, t) for y, t in zip(ev.outputs, found)]
 
 
