@@ -14,8 +14,8 @@ from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
 from symgrad.graph.node import TRACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
@@ -55,7 +55,7 @@ def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant
             continue
         if isinstance(node, Leaf):
             values[node] = leaf(node)
-        elif type(node) is Link:
+        elif type(node) is DerivativeNode:
             values[node] = constant(node.value) if node.parents[0] is None else values[node.parents[0]]
         else:
             values[node] = call_rule(xp, node, arguments(node, values, constant), node.args or ())
