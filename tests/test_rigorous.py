@@ -13,6 +13,7 @@ import symgrad
 from symgrad.carriers import PROTOCOL, ball, precise
 from symgrad.frameworks.problem import Problem
 from symgrad.graph.op import REGISTRY
+from symgrad.reference.recorder import Recorder
 from symgrad.reference.rigorous import carrier, enclosures
 
 ENTRANCE = {"Balls", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
@@ -183,9 +184,8 @@ def test_enclosures_hold_value_gradient_hessian_and_third_derivatives():
 
 
 def enclosures_of(run, order):
-    from symgrad.reference.rigorous import _balls
-
-    return list(_balls(ball, run, order))
+    found = run.read(Recorder(ball, ball.lift_value), [leaf.value for leaf in run.leaves], order)
+    return [(index, box.value.ravel()[place].item()) for index, box, place in found]
 
 
 @pytest.mark.parametrize("function, at", [

@@ -161,7 +161,7 @@ class Checker:
             self.departed = point, departure
             return False
         if run is not self.base and (run.escapes.lines or self.base.escapes.lines) and run.escapes.truths == self.base.escapes.truths:
-            self.varies = self.varies or difference(self.base.recorded, run.recorded)
+            self.varies = self.varies or difference(self.base, run)
         if random:
             found.random += 1
         else:

@@ -14,14 +14,13 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import Escapes, departure
+from symgrad.engine.escapes import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import parts_of
 from symgrad.frameworks.naming import name_of
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
-from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
@@ -141,16 +140,13 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        escapes = Escapes()
-        with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
-            with enable_grad():
-                result = self.function(*bound.args, **bound.kwargs)
-                return Run(leaves, *scalar_of(result, self.name), escapes)
+        with observing() as escapes, enable_grad():
+            return Run(leaves, *scalar_of(self.function(*bound.args, **bound.kwargs), self.name), escapes)
 
     def departure(self, run: Run) -> str | None:
         """How the graph of a named run differs from the function around its point; None where they are the same."""
         with silence():
-            return departure(run.recorded, lambda point: self.run(point, named=True).recorded)
+            return departure(run, lambda point: self.run(point, named=True))
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind
@@ -206,7 +202,7 @@ def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) ->
         raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
                         f"function and its inputs")
     nodes = upstream([loss._node])
-    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, Link))):
+    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, DerivativeNode))):
         raise RuntimeError(f"{asking}: {FREED} Or give the function and its inputs.")
     leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
     if inputs is not None:

@@ -39,8 +39,7 @@ class Formulas:
             leaves.append((symbolic.ExactExpressions if exact else symbolic.Expressions).fill(self.symbols[at:at + size], tuple(leaf.shape)))
             at += size
         recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact))
-        y, boxes = recorder.replayed(run.root, run.nodes, leaves)
-        self.derivatives: dict[tuple[int, ...], Any] = {index: box.value.ravel()[i].item() for index, box, i in recorder.partials(y, boxes, order)}
+        self.derivatives: dict[tuple[int, ...], Any] = {index: box.value.ravel()[i].item() for index, box, i in run.read(recorder, leaves, order)}
         self.truths: dict[tuple[int, ...], Any] = {(): self.derivatives.pop(())}
 
     def truth(self, index: tuple[int, ...]) -> Any:

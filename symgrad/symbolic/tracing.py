@@ -15,7 +15,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import FAR, Escapes
+from symgrad.engine.escapes import FAR, Escapes, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
@@ -24,7 +24,6 @@ from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import silence
-from symgrad.graph.modes import in_mode, thread
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
 from symgrad.types.domains import REAL
@@ -185,10 +184,8 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     given = _Arguments(function, shapes, at, domain)
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
-    escapes = Escapes()
-    with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
-        with enable_grad(), np.errstate(all="ignore"):
-            results, form = flatten(function(*bound.args, **bound.kwargs))
+    with observing() as escapes, enable_grad(), np.errstate(all="ignore"):
+        results, form = flatten(function(*bound.args, **bound.kwargs))
     asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
     return Trace(leaves, results, form, asked, escapes)
 
