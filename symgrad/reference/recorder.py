@@ -279,5 +279,3 @@ class Recorder:
 
 def _is_complex(x: Any) -> bool:
     return x.complex if isinstance(x, Box) else np.iscomplexobj(x)
-
-
