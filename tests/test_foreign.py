@@ -44,7 +44,7 @@ def test_digits_that_are_lost_in_a_tail_are_told_from_a_wrong_derivative():
     assert report.verdict == "imprecise" and report.counterexample.where == "df/dx" and report.counterexample.order == 1
     value, gradient = report.agreements
     assert value.agrees and not gradient.agrees and gradient.worst.ulp > 1e15
-    assert gradient.region.startswith("|x| > ") and gradient.hint.startswith("digits are lost where |x| > ") and gradient.hint.endswith("all of 16, by sub")
+    assert gradient.region.startswith("|x| > ") and gradient.hint == f"digits are lost where {gradient.region}: all of 16, by sub"
     x = report.counterexample.point["x"]
     assert x == round(x) and 4 < abs(x) <= 40  # a simple point
     assert report.counterexample.truth == pytest.approx(1 / math.cosh(x) ** 2, rel=1e-12)
