@@ -1,6 +1,8 @@
-"""How thoroughly hypothesis searches (set HYPOTHESIS_PROFILE to dev, the default, ci or thorough), and that no test leaves ops behind."""
+"""How thoroughly hypothesis searches (set HYPOTHESIS_PROFILE to dev, the default, ci or thorough), what is left to the sweep, and that no test
+leaves ops behind."""
 
 import os
+from collections import defaultdict
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +11,20 @@ for _name, _examples in {"dev": 25, "ci": 60, "thorough": 2000}.items():
     settings.register_profile(_name, max_examples=_examples, deadline=None, derandomize=_name == "ci", print_blob=True,
                               suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the parameters of tests that are `sampled` for the sweep, all but a few that are spread evenly."""
+    cases = defaultdict(list)
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            cases[item.nodeid.partition("[")[0], sampled.args[0]].append(item)
+    for (_, count), found in cases.items():
+        kept = {len(found) * k // count for k in range(count)}
+        for i, item in enumerate(found):
+            if i not in kept:
+                item.add_marker("sweep")
 
 
 @pytest.fixture(autouse=True)

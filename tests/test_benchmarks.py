@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -32,6 +34,7 @@ def bars(table):
     return [(row[0], row[1], row[3]) for row in table]
 
 
+@pytest.mark.sweep
 def test_the_tables_have_the_rows_and_bars_of_the_readme():
     shown = tables((ROOT / "README.md").read_text().split("\n## Speed\n")[1])
     measured = tables(python("-m", "tests.benchmarks", "--quick"))
@@ -41,6 +44,7 @@ def test_the_tables_have_the_rows_and_bars_of_the_readme():
     assert all(row[2] for table in measured for row in table)
 
 
+@pytest.mark.sweep
 def test_what_is_not_installed_is_named_with_the_remedy():
     without = "import sys; sys.modules['torch'] = sys.modules['autograd'] = None; from tests.benchmarks.__main__ import main; main(['--quick'])"
     text = python("-c", without)

@@ -17,6 +17,7 @@ FUNCTIONS = {"burgers": "potential", "challenger": "negative_log_likelihood", "h
 
 # Right rules
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_are_proved_or_verified(path):
     function = runpy.run_path(str(path))[FUNCTIONS[path.stem]]
@@ -34,6 +35,7 @@ PROVABLE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROVABLE)
 def test_a_right_derivative_with_a_short_formula_is_proved(name):
     report = symgrad.check(PROVABLE[name], 0.7, 1.9, points=5)
@@ -54,12 +56,14 @@ ARRAYS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_functions_of_arrays_are_proved_or_verified(name):
     report = symgrad.check(ARRAYS[name], [0.3, -1.25, 2.0], points=3, seconds=1.0)
     assert report.ok and report.points.compared > 3, report
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["softmax", "prod", "clamp", "norm"])
 def test_third_derivatives_of_arrays_are_proved_or_verified(name):
     report = symgrad.check(ARRAYS[name], [0.3, -1.25], order=3, points=3, seconds=1.0)

@@ -49,6 +49,7 @@ def _differences(f, xs, order):
     return np.array([(below(flat + step * u) - below(flat - step * u)) / (2 * step) for u in np.eye(flat.size)])
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("factor", FACTORS)
 def test_numbers_and_formulas_and_differences_agree(name, factor):
@@ -83,6 +84,7 @@ def test_numbers_and_formulas_and_differences_agree(name, factor):
         assert np.array(rows) == pytest.approx(_differences(f, xs, 2), rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_check_decides(name):
     f, xs = CASES[name]

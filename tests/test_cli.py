@@ -105,6 +105,7 @@ def test_wrt_names_the_inputs(run, file):
     assert code == 0 and json.loads(out)["reports"][0]["names"] == ["x"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_the_examples_pass(run, path):
     code, out, _ = run("check", str(path))

@@ -316,6 +316,7 @@ def test_the_let_form_is_linear_in_the_number_of_ops():
     assert len(lines) < 300 and max(len(expr.args) for _, expr in lines) <= 4
 
 
+@pytest.mark.sweep
 def test_a_chain_of_100_000_ops_has_a_let_form():
     (a,) = leaves(x=0.5)
     out = a.square()

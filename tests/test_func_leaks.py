@@ -72,6 +72,7 @@ BODIES = {"plain": lambda x, c: (x * x * c).sum(), "curved": lambda x, c: (x * c
 REFUSED = ("jvp", "linearize", "jet", "jet differentiated")  # for a Function without a pushforward
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name, body", [(name, body) for name in TRANSFORMS for body in BODIES if body != "custom Function" or name not in REFUSED])
 def test_transforms_are_collected(name, body):
     left = {}

@@ -215,6 +215,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_functions_are_not_accused(name, capsys):
     f, x = RIGHT[name], leaf(X)

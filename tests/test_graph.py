@@ -192,6 +192,7 @@ class TestMemory:
         del y
         assert all(part() is None for part in parts)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("use", [
         lambda x: (x.sin() * x).sum().backward(),
         lambda x: (x.sin() * x).sum().backward(create_graph=True),

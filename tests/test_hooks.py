@@ -232,6 +232,7 @@ def _module(x, y):
     module(x + 0).sum().backward()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("freed", [False, True])
 @pytest.mark.parametrize("hook", [_hook_tensor, _hook_leaf, _hook_accumulated, _hook_node, _prehook_node, _metadata, _multi, _function, _module])
 def test_a_hook_may_refer_to_its_own_tensor(hook, freed):

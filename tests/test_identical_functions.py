@@ -48,6 +48,7 @@ def calls(name):
     return made
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_function_of_sympy_evaluates_or_is_refused(name):
     made = calls(name)
@@ -68,6 +69,7 @@ NOT_BY_EVALF = ("erf2inv",)
 POINTS = [Fraction(3), Fraction(1), Fraction(5, 7), Fraction(-7, 3), Fraction(1, 9), Fraction(21, 2)]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in HAVE_NO_NUMBERS])
 def test_the_values_are_those_of_sympy(name):
     """SymPy's own evalf, wherever it has a finite number."""

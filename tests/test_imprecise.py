@@ -208,6 +208,7 @@ def run(tmp_path, *arguments, shell=""):
     return subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120, env=dict(os.environ))
 
 
+@pytest.mark.sweep
 def test_lost_digits_are_exit_code_0_with_a_line_on_standard_error_and_3_where_strict(tmp_path):
     arguments = "model.py:loss", "--returns pair --order 1", "--formula '1-cos(x)'"
     done = run(tmp_path, *arguments)

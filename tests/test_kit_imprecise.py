@@ -45,6 +45,7 @@ IMPRECISE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", IMPRECISE)
 def test_lost_digits_are_imprecise_in_a_region(what):
     function, formula, claims, region = IMPRECISE[what]
@@ -56,6 +57,7 @@ def test_lost_digits_are_imprecise_in_a_region(what):
     assert {r.verdict for r in report.results} == {"passed", "imprecise", "not applicable"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", ["overflow of a square", "an array in a narrow type"])
 def test_a_claim_allows_lost_digits_and_the_result_tells_of_them(what):
     function, formula, claims, _ = IMPRECISE[what]
@@ -72,6 +74,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("claims", [{}, {"imprecise": True}])
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_named_first_whether_digits_are_lost_or_not(what, claims):

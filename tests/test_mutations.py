@@ -27,18 +27,21 @@ def survivors(mutants):
     return [str(m) for m in mutants if killers.kill(m) is None and not equivalent(m)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("op", [op for op in differentiable_ops() if op.name in OPS], ids=lambda op: op.name)
 def test_mutants_of_rules_are_killed(op):
     mutants = [m for m in mutants_of_rules(op) if chosen(str(m), ONE_IN)]
     assert mutants and not survivors(mutants)
 
 
+@pytest.mark.sweep
 def test_mutants_of_source_are_killed():
     """Of all modules together: of the smaller ones a sample may have none."""
     mutants = list(mutants_of_source(MODULES, lambda name: chosen(name, ONE_IN_SOURCE)))
     assert len(mutants) > 10 and not survivors(mutants)
 
 
+@pytest.mark.sweep
 def test_an_op_itself_is_not_killed():
     for op in differentiable_ops():
         if op.name in OPS:

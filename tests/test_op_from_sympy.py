@@ -78,6 +78,7 @@ def truth(name, order, at):
         return true, float(abs(moved - true) / (h * abs(true))) if true else 0.0
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name, order", [(name, order) for name in FORMULAS for order in range(4 if name in THRICE else 3)])
 def test_every_order_keeps_its_digits(name, order):
     _, points = FORMULAS[name]
@@ -253,6 +254,7 @@ def test_derivative_functions(made):
         f.derivative(1)
 
 
+@pytest.mark.sweep
 def test_quotients_of_several_arguments(made):
     f = made("sinc_of_product", sin(x * y) / (x * y))
     a, b = (symgrad.tensor(v, requires_grad=True) for v in ([0.0, 0.0, 1e-3, 1.0, 1e-9], [0.0, 2.0, 3.0, 4.0, 1.0]))

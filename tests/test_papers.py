@@ -42,6 +42,7 @@ def test_every_script_has_a_page_and_a_row_of_the_index() -> None:
     assert stems == sorted(WRONG)
 
 
+@pytest.mark.sampled(4)
 @each
 def test_page_shows_what_the_script_prints(path: Path, capsys: pytest.CaptureFixture) -> None:
     runpy.run_path(str(path))["main"]()

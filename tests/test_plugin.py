@@ -278,12 +278,14 @@ def test_the_report_of_a_run_that_was_stopped_says_so_and_one_of_another_run_doe
     assert json.loads(Path("said.json").read_text())["complete"] is False
 
 
+@pytest.mark.sweep
 def test_the_report_knows_of_processes_that_died(pytester, everything_is_imported) -> None:
     pytester.makepyfile(test_ops=MARKED + "def test_dies(): __import__('os')._exit(1)")
     pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=said.json", "-n", "1")
     assert json.loads(Path("said.json").read_text())["complete"] is False
 
 
+@pytest.mark.sweep
 def test_several_processes_say_the_same_as_one(pytester, run) -> None:
     pytester.makepyfile(test_ops=WRONG, test_more=MARKED)
     run(TWO, "--symgrad-report=one.json")

@@ -234,6 +234,7 @@ TestPrograms = Programs.TestCase
 TestPrograms.settings = settings(stateful_step_count=30, max_examples=2 * settings.default.max_examples)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("factors", [(1 + 1e-6, 1.0), (1.0, 1 + 1e-6)], ids=["gradient", "second derivative"])
 def test_one_of_the_two_off_by_a_millionth_is_noticed(monkeypatch, factors):
     def wrong(s):

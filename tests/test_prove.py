@@ -131,6 +131,7 @@ def test_an_op_is_given_by_its_name_its_function_or_itself(given, name):
     assert (proof.op, proof.verdict, proof.order) == (name, "proved", 1)
 
 
+@pytest.mark.sweep
 def test_functions_with_kinks_are_proved_between_them():
     def of(name):
         return [(s.region, s.verdict) for s in prove(name, 1, complex=False).statements if s.what.startswith("vjp by input")]

@@ -166,6 +166,7 @@ def by_mpmath(*x):
     return sum(v * mpmath.log(v / (1 - total)) for v in x) - sum(v * v for v in x) / mpmath.sqrt(1 + total)
 
 
+@pytest.mark.sweep
 def test_enclosures_hold_value_gradient_hessian_and_third_derivatives():
     at = [0.1, 0.2]
     report = symgrad.check(helmholtz, at, order=3, points=4, rigorous=True)

@@ -77,6 +77,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_all_routes_agree(name):
     f, x = PROGRAMS[name]

@@ -190,6 +190,7 @@ def gradient(op, parameters, xs, i, spoil=()):
     return symgrad.autograd.grad(y, tensors[i], seed)[0].value
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("op, parameters", SAVING)
 def test_a_rule_reads_only_what_the_node_has_saved(op, parameters):
     """What is not saved may be overwritten before the backward, as in torch; what is saved may not."""

@@ -21,6 +21,7 @@ WELL_MADE = ["exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "asi
              "asinh", "acosh", "atanh", "sigmoid", "softplus", "logsigmoid", "relu"]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", WELL_MADE)
 def test_well_made_ops_keep_their_digits_over_all_floats(name):
     report = accuracy(name, points=1, seconds=60.0)

@@ -90,6 +90,7 @@ def test_a_parameter_without_a_type_is_named(monkeypatch):
         stubs.stub_files()
 
 
+@pytest.mark.sweep
 def test_a_type_checker_accepts_right_programs_and_rejects_wrong_ones(tmp_path):
     (tmp_path / "good.py").write_text(GOOD)
     lines = ["import symgrad as torch", 'x = torch.tensor(1.0, symbol="x")', *WRONG]

@@ -219,6 +219,7 @@ WRITES = {
     "reshaped": lambda y, v: y.view(2, 2).t_().mul_(3.0), "base": lambda y, v: y.view(2, 2).mul_(y.new_full((2, 2), 2.0))}
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name, viewed", [*((name, True) for name in WRITES), ("all", False), ("one operand", False)])
 def test_an_interrupted_write_leaves_gradients_that_agree_with_the_values(name, viewed):
     w = symgrad.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
