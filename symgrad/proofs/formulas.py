@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import sympy
 
+from symgrad.algebra.deciding import FAILURES, shortest
+from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
-from symgrad.proofs.proof import Formulas, OutOfTime, limited, size_of
+from symgrad.proofs.proof import Formulas, size_of
 from symgrad.reference.exact import Entry
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.run import Run
 from symgrad.reports.labels import label
 from symgrad.reports.report import Report
 
-__all__ = ["difference", "flat_size", "proof", "show", "tidy"]
+__all__ = ["difference", "flat_size", "proof", "show"]
 
 SHORT = 120  # operations up to which a formula is written out
 KEPT = 2000  # nodes up to which the formula of a derivative is kept at all
 SHOWN = {1: 12, 2: 6, 3: 2}  # inputs up to which the derivatives of an order are shown as formulas
 LARGEST = 20_000  # operations of a flat formula, times the derivatives to take of it, up to which a proof is tried
-ERRORS = (NotImplementedError, RecursionError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def flat_size(oracle: Oracle) -> float:
@@ -53,27 +53,20 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
         try:
             with limited(4.0):
                 derivatives = Formulas(base, report.names, highest, exact=False).derivatives
-        except (OutOfTime, *ERRORS):  # a rule that has no formula, or a long one
+        except (OutOfTime, *FAILURES):  # a rule that has no formula, or a long one
             continue
         rules = list(dict.fromkeys(derivatives.values()))
         for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is not None or size_of(ours) <= KEPT:
-                report.formulas[index] = known if known is not None else tidy(ours, end)
+                report.formulas[index] = known if known is not None else _tidy(ours, end - time.monotonic())
         break
     return rules
 
 
-def tidy(e: Any, end: float) -> Any:
-    """The shortest of an expression and what SymPy makes of it in a short time."""
-    seconds = min(2.0, end - time.monotonic())
-    if size_of(e) > 3 * SHORT or seconds <= 0:
-        return e
-    try:
-        with limited(seconds):
-            return min((e, sympy.factor_terms(e), sympy.simplify(e)), key=sympy.count_ops)
-    except (OutOfTime, *ERRORS):
-        return e
+def _tidy(e: Any, seconds: float) -> Any:
+    """The shortest form of an expression that is found in a short time; a long one itself."""
+    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest(e, min(2.0, seconds))
 
 
 def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
@@ -86,7 +79,7 @@ def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarr
             failure = Formulas(base, names, order).unproved(points[:6], seconds)
     except OutOfTime:
         return f"SymPy needed longer than {seconds:g} seconds to reduce the difference of the formulas to 0"
-    except ERRORS as error:
+    except FAILURES as error:
         return f"SymPy could not compare the formulas ({type(error).__name__}: {error})"
     return None if failure is None else f"SymPy did not reduce the two formulas of {label(len(failure), failure, names)} to the same one"
 
@@ -98,7 +91,7 @@ def difference(run: Run, names: Sequence[str], entry: Entry) -> Any:
             return None
         with limited(3.0):
             found = Formulas(run, names, entry.order, exact=False)
-            out = tidy(found.derivatives[entry.index] - found.truth(entry.index), time.monotonic() + 2.0)
+            out = _tidy(found.derivatives[entry.index] - found.truth(entry.index), 2.0)
             return None if out == 0 else out  # the rules give no number here, though their formula is right
-    except (OutOfTime, KeyError, *ERRORS):
+    except (OutOfTime, KeyError, *FAILURES):
         return None

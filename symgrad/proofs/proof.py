@@ -12,7 +12,6 @@ import sympy
 
 from symgrad.algebra.identity import identical
 from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
-from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.reference.elementary import derivative, evaluator
@@ -20,7 +19,7 @@ from symgrad.reference.recorder import Recorder
 from symgrad.reference.run import Run
 from symgrad.reports.verdicts import PROVED
 
-__all__ = ["Formulas", "OutOfTime", "limited", "size_of"]
+__all__ = ["Formulas", "size_of"]
 
 POINTS = 8  # points at which `identical` compares two formulas, in addition to those of the check
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import sympy
 
+from symgrad.algebra.deciding import shortest
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
-from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.solutions import solutions
 from symgrad.proofs.asking import asked, claims_of
 from symgrad.proofs.case import Case, Key
@@ -186,11 +186,7 @@ def _difference(claims: Sequence[Any], truths: Sequence[Any]) -> Any:
         difference = claim - truth
         if difference == 0:
             continue
-        try:
-            with limited(2.0):
-                simple = min((difference, sympy.factor_terms(difference), sympy.simplify(difference)), key=sympy.count_ops)
-        except (OutOfTime, *ERRORS):
-            simple = difference
+        simple = shortest(difference, 2.0)
         if simple != 0:
             return simple if simple.count_ops() <= 200 else None
     return None

@@ -155,15 +155,10 @@ class Scanner:
         sign = np.sign(values)
         changes = np.flatnonzero((sign[:-1] * sign[1:] < 0) & (x[:-1] * x[1:] > 0))
         changes = changes[np.argsort(np.abs(np.log(np.abs(x[changes].astype(np.float64)))), kind="stable")][:CROSSINGS]
-        low, high = self.floats.rank(x[changes]), self.floats.rank(x[changes + 1])
-        start = sign[changes]
-        while changes.size and (high - low > 1).any():
-            middle = low + (high - low) // 2
-            same = np.sign(self.subject.floats(self.floats.at(middle)[None], 0)[()]) == start
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        ranks = self.floats.changes(lambda x: np.sign(self.subject.floats(x[None], 0)[()]), x[changes], x[changes + 1]) if changes.size else changes
         known = {r.beside for r in regions}
         out = []
-        for rank, outer in zip(high.tolist(), values[changes]):
+        for rank, outer in zip(ranks.tolist(), values[changes]):
             c = float(self.floats.at(rank))
             near = self.subject.floats(self.floats.at(np.array([rank - 1, rank]))[None], 0)[()]
             what = ", a pole" if np.abs(near).max() > abs(outer) or not np.isfinite(near).all() else ", a zero"

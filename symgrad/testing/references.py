@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.deciding import shortest
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross_reading import CONSTANTS, expressions_of
@@ -28,8 +28,8 @@ from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.reference.tensors import is_active
 from symgrad.testing.claimed import ClaimedOp
+from symgrad.testing.claims import is_function
 from symgrad.testing.failure import Wrong
-from symgrad.testing.formulas import is_function
 
 __all__ = ["difference", "equations", "expression", "reader_of"]
 
@@ -270,10 +270,4 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     true = expression(attack, wrt)
     if true is None or size_of(claim - true) > SIZE:
         return None
-    found = sympy.expand(claim - true)
-    try:
-        with limited(SECONDS):
-            found = sympy.simplify(found)
-    except OutOfTime:  # the difference is shown without simplification
-        pass
-    return None if found == 0 else found
+    return shortest(sympy.expand(claim - true), SECONDS) or None

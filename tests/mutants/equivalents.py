@@ -12,7 +12,7 @@ import symgrad
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case
-from symgrad.proofs.cases import cases
+from symgrad.proofs.prove import cases
 from symgrad.reference.recorder import Recorder
 
 from .mutant import Mutant

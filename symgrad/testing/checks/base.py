@@ -15,14 +15,9 @@ from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong
 from symgrad.testing.shrinking import simplest
 
-__all__ = ["CHECKS", "Check", "always", "check", "differentiable", "lacking", "run"]
+__all__ = ["CHECKS", "Check", "check", "differentiable", "lacking", "run"]
 
 CHECKS: dict[str, Check] = {}
-
-
-def always(attack: Attack) -> str:
-    """A check for every op."""
-    return ""
 
 
 def differentiable(attack: Attack) -> str:
@@ -39,7 +34,7 @@ def lacking(attack: Attack, order: int) -> str:
     return f"it has no {('', 'second ', 'third ')[order - 1] * bool(attack.order)}derivative"
 
 
-def check(name: str, draws: str = "points", when: When = always, most: int | None = None) -> Callable[[Body], Callable[..., Result]]:
+def check(name: str, draws: str = "points", when: When = lambda attack: "", most: int | None = None) -> Callable[[Body], Callable[..., Result]]:
     """Make a public check of a body and enter it in the table. The body raises `Wrong` for a wrong result.
 
     The check is a function `(op, formula=..., domain=..., profile=..., seed=..., inputs=..., ...)` that returns a `Result`, and raises `CheckFailure`

@@ -42,11 +42,7 @@ def within(sides: list[Sides], xs: Arrays, each: bool) -> list[Sides]:
     return [s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), s.size, np.inf)) for s in sides]
 
 
-def has_pushforward(attack: Attack) -> str:
-    return differentiable(attack) or ("" if attack.subject.forward else "it has no pushforward")
-
-
-@check("adjoint", when=has_pushforward)
+@check("adjoint", when=lambda attack: differentiable(attack) or ("" if attack.subject.forward else "it has no pushforward"))
 def check_adjoint(attack: Attack, example: Example) -> None:
     """The pullback is the adjoint of the pushforward: ⟨g, jvp(t)⟩ = ⟨vjp(g), t⟩, for each argument and for all of them.
 
@@ -126,15 +122,9 @@ def check_linearity(attack: Attack, example: Example) -> None:
     agree_at(example, sides)
 
 
-def has_a_hessian(attack: Attack) -> str:
-    if attack.order < 2:
-        return lacking(attack, 2)
-    if attack.elementwise and len(attack.names) == 1:
-        return "of one number there is only one second derivative"
-    return ""
-
-
-@check("symmetry", when=has_a_hessian)
+@check("symmetry",
+       when=lambda attack: lacking(attack, 2) or (
+           "of one number there is only one second derivative" if attack.elementwise and len(attack.names) == 1 else ""))
 def check_symmetry(attack: Attack, example: Example) -> None:
     """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; so is the third derivative.
 

@@ -21,11 +21,7 @@ DEEP = 3  # the orders of which formulas are read, for an elementwise op and
 FLAT = 2  # for one of arrays, whose formulas grow with the number of elements
 
 
-def _with_rules(attack: Attack) -> str:
-    return "" if attack.subject.op is not None else "its rules are not known; it is no op of symgrad"
-
-
-@check("formulas", when=_with_rules, most=1)
+@check("formulas", most=1, when=lambda attack: "" if attack.subject.op is not None else "its rules are not known; it is no op of symgrad")
 def check_formulas(attack: Attack, example: Example) -> None:
     """Where the value has a formula, so have the pullback and its pullback: a rule works with numbers and with expressions.
 

@@ -30,13 +30,9 @@ EXACT = 300  # elements whose value is computed with many digits
 CLOSE = 1e-3  # relative error of values that are meant to be equal
 
 
-def of_arrays(attack: Attack) -> str:
-    if attack.claims.random:
-        return "it is random"
-    return "its elements are checked in other shapes" if attack.elementwise else attack.of_complex
-
-
-@check("sizes", when=of_arrays, most=1)
+@check("sizes", most=1,
+       when=lambda attack: "it is random" if attack.claims.random else (
+           "its elements are checked in other shapes" if attack.elementwise else attack.of_complex))
 def check_sizes(attack: Attack, example: Example) -> None:
     """An op that takes stacks of its arguments gives the results of a loop, and an op that takes longer axes is right for long ones.
 

@@ -23,11 +23,7 @@ DIRECTIONS = 32
 STEEP = 1e4
 
 
-def _claimed(attack: Attack) -> str:
-    return "" if special_points(attack) else "it has no special points"
-
-
-@check("special", draws="special", when=_claimed)
+@check("special", draws="special", when=lambda attack: "" if special_points(attack) else "it has no special points")
 def check_special(attack: Attack, example: Example) -> None:
     """At every special point value and derivatives up to the second are finite, and the gradient is a valid (sub)gradient.
 

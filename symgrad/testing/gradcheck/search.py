@@ -11,6 +11,8 @@ import numpy as np
 
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
+from symgrad.frameworks.generators import restored
+from symgrad.frameworks.problem import silence
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
@@ -20,10 +22,11 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
+from symgrad.testing.gradcheck.jacobians import FunctionAtPoint
 from symgrad.testing.gradcheck.points import Array, LeftOut, Points, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
-__all__ = ["Search"]
+__all__ = ["Search", "attack_gradients"]
 
 POINTS, EDGES = 16, 8  # random and special points, if the time allows
 SECONDS = 0.15  # for all points but the given one; up to a dozen may take three times as long, and two are always checked
@@ -281,3 +284,29 @@ def _written_out(node: Any) -> int:
         if n not in sizes:
             sizes[n] = 1 + sum(sizes.get(p, 1) for p in n.parents)
     return sum(sizes[n] * max(np.size(n.value), 1) for n in roots)
+
+
+def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order: int = 1, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+                     backward: bool = True, forward: bool = False, seed: int = 0) -> GradientAttack:
+    """Search for wrong first derivatives of a function that `gradcheck` passed at these inputs; `order` is the order shown in the report.
+
+    The inputs are written in place and restored, as `gradcheck` does, so that tensors in a closure change along; random generators are
+    restored, too. Output and warnings of the function at other points are suppressed.
+
+    >>> import symgrad
+    >>> report = attack_gradients(symgrad.tanh, (symgrad.tensor([0.5, 1.0], requires_grad=True),))
+    >>> report.failure is None, report.attacked > 2, report.exact == report.attacked
+    (True, True, True)
+    """
+    start = time.perf_counter()
+    report = GradientAttack(order, seed=seed)
+    try:
+        with restored(), silence():
+            rng = np.random.default_rng(seed)
+            Search(Points(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
+    except (Unattacked, LeftOut) as error:
+        report.reason = str(error)
+    except Exception as error:  # a repeated call may raise anything
+        report.reason = f"called again it raised {type(error).__name__}: {error}"
+    report.seconds = time.perf_counter() - start
+    return report
