@@ -14,8 +14,8 @@ from test_compositions import POINTS, formula, trees, value
 
 import symgrad
 from symgrad import func, tensor
+from symgrad.codegen.equations import equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, Torch
-from symgrad.codegen.lines import lines
 from symgrad.codegen.printers import to_latex
 from symgrad.codegen.sources import to_c, to_jax, to_python, to_torch
 from symgrad.engine.traced import core
@@ -250,7 +250,7 @@ def test_long_formulas_are_written_as_small_equations():
 
     text = to_latex(long)
     assert text.startswith("\\begin{aligned}\nv_{1} &= x^{2} \\\\") and text.count("&=") > 200 and len(text) < 30_000
-    assert len(lines(long, derivatives=1).equations) < 800
+    assert len(equations_of(long, derivatives=1).equations) < 800
 
 
 @pytest.mark.parametrize("call, error, words", [

@@ -135,8 +135,8 @@ def _nearest(x: Any) -> Any:
     if x.is_integer():
         return x
     above = x + arb(0.5)
-    whole = above.floor()
-    return whole - 1 if above.is_integer() and not (whole / 2).is_integer() else whole
+    rounded = above.floor()
+    return rounded - 1 if above.is_integer() and not (rounded / 2).is_integer() else rounded
 
 
 def _softplus(x: Any) -> Any:

@@ -68,7 +68,7 @@ def _power(a: Any, b: Any) -> Any:
     return context.inf if a == 0 and context.re(b) < 0 else a**b
 
 
-def _in_order(relation: Any) -> Any:
+def _comparison(relation: Any) -> Any:
     """A comparison, which orders complex numbers by their real and then their imaginary parts, as NumPy does."""
     def call(a: Any, b: Any) -> bool:
         complex = isinstance(a, context.mpc) or isinstance(b, context.mpc)
@@ -132,7 +132,7 @@ floor_divide = _each(_real(lambda a, b: context.floor(_divide(a, b))), 2)
 conj = _each(context.conj)
 maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
 where = _each(lambda condition, a, b: a if condition else b, 3)
-eq, ne, (lt, le, gt, ge) = _each(operator.eq, 2), _each(operator.ne, 2), map(_in_order, (operator.lt, operator.le, operator.gt, operator.ge))
+eq, ne, (lt, le, gt, ge) = _each(operator.eq, 2), _each(operator.ne, 2), map(_comparison, (operator.lt, operator.le, operator.gt, operator.ge))
 logical_and, logical_or = _each(lambda a, b: bool(a) and bool(b), 2), _each(lambda a, b: bool(a) or bool(b), 2)
 logical_not = _each(lambda a: not a)
 isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)

@@ -87,9 +87,9 @@ def getitem(x: Any, index: Any) -> Any:
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
     if type(g) is Batched and type(g.data) is np.ndarray and type(index) in (slice, int):
-        whole = np.zeros((len(g.data), *shape), g.data.dtype)
-        whole[:, index] = g.data
-        return Batched(whole, g.level)
+        out = np.zeros((len(g.data), *shape), g.data.dtype)
+        out[:, index] = g.data
+        return Batched(out, g.level)
     basic = is_basic(index)
     if basic and type(g) is Batched:
         return Batched(place(g.data, (slice(None), *(index if type(index) is tuple else (index,))), (g.data.shape[0], *shape)), g.level)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.anomaly import NonFiniteGradient, set_detect_anomaly
-from symgrad.autograd.causes import Cause, finite, first_forward, whole
+from symgrad.autograd.causes import Cause, finite, first_forward
+from symgrad.carriers.batched import raw
 from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
@@ -243,7 +244,7 @@ def _steps(trail: Sequence[Any]) -> list[tuple[str, float]]:
     """The operations from a cause to the result, with the first number of each that is not finite."""
     out: list[tuple[str, float]] = []
     for node, place in reversed(trail):
-        value = np.asarray(whole(node.value))
+        value = np.asarray(raw(node.value))
         bad = value[place] if place is not None and np.ndim(value) == len(place) else value[~np.isfinite(value)].ravel()[0]
         name = node.op.name if getattr(node, "op", None) is not None else node.name()
         if node.parents and (not out or (name, _float(bad)) != out[-1]):

@@ -11,8 +11,8 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import fills
 from symgrad.carriers.guarding import guarded_map, guarded_product, has_nan
 from symgrad.engine.cotangents import Read, mark_as_guarded
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
 from symgrad.graph.node import TRACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
@@ -52,7 +52,7 @@ def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant
             continue
         if isinstance(node, Leaf):
             values[node] = leaf(node)
-        elif type(node) is Link:
+        elif type(node) is DerivativeNode:
             values[node] = constant(node.value) if node.parents[0] is None else values[node.parents[0]]
         else:
             values[node] = call_rule(xp, node, arguments(node, values, constant), node.args or ())

@@ -19,8 +19,8 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import parts_of
 from symgrad.frameworks.naming import name_of
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
@@ -202,7 +202,7 @@ def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) ->
         raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
                         f"function and its inputs")
     nodes = upstream([loss._node])
-    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, Link))):
+    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, DerivativeNode))):
         raise RuntimeError(f"{asking}: {FREED} Or give the function and its inputs.")
     leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
     if inputs is not None:

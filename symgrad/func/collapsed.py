@@ -24,7 +24,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import PathProgram, second
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
@@ -141,7 +141,7 @@ class _Collapsed:
     def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """The tangents of a node, if they are needed, and its sum, from those of its arguments."""
         op = node.op
-        if type(node) is Link:
+        if type(node) is DerivativeNode:
             return ts[0], ss[0]
         if type(node) is Output:
             k = node.output_nr

@@ -28,13 +28,13 @@ class Entry:
 
     def planned(self, ev: Evaluation, y: Tensor) -> Any:
         """The plan for the Hessian."""
-        if self.plan is None or not self.plan.general:
+        if self.plan is None or not self.plan.for_any_constants:
             self.plan = plan_hessian(y._node, ev.nodes)
         return self.plan
 
     def products(self, ev: Evaluation, y: Tensor, seeds: Callable[[], Any]) -> Any:
         """The products with vectors that are fixed for this signature: from the second use on by a recorded program, if that is small."""
-        if self.plan is not None and not self.plan.general:
+        if self.plan is not None and not self.plan.for_any_constants:
             return products(ev, y, seeds(), None)
         self.uses += 1
         if self.program is None and self.uses == SECOND:

@@ -22,7 +22,7 @@ from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, no_arguments, owned, recording, scalar
 from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import Spec, flatten, transpose
 
@@ -56,14 +56,14 @@ def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
 
 
 def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
-    """A derivative as a Tensor, zero if it is None; linked to the inputs if it may be differentiated again."""
+    """A derivative as a Tensor, zero if it is None; with a `DerivativeNode` if it may be differentiated again."""
     if found is None:
         found = np.zeros_like(like._value)
     found = in_dtype(found, like._value)
     if not ev.tracked:
         return wrap(found)
     t = found if isinstance(found, Tensor) else wrap(found)
-    return wrap(t._value, Link(t._value, t._node, ev.tie))
+    return wrap(t._value, DerivativeNode(t._value, t._node, ev.joined_inputs))
 
 
 def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: str, asking: str) -> list[Tensor]:

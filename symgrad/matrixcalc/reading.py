@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from symgrad.engine.replay import arguments, call_rule
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
@@ -45,7 +45,7 @@ class TensorGraph:
         for node in self.nodes:
             if isinstance(node, Leaf):
                 values[node] = self._leaf(node) if node.symbol is not None else _Unnamed(node)
-            elif type(node) is Link:
+            elif type(node) is DerivativeNode:
                 values[node] = lift(node.value) if node.parents[0] is None else values[node.parents[0]]
             else:
                 values[node] = self._applied(node, values)

@@ -6,19 +6,20 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
+from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.methods.predicates import typename
-from symgrad.nn.calling import Called
+from symgrad.nn.calling import CallMixin
 from symgrad.nn.parameter import Buffer, Parameter
-from symgrad.nn.state import Stateful
+from symgrad.nn.state import StateMixin
 from symgrad.types.dtypes import DTYPES
 
-__all__ = ["Module", "clear"]
+__all__ = ["Module"]
 
 
-class Kind(NamedTuple):
+class MemberKind(NamedTuple):
     """One of the kinds of attributes that a module registers in a separate table: parameters, buffers and modules."""
 
     table: str
@@ -33,7 +34,7 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
-class Module(Called, Stateful):
+class Module(CallMixin, StateMixin):
     """The base of every network: assign parameters and other modules to it in `__init__`, and compute with them in `forward`.
 
     >>> import symgrad
@@ -52,7 +53,7 @@ class Module(Called, Stateful):
     """
 
     training: bool
-    kinds: ClassVar[tuple[Kind, ...]]
+    kinds: ClassVar[tuple[MemberKind, ...]]
 
     def __init__(self) -> None:
         # Not by assignment, which looks for these tables.
@@ -75,7 +76,7 @@ class Module(Called, Stateful):
             if isinstance(value, kind.claims):
                 if table is None:
                     raise AttributeError(f"cannot assign {kind.many} before Module.__init__() call")
-                self._forget(name, kind.table)
+                self._remove_name(name, kind.table)
                 if isinstance(value, Parameter):
                     self.register_parameter(name, value)
                 elif isinstance(value, Buffer):
@@ -90,7 +91,7 @@ class Module(Called, Stateful):
                 return
         super().__setattr__(name, value)
 
-    def _forget(self, name: str, keep: str) -> None:
+    def _remove_name(self, name: str, keep: str) -> None:
         """Remove a name from all tables but one."""
         self.__dict__.pop(name, None)
         for kind in Module.kinds:
@@ -355,8 +356,7 @@ class Module(Called, Stateful):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
-        for parameter in self.parameters():
-            clear(parameter, set_to_none)
+        clear_gradients(self.parameters(), set_to_none)
 
     # Printing
 
@@ -378,21 +378,8 @@ class Module(Called, Stateful):
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 
-def clear(parameter: Tensor, set_to_none: bool) -> None:
-    """Set the gradient of a tensor to None, or to zero in place and detached."""
-    gradient = parameter.grad
-    if gradient is None or set_to_none:
-        parameter.grad = None
-        return
-    if gradient.grad_fn is not None:
-        gradient.detach_()
-    else:
-        gradient.requires_grad_(False)
-    gradient.zero_()
-
-
 Module.kinds = (
-    Kind("_parameters", Parameter, Parameter, "parameters", "parameter", "torch.nn.Parameter"),
-    Kind("_modules", Module, Module, "module", "child module", "torch.nn.Module"),
-    Kind("_buffers", Buffer, Tensor, "buffer", "buffer", "torch.nn.Buffer, torch.Tensor"),
+    MemberKind("_parameters", Parameter, Parameter, "parameters", "parameter", "torch.nn.Parameter"),
+    MemberKind("_modules", Module, Module, "module", "child module", "torch.nn.Module"),
+    MemberKind("_buffers", Buffer, Tensor, "buffer", "buffer", "torch.nn.Buffer, torch.Tensor"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer, ways
+from symgrad.optim.optimizer import Group, Optimizer, check_implementations
 
 __all__ = ["SGD"]
 
@@ -39,7 +39,7 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
                                       foreach=foreach, differentiable=differentiable, fused=fused))
-        ways(foreach, fused, differentiable)
+        check_implementations(foreach, fused, differentiable)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         momentum = group["momentum"]

@@ -20,7 +20,7 @@ import sympy
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undefined
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.elementary import ElementaryFunction, along, edge_met, multiply_into, number
@@ -56,9 +56,9 @@ class Oracle:
                 continue
             if type(node.value) is Batched:
                 raise NoFormula("a part of the computation was batched by vmap; write the batch as an axis")
-            if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+            if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
                 places[node] = self._constants(node.value)
-            elif type(node) is Link:
+            elif type(node) is DerivativeNode:
                 places[node] = places[node.parents[0]]  # type: ignore[index]
             else:
                 places[node] = self._instance(node, places)

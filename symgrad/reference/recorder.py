@@ -15,7 +15,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.engine.passes import pullback
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
@@ -227,9 +227,9 @@ class Recorder:
         for node in upstream([root]):
             if node in boxes:
                 continue
-            if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+            if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
                 boxes[node] = self.box(node.value)
-            elif type(node) is Link:
+            elif type(node) is DerivativeNode:
                 boxes[node] = boxes[node.parents[0]]  # type: ignore[index]
             else:
                 args, count = node.args or (), len(node.parents)

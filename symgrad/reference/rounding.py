@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.carriers.digits import Beyond, Undefined
+from symgrad.carriers.digits import TooLarge, Undefined
 from symgrad.reference.oracle import Evaluation, Oracle, slots
 from symgrad.reference.sources import OracleTruths, TrueNumber, Truths
 from symgrad.types.ulp import Ulp
@@ -38,7 +38,7 @@ class _Steps(Evaluation):
     def _value(self, place: int, step: Any) -> Any:
         try:
             value = super()._value(place, step)
-        except Beyond:
+        except TooLarge:
             self.overflowed = self.flushed = True
             raise
         if value is None or not value or place < self.oracle.count:

@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 from sympy.core.relational import Relational
 
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.sampling.floats import Floats
@@ -229,7 +229,7 @@ def constants_of(e: Any) -> list[float]:
 
 def constants_of_graph(root: Node) -> list[float]:
     """The constants that the comparisons of a recorded graph compare with."""
-    found = [np.asarray(a) for node in upstream([root]) if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS
+    found = [np.asarray(a) for node in upstream([root]) if not isinstance(node, (Leaf, DerivativeNode)) and node.op.name in COMPARISONS
              for a, parent in itertools.zip_longest(node.args or (), node.parents) if parent is None]
     return list(dict.fromkeys(float(x) for a in found if a.dtype.kind in "fiu" for x in np.unique(a)))
 

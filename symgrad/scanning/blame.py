@@ -21,7 +21,7 @@ from symgrad.engine.replay import replay
 from symgrad.engine.tensor import wrap
 from symgrad.formulas.expressions import expr
 from symgrad.frameworks.problem import silence
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.reports.numbers import ulp_text
 from symgrad.sampling.floats import Floats
@@ -90,7 +90,7 @@ class Blame:
             node: Node | None = root
             place: tuple[int, ...] = ()
             while node is not None:
-                if isinstance(node, Link):
+                if isinstance(node, DerivativeNode):
                     node = node.parents[0]
                     continue
                 if isinstance(node, Leaf) or node.args is None:

@@ -24,7 +24,7 @@ from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, parameters_of
 from symgrad.frameworks.problem import silence
 from symgrad.frameworks.registry import adapter_of
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
@@ -86,7 +86,7 @@ class Recording(Run):
             flat = np.abs(np.ravel(value).astype(np.float64))
             with np.errstate(all="ignore"):
                 size = np.log10(flat)
-            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.selects
+            vanished = node in forward and not isinstance(node, (Leaf, DerivativeNode)) and not node.selects
             size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
             size[~np.isfinite(flat)] = np.inf
             high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))

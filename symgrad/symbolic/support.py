@@ -69,7 +69,7 @@ def sigmoid(x: Any) -> Any:
 
 def _is_modest(x: Any) -> bool:
     """Whether exp(-x) is finite for every element of an array of floats."""
-    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.MODEST.get(x.itemsize, 11.0)
+    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.SAFE_EXPONENT.get(x.itemsize, 11.0)
 
 
 def sigmoids(x: Any) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.diagnose.kinks.reading import Reading, Unreadable, null_space, small
 from symgrad.diagnose.kinks.switches import ROUND, Switch, switches
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
@@ -315,7 +315,7 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
     `branches` are the comparisons that a Python `if` evaluated, and `again(direction)` records the computation next to the point.
     Raises Unreadable where the computation cannot be read in many digits.
     """
-    nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, Link))]
+    nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, DerivativeNode))]
     if any(type(n.value) is Batched for n in nodes):
         raise Unreadable("a part of the computation was batched by vmap, and its kinks are not looked at; write the batch as an axis")
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.autograd.bundles import Refused
 from symgrad.carriers import precise
 from symgrad.diagnose.kinks.switches import Switch
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, Recorder
@@ -47,9 +47,9 @@ class Reading:
 
     def _read(self, node: Node) -> Box:
         recorder, boxes = self.recorder, self.boxes
-        if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+        if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
             return recorder.box(node.value)
-        if type(node) is Link:
+        if type(node) is DerivativeNode:
             return boxes[node.parents[0]]  # type: ignore[index]
         args, count = node.args or (), len(node.parents)
         tensors = [recorder.box(a) if p is None else boxes[p] for a, p in zip(args, node.parents)]

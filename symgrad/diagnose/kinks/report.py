@@ -20,7 +20,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
@@ -42,7 +42,7 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
     names = ["_".join([str(t._node.symbol or f"x{i if len(run.leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
              for i, t in enumerate(run.leaves) for index in np.ndindex(t.value.shape)]
     report = of_run("loss", run, distance, seconds, seed, names)
-    fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, Link)) and n.op.name == "where" and n.parents[0] is None}
+    fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, DerivativeNode)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
         report.notes.append("conditions of where stand fixed in a recorded graph, and were taken as given; give the function and its inputs to "
                             "have them looked at")
@@ -57,7 +57,7 @@ class _Branches(Recorder):
 
     def branch(self, node: Node, truth: bool) -> None:
         """Keep the node of a comparison."""
-        if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS:
+        if not isinstance(node, (Leaf, DerivativeNode)) and node.op.name in COMPARISONS:
             self.found.append(node)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise, symbolic
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.sampling.conditions import COMPARISONS, switching
@@ -70,7 +70,7 @@ def under(place: Place, shape: tuple[int, ...]) -> Place:
 
 def switches(node: Node, near: float) -> Iterator[Switch]:
     """The switches of a node that are within a distance of zero in floats; including those across which the node is smooth."""
-    if isinstance(node, Leaf) or type(node) is Link or node.args is None:
+    if isinstance(node, Leaf) or type(node) is DerivativeNode or node.args is None:
         return
     name, args = node.op.name, node.args[:len(node.parents)]
     if not all(isinstance(a, (np.ndarray, np.generic, float, int)) for a in args):
