@@ -262,12 +262,8 @@ def _reason(report: NanReport, order: int) -> str:
     where = "an input" if cause.kind == "leaf" else "a constant" if cause.kind == "constant" else cause.op
     turned = next((op for op, v in report.steps if np.isnan(v)), None) if not np.isnan(cause.value) else None
     which = f" of order {report.order}" if cause.where == "backward" else ""
-    return (f"{what} is not finite; the first cause is in the {cause.where} pass{which}: {where} is {_words(cause.value)}" +
-            (f", of which {turned} makes NaN" if turned else ""))
-
-
-def _words(x: float) -> str:
-    return "NaN" if np.isnan(x) else "infinite"
+    return (f"{what} is not finite; the first cause is in the {cause.where} pass{which}: {where} is "
+            f"{'NaN' if np.isnan(cause.value) else 'infinite'}" + (f", of which {turned} makes NaN" if turned else ""))
 
 
 # Remedies

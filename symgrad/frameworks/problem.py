@@ -52,10 +52,6 @@ def silence() -> Iterator[None]:
         yield
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _real_value(value: Any, given: bool) -> np.ndarray | None:
     """An argument as the float array to differentiate by, None for one that is passed on as it is."""
     if isinstance(value, (Tensor, np.ndarray, np.generic)):
@@ -106,7 +102,7 @@ class Problem:
     def _inputs(self, explicit: set[str]) -> Iterator[Input]:
         for name, value in self.bound.arguments.items():
             parameter = self.signature.parameters[name]
-            integral = parameter.annotation in (int, "int") or _is_integer(parameter.default)
+            integral = parameter.annotation in (int, "int") or type(parameter.default) is int
             if parameter.kind is parameter.VAR_POSITIONAL:
                 parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
             elif parameter.kind is parameter.VAR_KEYWORD:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -118,16 +118,13 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
     proof.reason = _nothing_to_prove(found)
     if not proof.reason:
         with progress_bar(progress, found.name) as tell:
-            _prove(proof, list(cases(found, complex, proof.notes)), order, start + seconds, points, tell)
+            every = list(cases(found, complex, proof.notes))
+            for k, case in enumerate(every):
+                tell(f"proving {case or 'the rules'}", k, len(every))
+                left = (start + seconds - time.monotonic()) / (len(every) - k)
+                proof.statements += statements(case, min(order, case.most), max(left, 0.0), points)
         if not proof.statements:
             proof.reason = "none of its arguments has a derivative" if not complex else (
                 proof.notes[0] if proof.notes else "it takes no complex numbers")
     proof.seconds = time.monotonic() - start
     return proof
-
-
-def _prove(proof: Proof, cases: Sequence[Any], order: int, end: float, points: int, tell: Callable[[str, int, int], None]) -> None:
-    for k, case in enumerate(cases):
-        tell(f"proving {case or 'the rules'}", k, len(cases))
-        left = (end - time.monotonic()) / (len(cases) - k)
-        proof.statements += statements(case, min(order, case.most), max(left, 0.0), points)

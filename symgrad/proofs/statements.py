@@ -125,7 +125,7 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, truth: Any,
             return
     if answer is not None and answer.verdict == REFUTED and answer.point is not None and (at or _persists(away, truth, answer.point)):
         known = {s: sympy.sympify(x).xreplace(dict(answer.point)) for s, x in at.items()} | dict(answer.point)
-        if _inside(region, known):
+        if all(float(known[s]) in d for s, d in region.domains.items() if s in known):
             out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
             out.difference = _difference([away.xreplace(region.back)], [truth.xreplace(region.back)])
             out.point = {str(x): region(x).xreplace(known) for x in case.variables}
@@ -155,11 +155,6 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, truth: Any,
                      {s: x.xreplace(inserted) for s, x in at.items()} | inserted)
             if out.verdict != VERIFIED or out.reason:
                 return
-
-
-def _inside(region: Region, point: Mapping[Any, Any]) -> bool:
-    """Whether the numbers of a point lie in the domains of their symbols."""
-    return all(float(point[s]) in d for s, d in region.domains.items() if s in point)
 
 
 def _persists(claim: Any, truth: Any, point: Mapping[Any, Any]) -> bool:

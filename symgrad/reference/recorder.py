@@ -7,6 +7,7 @@ arithmetic touches them, so nothing is rounded to a float on the way.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -122,12 +123,9 @@ class Recorder:
         op = REGISTRY.get(name)
         if op is None:
             raise AttributeError(f"the rules of this op ask for xp.{name}, which is no op; see symgrad.carriers for what xp has")
-        function = self._composite(op) if op.kind == "composite" else self._op(op)
+        function = functools.partial(op.forward, self) if op.kind == "composite" else self._op(op)
         setattr(self, name, function)
         return function
-
-    def _composite(self, op: Op) -> Callable[..., Any]:
-        return lambda *args, **kwargs: op.forward(self, *args, **kwargs)
 
     def _op(self, op: Op) -> Callable[..., Box]:
         signature = inspect.signature(op.prepare or op.forward)

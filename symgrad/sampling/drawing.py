@@ -44,9 +44,9 @@ def special(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[i
         numbers = [*_ends(d), *(x for i, x in found if i == k), *SPECIAL]
         own.append([x for x in numbers if x in d and (subnormals or x == 0 or abs(x) >= NORMAL)])
     out = {base.tobytes(): base}
-    columns: list[Iterator[np.ndarray]] = [_one(base, k, own[k]) for k in range(len(domains))]
+    columns: list[Iterator[np.ndarray]] = [iter([np.where(np.arange(base.size) == k, x, base) for x in own[k]]) for k in range(len(domains))]
     if len(domains) > 1:
-        columns.append(_all(base, own, domains))
+        columns.append(np.where([x in d for d in domains], x, base) for x in (float(base[0]), *own[0]))
     while columns and len(out) < limit:
         for column in list(columns):
             vector = next(column, None)
@@ -55,17 +55,6 @@ def special(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[i
             elif len(out) < limit:
                 out.setdefault(vector.tobytes(), vector)
     return list(out.values())
-
-
-def _one(base: np.ndarray, k: int, numbers: Sequence[float]) -> Iterator[np.ndarray]:
-    for x in numbers:
-        vector = base.copy()
-        vector[k] = x
-        yield vector
-
-
-def _all(base: np.ndarray, own: Sequence[Sequence[float]], domains: Sequence[Domain]) -> Iterator[np.ndarray]:
-    yield from (np.where([x in d for d in domains], x, base) for x in (float(base[0]), *own[0]))
 
 
 def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:

@@ -95,15 +95,11 @@ class Scanner:
             columns = [base] + [np.array([floats.beside(float(x), reach * int(rng.choice([-1, 1])), 2, rng)[1] for x in base], floats.dtype)
                                 for _ in self.domains[1:]]
         elif region.jointly:
-            columns = [self._anywhere(d, count) for d in self.domains]
+            columns = [rng.choice(np.concatenate([r.draw(floats, 16, rng) for r in regions_of(d, floats)]), count) for d in self.domains]
         else:
             drawn = region.draw(floats, count, rng)
             columns = [drawn if i == region.argument else ordinary(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
         return self._allowed(columns)
-
-    def _anywhere(self, domain: Domain, count: int) -> np.ndarray:
-        drawn = np.concatenate([r.draw(self.floats, 16, self.rng) for r in regions_of(domain, self.floats)])
-        return self.rng.choice(drawn, count)
 
     def _allowed(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         shortest = min(c.size for c in columns)

@@ -153,7 +153,9 @@ class Subject:
         with observing() as escapes, enable_grad(), silence():
             result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
-            raise Unsuitable(self._unconnected(result))
+            raise Unsuitable(f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is "
+                             f"of type {type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its "
+                             f"values with")
         if result.is_complex():
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
         return Recording(leaves, result, None, escapes)
@@ -164,10 +166,6 @@ class Subject:
         Raises what the function raises.
         """
         return departure(self.call(point, named=True), lambda values: self.call(values, named=True), far)
-
-    def _unconnected(self, result: Any) -> str:
-        return (f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of type "
-                f"{type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its values with")
 
     def one(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""

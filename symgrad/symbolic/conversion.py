@@ -176,7 +176,8 @@ class FormulaFunction:
         with np.errstate(all="ignore"):
             for step in program.steps:
                 results.append(self._value(step, values, results, named, dtype))
-        return [_as_tensor(results[i]) for i in program.outputs]
+        ends = [results[i] for i in program.outputs]
+        return [x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x)) for x in ends]
 
     @staticmethod
     def _value(step: Step, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
@@ -189,10 +190,6 @@ class FormulaFunction:
 
     def __repr__(self) -> str:
         return f"<formula {_shortened(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
-
-
-def _as_tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x))
 
 
 def _shortened(given: Any) -> str:

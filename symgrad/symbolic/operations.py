@@ -199,7 +199,8 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         report = _report(formula, check)
         rules = formula.partials(formula.zero)
         if len(rules) != len(symbols):
-            raise _unused(formula)
+            unused = [s for s in symbols if s not in expr.free_symbols]
+            raise ValueError(f"{name}: the formula does not depend on {', '.join(map(str, unused))}; leave it out of the arguments")
         names = argument_names(formula.names)
         function = extending.elementwise(
             name, signed(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
@@ -209,11 +210,6 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
         raise TypeError(f"{name}: {error}") from None
     made = _made[name] = FormulaOp(formula, function, expr, report)
     return made
-
-
-def _unused(formula: OpFormula) -> ValueError:
-    unused = [s for s in formula.symbols if s not in formula.expr.free_symbols]
-    return ValueError(f"{formula.name}: the formula does not depend on {', '.join(map(str, unused))}; leave it out of the arguments")
 
 
 def _special(formula: OpFormula) -> tuple[tuple[float, ...], ...]:

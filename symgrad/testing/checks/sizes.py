@@ -61,15 +61,10 @@ def _leads(attack: Attack, example: Example) -> list[Shape]:
     return [(short[0],), long[1:2]] if attack.subject.compiles else [(short[0],), (short[0], short[1]), *((n,) for n in long)]  # type: ignore[list-item]
 
 
-def _samples(attack: Attack, example: Example) -> list[Example]:
-    shapes = [x.shape for x in example.xs]
-    drawn = [e for e in attack.examples("points") if [x.shape for x in e.xs] == shapes and e.cotangent.shape == example.cotangent.shape]
-    return [example, *drawn[1:1 + SAMPLES]][:SAMPLES]
-
-
 def _stacks(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where a stack of arguments is taken as such, and has other results than a loop."""
-    subject, samples, count = attack.subject, _samples(attack, example), len(example.xs)
+    subject, count, shapes = attack.subject, len(example.xs), [x.shape for x in (*example.xs, example.cotangent)]
+    samples = [example, *[e for e in attack.examples("points") if [x.shape for x in (*e.xs, e.cotangent)] == shapes][1:SAMPLES]]
     if len(samples) < 2:
         return
     subsets = [tuple(range(count)), *((i,) for i in range(count) if count > 1)][:1 if attack.subject.compiles else None]
