@@ -7,6 +7,7 @@ registry. It has no attributes, strings or imports. Length, nesting and powers a
 from __future__ import annotations
 
 import difflib
+import inspect
 import keyword
 import math
 import operator
@@ -55,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ParsedFormula:
-    """A parsed formula: `names` are its variables in order of appearance; a call with their values evaluates it.
+    """A parsed formula as a function: `names` are its variables, and its parameters, in order of appearance.
 
     >>> formula = parse("x**2 + 2*y")
     >>> formula.names, formula(x=3.0, y=0.5)
@@ -66,9 +67,14 @@ class ParsedFormula:
     steps: tuple[Step, ...]
     names: tuple[str, ...]
 
-    def __call__(self, **values: Any) -> Any:
+    def __post_init__(self) -> None:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        object.__setattr__(self, "__signature__", inspect.Signature([inspect.Parameter(name, kind) for name in self.names]))
+        object.__setattr__(self, "__name__", "formula")
+
+    def __call__(self, *args: Any, **values: Any) -> Any:
         """The value: a number for numbers, a Tensor with its graph for Tensors."""
-        known = _functions()
+        known, values = _functions(), dict(zip(self.names, args)) | values
         with np.errstate(all="ignore"):
             return self.evaluated(lambda x: x, values, lambda step, operands: self._applied(
                 known[step.what] if step.kind == "call" else step.what, operands, step))

@@ -194,19 +194,7 @@ def _callable(given: Any) -> Any:
     """A function with its parameters by name; a formula in text is parsed, never executed as Python."""
     if isinstance(given, bytes):
         raise TypeError("to_sympy: a formula in text is a str, not bytes")
-    if isinstance(given, str):
-        given = parsing.parse(given)
-    if not isinstance(given, parsing.ParsedFormula):
-        return given
-    read = given
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return read(**function.__signature__.bind(*args, **kwargs).arguments)  # type: ignore[attr-defined]
-
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    function.__name__ = "formula"
-    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in read.names])  # type: ignore[attr-defined]
-    return function
+    return parsing.parse(given) if isinstance(given, str) else given
 
 
 def under(conditions: Sequence[Any], e: Any) -> Any:
