@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.escapes import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.factories.generators import fork_rng, manual_seed
 from symgrad.frameworks.adapter import parts_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.derivative import DerivativeNode
@@ -25,7 +28,7 @@ from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 
-__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "run_of", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "restored", "run_of", "seeded", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -206,3 +209,27 @@ def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) ->
     if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):
         raise TypeError(f"{asking}: inputs must be leaves that require grad, from which the tensor was computed")
     return Run(leaves, *scalar_of(loss, "the loss"))
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[None]:
+    """Restore the states of all generators at the end: of Python, NumPy, symgrad and, where it is loaded, torch."""
+    torch = sys.modules.get("torch")
+    state, numbers, tensors = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
+    try:
+        with fork_rng():
+            yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numbers)
+        if torch is not None:
+            torch.random.set_rng_state(tensors)
+
+
+def seeded() -> None:
+    """Give every generator the seed 0."""
+    random.seed(0)
+    np.random.seed(0)
+    manual_seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)

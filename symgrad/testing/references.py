@@ -21,7 +21,7 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
-from symgrad.proofs.proof import size_of
+from symgrad.proofs.formulas import size_of
 from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.quotients import Reader

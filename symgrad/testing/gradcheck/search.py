@@ -11,8 +11,7 @@ import numpy as np
 
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
-from symgrad.frameworks.generators import restored
-from symgrad.frameworks.problem import silence
+from symgrad.frameworks.problem import restored, silence
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
@@ -20,7 +19,7 @@ from symgrad.reference.accuracy import measured
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.sampling.points import flat, random_points, special_points
+from symgrad.sampling.points import TOGETHER, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
 from symgrad.testing.gradcheck.jacobians import FunctionAtPoint
 from symgrad.testing.gradcheck.points import Array, LeftOut, Points, Unattacked
@@ -77,7 +76,7 @@ class Search:
             raise Unattacked("it is not finite at the given inputs")
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
-        special = self.special or [np.full(points.given.size, x) for x in (1.0, -1.0, 20.0, 0.0, -20.0)]
+        special = self.special or [np.full(points.given.size, x) for x in TOGETHER]
         start = time.perf_counter()
         compared = tries = 0
         while wrong is None and compared < POINTS + EDGES and tries < 4 * POINTS:
