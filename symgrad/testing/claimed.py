@@ -18,9 +18,10 @@ from symgrad.frameworks.registry import adapter_of
 from symgrad.frameworks.torch import TorchAdapter
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
-from symgrad.testing.claims import Claims, claims_of, is_scalar, names_in
+from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.examples import ORDINARY
 from symgrad.testing.failure import kind, raised_at, shown
+from symgrad.testing.formulas import is_scalar, names_in
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain

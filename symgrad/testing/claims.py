@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import sympy
 
-from symgrad.checks.cross_reading import names_of
-from symgrad.formulas.parsing import parse
-
-__all__ = ["Claims", "claims_of", "is_function", "is_scalar", "names_in", "op"]
+__all__ = ["Claims", "claims_of", "op"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__symgrad_op__"
@@ -159,40 +154,3 @@ def op(function: Any = None, /, **claims: Any) -> Any:
 def claims_of(function: Any) -> Claims | None:
     """The claims attached to a function, None if there are none."""
     return vars(function).get(MARK) if hasattr(function, "__dict__") else None
-
-
-def is_function(formula: Any) -> bool:
-    """Whether a formula is a Python function, not text or a SymPy object."""
-    if inspect.isroutine(formula):
-        return True
-    if isinstance(formula, str) or not callable(formula):
-        return False
-    return not isinstance(formula, (sympy.Basic, sympy.MatrixBase))
-
-
-def names_in(formula: Any) -> list[str] | None:
-    """The names of a formula's arguments, in order for text and functions and sorted for SymPy; None for no formula.
-
-    Raises ParseError for text that is no formula.
-    """
-    if formula is None:
-        return None
-    if isinstance(formula, str):
-        return list(parse(formula).names)
-    if is_function(formula):
-        names = [p.name for p in inspect.signature(formula).parameters.values() if p.default is p.empty]
-        return names[1:] if names[:1] == ["xp"] else names
-    if isinstance(formula, sympy.Lambda):
-        return [str(s) for s in formula.signature]
-    return list(names_of(formula) or ())
-
-
-def is_scalar(formula: Any, names: Sequence[str]) -> bool:
-    """Whether a formula maps numbers to a number: text or SymPy that names the arguments and none of their elements."""
-    if is_function(formula):
-        return False
-    if isinstance(formula, str):
-        return set(names_in(formula) or ()) <= set(names)
-    if isinstance(formula, sympy.Lambda):
-        return True
-    return not isinstance(formula, (list, tuple, sympy.MatrixBase, sympy.NDimArray)) and set(names_in(formula) or ()) <= set(names)

@@ -15,8 +15,8 @@ from symgrad.proofs.statements import asked_by_rules
 from symgrad.sampling.conditions import around, asked, combined, constants_of_code
 from symgrad.sampling.numbers import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 from symgrad.testing.claimed import ClaimedOp, special_points
-from symgrad.testing.claims import is_function
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
+from symgrad.testing.formulas import is_function
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
 from symgrad.types.domains import Domain
 

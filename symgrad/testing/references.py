@@ -28,8 +28,8 @@ from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, Recorder
 from symgrad.reference.tensors import is_active
 from symgrad.testing.claimed import ClaimedOp
-from symgrad.testing.claims import is_function
 from symgrad.testing.failure import Wrong
+from symgrad.testing.formulas import is_function
 
 __all__ = ["difference", "equations", "expression", "reader_of"]
 

@@ -20,8 +20,9 @@ from symgrad.scanning import accuracy
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.claimed import special_points
-from symgrad.testing.claims import Claims, claims_of, is_function
+from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.failure import CheckFailure
+from symgrad.testing.formulas import is_function
 from symgrad.testing.plugin.options import Options, is_id
 from symgrad.testing.running import ACCURACY, known
 from symgrad.testing.silence import silence
