@@ -102,7 +102,7 @@ def _count(text: str) -> int:
     return number
 
 
-def _word(argument: str) -> str:
+def _protected(argument: str) -> str:
     """An argument; one that begins with a minus and is no option, such as the formula -x**2, follows a space, so that it is not read as one."""
     return f" {argument}" if re.match(r"-[^-oh]|-[oh][^\w./]", argument) else argument
 
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        options = _parser().parse_args([_word(a) for a in (sys.argv[1:] if arguments is None else arguments)])
+        options = _parser().parse_args([_protected(a) for a in (sys.argv[1:] if arguments is None else arguments)])
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
@@ -164,7 +164,7 @@ def _check(options: argparse.Namespace) -> int:
         if name:
             chosen = [(name, _named(module, name, path))]
         else:
-            chosen = _described(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
+            chosen = _matching_function(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
         reports = [_checked(name, function, at, wrt, path, options) for name, function in chosen]
     return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
@@ -195,13 +195,13 @@ def _loaded(path: Path) -> ModuleType:
     try:
         loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise BadInput(f"{path} does not run\n{_where(error, path)}") from None
+        raise BadInput(f"{path} does not run\n{_location(error, path)}") from None
     finally:
         sys.path.remove(str(path.resolve().parent))
     return module
 
 
-def _where(error: BaseException, path: Path) -> str:
+def _location(error: BaseException, path: Path) -> str:
     """The line of the user's file that raised an error, and the error."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         line = (error.text or "").rstrip("\n")
@@ -231,13 +231,13 @@ def _named(module: ModuleType, name: str, path: Path) -> Any:
     return found
 
 
-def _carried(function: Callable[..., Any]) -> dict[str, Any]:
+def _attached_inputs(function: Callable[..., Any]) -> dict[str, Any]:
     """The inputs attached to a function: its defaults, updated with its example."""
     defaults = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
     return defaults | (examples_of(function) or {})
 
 
-def _needed(function: Callable[..., Any]) -> list[str]:
+def _parameter_names(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
@@ -246,8 +246,8 @@ def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[t
     functions = _functions(module)
     out = []
     for known, f in functions.items():
-        names = _needed(f)
-        values = {**_carried(f), **at}
+        names = _parameter_names(f)
+        values = {**_attached_inputs(f), **at}
         if names and all(name in values for name in names) and all(name in names for name in at) and (
                 examples_of(f) or at or any(_is_real(values[name]) for name in names)):
             out.append((known, f))
@@ -262,7 +262,7 @@ def _listed(functions: Mapping[str, Callable[..., Any]]) -> str:
     return "the functions are: " + (", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none")
 
 
-def _described(module: ModuleType, path: Path, formula: str) -> list[tuple[str, Callable[..., Any]]]:
+def _matching_function(module: ModuleType, path: Path, formula: str) -> list[tuple[str, Callable[..., Any]]]:
     """The one function whose arguments have the names in a formula."""
     from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
 
@@ -298,11 +298,11 @@ def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | N
     if missing:
         raise BadInput(f"{name}{signature} needs a value for {', '.join(missing)}; give it as --at {','.join(f'{m}=1' for m in missing)}")
     try:
-        return _run(name, function, values, wrt, options)
+        return _check_named(name, function, values, wrt, options)
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
-        raise BadInput(f"{name} does not run at these inputs\n{_where(error, path)}") from None
+        raise BadInput(f"{name} does not run at these inputs\n{_location(error, path)}") from None
 
 
 def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
@@ -327,7 +327,7 @@ def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | 
         raise BadInput(str(error).removeprefix("check: ")) from None
 
 
-def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
+def _check_named(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
     from symgrad.checks import check_named  # imports SymPy, which takes a third of a second
 
     return check_named(function, values, order=options.order, wrt=wrt, points=options.points, seed=options.seed,
@@ -349,7 +349,7 @@ def _derive(options: argparse.Namespace) -> int:
     missing = [name for name in formula.names if name not in at]
     values = {name: at.get(name, 1.0) for name in formula.names}
     try:
-        report = _run(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", formula, values, wrt, options)
+        report = _check_named(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", formula, values, wrt, options)
     except ParseError:
         raise
     except (RuntimeError, TypeError, ValueError) as error:
@@ -382,10 +382,10 @@ def _ghostwrite(options: argparse.Namespace) -> int:
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            said = write(options.target, options.formula, options.domain, options.output, options.force)
+            text = write(options.target, options.formula, options.domain, options.output, options.force)
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise BadInput(str(error)) from None
-    _print(said)
+    _print(text)
     return AGREED
 
 

@@ -34,7 +34,7 @@ def derivative(total: Sum, symbol: Symbol) -> Sum:
     The elements of a symbol vary independently, also those of a symmetric matrix.
     """
     by = tuple(Index(d) for d in symbol.dimensions)
-    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False)
+    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), unwrap=False)
 
 
 def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
@@ -85,7 +85,7 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
 
 def derivative_terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> tuple[Term, ...]:
     """The terms of a derivative whose output is that of the sum, followed by `by`."""
-    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False).terms
+    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), unwrap=False).terms
 
 
 def _at(terms: tuple[Term, ...], out: tuple[Index, ...], indices: tuple[Index, ...], by: tuple[Index, ...]) -> tuple[Term, ...]:

@@ -58,8 +58,8 @@ class Text:
             return self.leaves[form.kind]
         if form.kind in self.functions:
             return self.called(self.functions[form.kind], self.show(form.args[0]))
-        text, own = getattr(self, f"_{form.kind}")(form)
-        return text if own >= level else self.brackets(text)
+        text, precedence = getattr(self, f"_{form.kind}")(form)
+        return text if precedence >= level else self.brackets(text)
 
     def brackets(self, text: str) -> str:
         """The text in round brackets."""
@@ -116,12 +116,12 @@ class Text:
     def _inverse(self, form: Form) -> tuple[str, int]:
         return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
 
-    def _run(self, form: Form, count: int) -> str:
+    def _power(self, form: Form, count: int) -> str:
         """A power of a matrix."""
         if count == 1 or abs(form.rank) == 1:
             return self.join([self.show(form, PRODUCT + 1)] * count)
         if form.kind == "transpose":
-            return self.superscript(self.brackets(self._run(form.args[0], count)), "T")
+            return self.superscript(self.brackets(self._power(form.args[0], count)), "T")
         if form.kind == "inverse":
             return self.superscript(self.show(form.args[0], ATOM), str(-count))
         return self.superscript(self.show(form, ATOM), str(count))
@@ -136,7 +136,7 @@ class Text:
         return out
 
     def _product(self, form: Form) -> tuple[str, int]:
-        return self.join([self._run(f, len(list(several))) for f, several in groupby(form.args)]), PRODUCT
+        return self.join([self._power(f, len(list(several))) for f, several in groupby(form.args)]), PRODUCT
 
     def _hadamard(self, form: Form) -> tuple[str, int]:
         above: list[str] = []

@@ -12,9 +12,9 @@ import numpy as np
 from symgrad.autograd.anomaly import recording_lines
 from symgrad.autograd.causes import record_of
 from symgrad.carriers import numeric, precise
-from symgrad.diagnose.kinks.cells import Again, Clarke, subdifferential
+from symgrad.diagnose.kinks.cells import Rerun, Subdifferential, subdifferential
+from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
-from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
@@ -81,18 +81,19 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
     step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
 
-    def again(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
+    runs: list[Run] = []  # keeps the graphs alive
+
+    def rerun(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
         with silence():
             beside = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
-        _alive.append(beside)
+        runs.append(beside)
         return beside.root, beside.nodes
 
-    _alive: list[Run] = []
-    return of_run(name, run, distance, seconds, seed, problem.names, branches, again)
+    return of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
 
 
 def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, names: Sequence[str] | None = None,
-           branches: Sequence[Node] = (), again: Again | None = None) -> KinkReport:
+           branches: Sequence[Node] = (), rerun: Rerun | None = None) -> KinkReport:
     """The report of one run of a function."""
     count = sum(leaf.numel() for leaf in run.leaves)
     report = KinkReport(name, UNDECIDED, "", distance, list(names or [f"x{i}" for i in range(count)]), float(run.result.value))
@@ -100,11 +101,11 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
         report.notes.append(f"the result (shape {list(run.shape)}) was weighted by 1, 2, 3, ... and summed")
     with silence():
         report.returned = run.gradient()
-    found: Clarke | None = None
+    found: Subdifferential | None = None
     try:
         with silence():
-            found = subdifferential(run.root, run.nodes, branches, again, seconds, seed)
-    except Unreadable as error:
+            found = subdifferential(run.root, run.nodes, branches, rerun, seconds, seed)
+    except NotEvaluable as error:
         report.reason = str(error)
     near = (s for node in upstream([run.root, *branches]) for s in switches(node, distance))
     some = list(itertools.islice(near, 10 * LISTED))
@@ -118,7 +119,7 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
     return report
 
 
-def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
+def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None:
     """The verdict: whether the returned gradient is in the hull of the limiting ones, and whether those are all."""
     if found is None:
         return
@@ -133,24 +134,24 @@ def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
         return
     eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
     size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
-    same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
-    within = hull_distance(report.gradients, found.returned if same else returned) <= eps**0.5 * size
-    many = len(report.gradients) > 1
-    what = "the convex hull of the gradients beside the point" if many else f"the gradient, {_vector(report.gradients[0])}"
+    is_same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
+    within = hull_distance(report.gradients, found.returned if is_same else returned) <= eps**0.5 * size
+    several = len(report.gradients) > 1
+    what = "the convex hull of the gradients beside the point" if several else f"the gradient, {_vector(report.gradients[0])}"
     if within:
         report.verdict = INSIDE
-        report.reason = (f"the returned gradient {shown} is in {what}" if many else f"the returned gradient {shown} is {what}")
+        report.reason = (f"the returned gradient {shown} is in {what}" if several else f"the returned gradient {shown} is {what}")
         if not found.active or not report.kinks:
             report.reason += "; the point itself is at no kink"
-        elif not many and found.complete:
+        elif not several and found.complete:
             report.reason += ": the function is differentiable there"
-        if many and len(report.names) == 1 and report.interval:
+        if several and len(report.names) == 1 and report.interval:
             report.reason += f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]"
     elif found.complete:
         report.verdict = OUTSIDE
         report.reason = (f"the returned gradient {shown} is not in the Clarke subdifferential, {what}" +
-                         (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if many and report.interval else "") +
-                         ("" if many else ": the function is differentiable there"))
+                         (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if several and report.interval else "") +
+                         ("" if several else ": the function is differentiable there"))
     else:
         report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found beside the point, but "
                          f"there may be more: {found.reason}")
@@ -163,32 +164,32 @@ def _vector(g: np.ndarray) -> str:
 # The list
 
 
-def _listed(near: Sequence[Switch], found: Clarke | None) -> list[Kink]:
+def _listed(near: Sequence[Switch], found: Subdifferential | None) -> list[Kink]:
     """The switches by node and element, without those across which the op is smooth."""
     exact = {} if found is None else {(id(s.node), s.place, s.elements): u for s, u in found.exact.items()}
     groups: dict[tuple[int, Place], list[Switch]] = {}
     for s in near:
         groups.setdefault((s.node.sequence_nr, s.place), []).append(s)
     out: list[Kink] = []
-    for _, same in sorted(groups.items()):
+    for _, group in sorted(groups.items()):
         if len(out) == LISTED:
             break
-        made = _kink(same, exact)
+        made = _kink(group, exact)
         if made is not None:
             out.append(made)
     return out
 
 
-def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
-    s = same[0]
+def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
+    s = group[0]
     node, op = s.node, s.node.op
-    elements = list(dict.fromkeys(e for other in same for e in other.elements))
+    elements = list(dict.fromkeys(e for other in group for e in other.elements))
     args = node.args or ()
     values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
     with precise.working(60), np.errstate(all="ignore"):
-        lifted = [_Lifted(a) for a in args[:len(node.parents)]]
-        distance = min(abs(float(_plain(other.measure(lifted)))) for other in same)
-    known = [exact[key] for other in same if (key := (id(node), other.place, other.elements)) in exact]
+        lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
+        distance = min(abs(float(_plain(other.measure(lifted)))) for other in group)
+    known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
     true = None if not known else float(min(known, key=abs))
     true = 0.0 if true is not None and abs(true) < 1e-30 else true
     record = record_of(node)
@@ -203,7 +204,7 @@ def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     return Kink(op.name, node.name(), line, s.place, values, distance, true, order, convention(op), tuple(sides or ()))
 
 
-class _Lifted:
+class _PreciseArgument:
     """An argument whose elements are evaluated in many digits."""
 
     def __init__(self, array: Any):
@@ -234,7 +235,7 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
         with precise.working(120), np.errstate(all="ignore"):
             xs = [precise.lift_value(np.asarray(a)[under(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
             places = [() if elementwise else p for _, p in elements]
-            _to_the_kink(s, xs, elementwise)
+            _move_to_kink(s, xs, elementwise)
             returned = _returned(node, s.place)
             out = []
             for (i, p), place in zip(elements, places):
@@ -243,17 +244,17 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
                 left, right = (_side(op, xs, args[count:], i, place, sign, () if elementwise else s.place) for sign in (-1, 1))
                 finite = precise.context.isfinite
                 edge = precise.context.isnan(left[0]) or precise.context.isnan(right[0])
-                order = 1 if edge else next((k for k in range(4) if not (finite(left[k]) and _same(left[k], right[k]))), None)
+                order = 1 if edge else next((k for k in range(4) if not (finite(left[k]) and _are_equal(left[k], right[k]))), None)
                 if order is None:
                     continue
-                given = returned[i][p] if returned is not None and returned[i] is not None else None
-                out.append(Side(_label(node, i, p), order, float(left[order]), float(right[order]), None if given is None else float(given)))
+                derivative = float(returned[i][p]) if returned is not None and returned[i] is not None else None
+                out.append(Side(_label(node, i, p), order, float(left[order]), float(right[order]), derivative))
             return out
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers
         return None
 
 
-def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
+def _move_to_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
     """Move an argument so that the switch is exactly zero."""
     if not elementwise:
         if s.kind == "tie":
@@ -262,7 +263,7 @@ def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
                 xs[0][p] = xs[0][first]
         return
     shapes: list[Any] = [np.shape(a) for a in (s.node.args or ())[:len(xs)]]
-    full = [x if not shape else _spread(x, shape) for x, shape in zip(xs, shapes)]
+    full = [x if not shape else _Uniform(x, shape) for x, shape in zip(xs, shapes)]
     u = precise.context.mpf(_plain(s.measure(full)))
     moving = [(i, _plain(number)) for i, _, number in s.slopes(full) if _plain(number)]
     if u and moving:
@@ -270,7 +271,7 @@ def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
         xs[i] = precise.lift_value(xs[i] - u / number)
 
 
-class _Spread:
+class _Uniform:
     """An array that has the same element everywhere."""
 
     def __init__(self, x: Any, shape: tuple[int, ...]):
@@ -278,10 +279,6 @@ class _Spread:
 
     def __getitem__(self, place: Any) -> Any:
         return self.x
-
-
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    return _Spread(x, shape)
 
 
 def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: Place, sign: int, element: Place) -> list[Any]:
@@ -311,7 +308,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
     return out
 
 
-def _same(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     return bool(abs(a - b) <= 1e-12 * (1 + max(abs(a), abs(b))))  # by points 1e-18 apart, of which a third derivative keeps this
 
 
@@ -332,11 +329,11 @@ def _returned(node: Node, place: Place) -> list[Any] | None:
             out.append(np.zeros(np.shape(a)))
             continue
         c = np.broadcast_to(np.asarray(c), g.shape) if np.ndim(c) == 0 and g.ndim else np.asarray(c)
-        out.append(c if c.shape == np.shape(a) else _Reduced(c, place))
+        out.append(c if c.shape == np.shape(a) else _CotangentAt(c, place))
     return out
 
 
-class _Reduced:
+class _CotangentAt:
     """A cotangent in the shape of the result, read at the element where it is not zero."""
 
     def __init__(self, c: np.ndarray, place: Place):

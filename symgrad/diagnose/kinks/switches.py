@@ -88,7 +88,7 @@ def switches(node: Node, near: float) -> Iterator[Switch]:
 # Elementwise ops, by their formula
 
 
-class _Form(NamedTuple):
+class _Formula(NamedTuple):
     """A switch of an elementwise op as a formula of its arguments; of `lattice` ones the distance to an integer counts."""
 
     kind: str
@@ -98,26 +98,26 @@ class _Form(NamedTuple):
     slopes: tuple[Callable[..., Any], ...]
 
 
-SMOOTH_BUT = {"sqrt": 0, "rsqrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
+INFINITE_SLOPE = {"sqrt": 0, "rsqrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
 CARRIER = {name: getattr(precise, name) for name in dir(precise) if callable(getattr(precise, name)) and not name.startswith("_")}
 
 
 @cache
-def _forms(op: Op, parameters: tuple[Any, ...]) -> tuple[_Form, ...]:
+def _formulas(op: Op, parameters: tuple[Any, ...]) -> tuple[_Formula, ...]:
     count = op.arity or 1
     symbols = [sympy.Symbol(f"x{i}", real=True) for i in range(count)]
-    if op.name in SMOOTH_BUT:
-        return (_form(ROUND, False, symbols[SMOOTH_BUT[op.name]], symbols),)
+    if op.name in INFINITE_SLOPE:
+        return (_formula(ROUND, False, symbols[INFINITE_SLOPE[op.name]], symbols),)
     if op.name in COMPARISONS:
-        return (_form("condition", False, symbols[0] - symbols[1], symbols),)
+        return (_formula("condition", False, symbols[0] - symbols[1], symbols),)
     if op.name in ("hypot", "direction", "atan2"):
-        return (_form(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
+        return (_formula(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
     try:
         cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
         e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact, parameters)).item())
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers has no formula
         return ()
-    return tuple(_form("kink", lattice, u, symbols) for u, lattice in switching(e)
+    return tuple(_formula("kink", lattice, u, symbols) for u, lattice in switching(e)
                  if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
 
 
@@ -125,40 +125,40 @@ def _exact(x: Any) -> Any:
     return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x
 
 
-def _form(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Form:
-    return _Form(kind, lattice, sympy.lambdify(symbols, u, "numpy"), sympy.lambdify(symbols, u, modules=[CARRIER]),
-                 tuple(sympy.lambdify(symbols, sympy.diff(u, s), modules=[CARRIER]) for s in symbols))
+def _formula(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Formula:
+    return _Formula(kind, lattice, sympy.lambdify(symbols, u, "numpy"), sympy.lambdify(symbols, u, modules=[CARRIER]),
+                    tuple(sympy.lambdify(symbols, sympy.diff(u, s), modules=[CARRIER]) for s in symbols))
 
 
 def _elementwise(node: Node, near: float) -> Iterator[Switch]:
     args = node.args or ()
     count = len(node.parents)
     try:
-        forms = _forms(node.op, args[count:])
+        formulas = _formulas(node.op, args[count:])
     except TypeError:  # a parameter that is not hashable
         return
     arrays = [np.asarray(a) for a in args[:count]]
-    if not forms or any(a.dtype.kind not in "fiub" for a in arrays):
+    if not formulas or any(a.dtype.kind not in "fiub" for a in arrays):
         return
     arrays = [a.astype(np.float64) for a in arrays]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    for form in forms:
+    for formula in formulas:
         with np.errstate(all="ignore"):
-            u = np.broadcast_to(np.asarray(form.numbers(*arrays), dtype=np.float64), shape)
-            away = u - np.rint(u) if form.lattice else u
+            u = np.broadcast_to(np.asarray(formula.numbers(*arrays), dtype=np.float64), shape)
+            away = u - np.rint(u) if formula.lattice else u
             close: Any = np.argwhere(np.abs(away) <= near)
         if node.op.name == "pow":
-            close = [p for p in close if not _whole(arrays[1][under(tuple(p), arrays[1].shape)])]
+            close = [p for p in close if not _is_whole_number(arrays[1][under(tuple(p), arrays[1].shape)])]
         for index in close:
             place = tuple(int(i) for i in index)
-            yield _at(node, form, place, [a.shape for a in arrays], float(np.rint(u[place])) if form.lattice else 0.0)
+            yield _switch_at(node, formula, place, [a.shape for a in arrays], float(np.rint(u[place])) if formula.lattice else 0.0)
 
 
-def _whole(exponent: Any) -> bool:
+def _is_whole_number(exponent: Any) -> bool:
     return bool(exponent >= 0 and float(exponent).is_integer())
 
 
-def _at(node: Node, form: _Form, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
+def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
     places = [under(place, shape) for shape in shapes]
 
     def picked(args: Sequence[Any]) -> list[Any]:
@@ -166,9 +166,9 @@ def _at(node: Node, form: _Form, place: Place, shapes: Sequence[tuple[int, ...]]
 
     def slopes(args: Sequence[Any]) -> list[tuple[int, Place, Any]]:
         xs = picked(args)
-        return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, form.slopes))]
+        return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, formula.slopes))]
 
-    return Switch(node, form.kind, place, tuple(enumerate(places)), lambda args: form.digits(*picked(args)) - step, slopes)
+    return Switch(node, formula.kind, place, tuple(enumerate(places)), lambda args: formula.digits(*picked(args)) - step, slopes)
 
 
 # Ops of many elements
@@ -208,8 +208,8 @@ def _picked(node: Node, near: float) -> Iterator[Switch]:
     if not x.ndim or not all(isinstance(i, (np.ndarray, np.integer, int)) for i in index):
         return
     grids = np.broadcast_arrays(*(np.asarray(i) for i in index))
-    ogrid = [np.asarray(g).ndim and np.array_equal(np.unique(g), np.arange(x.shape[d])) for d, g in enumerate(grids)]
-    dim = next((d for d, same in enumerate(ogrid) if not same), None)
+    is_full_grid = [np.asarray(g).ndim and np.array_equal(np.unique(g), np.arange(x.shape[d])) for d, g in enumerate(grids)]
+    dim = next((d for d, full in enumerate(is_full_grid) if not full), None)
     if dim is None:  # a full sort: the dimension along which the index is no grid
         dim = next((d for d, i in enumerate(index) if np.asarray(i).size == grids[d].size), x.ndim - 1)
     seen = set()

@@ -15,17 +15,17 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, Recorder
 
-__all__ = ["Reading", "Unreadable", "hull_distance", "null_space", "small"]
+__all__ = ["PreciseEvaluation", "NotEvaluable", "hull_distance", "null_space", "small"]
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that are only for numbers
 ZERO = precise.context.mpf(10) ** -70  # relative size below which a number counts as zero
 
 
-class Unreadable(Exception):
+class NotEvaluable(Exception):
     """Raised where a graph cannot be evaluated in many digits, with the reason."""
 
 
-class Reading:
+class PreciseEvaluation:
     """A recorded computation read in many digits at other values of its leaves, with all its nodes, and recorded there."""
 
     def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], values: Sequence[Any]):
@@ -43,7 +43,7 @@ class Reading:
                 if node not in self.boxes:
                     self.boxes[node] = self._read(node)
         except FAILURES as error:
-            raise Unreadable(f"a rule cannot be read with many digits ({error})") from error
+            raise NotEvaluable(f"a rule cannot be read with many digits ({error})") from error
 
     def _read(self, node: Node) -> Box:
         recorder, boxes = self.recorder, self.boxes
@@ -64,7 +64,7 @@ class Reading:
         try:
             found = self.recorder.gradients([(box, g) for box, g in seeds if box.node is not None], self.leaves)
         except FAILURES as error:
-            raise Unreadable(f"a rule cannot be read with many digits ({error})") from error
+            raise NotEvaluable(f"a rule cannot be read with many digits ({error})") from error
         return np.array([x for box in found for x in box.value.ravel().tolist()], dtype=object)
 
     def measure(self, switch: Switch) -> Any:
