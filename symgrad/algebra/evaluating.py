@@ -18,7 +18,7 @@ from symgrad.algebra.catalogue import DEFINITIONS, FUNCTIONS, REFUSED, operands,
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
 from symgrad.carriers.digits import Undecided, Undefined
 
-__all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
+__all__ = ["STEPS", "Evaluator", "Unknown", "exact_float", "expanded", "opaque"]
 
 Step = Callable[..., Any]
 TERMS = 1000  # of a sum
@@ -34,13 +34,13 @@ def exact_float(x: sympy.Float) -> Fraction:
     return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)  # gmpy2's integers, where it is installed
 
 
-class Program:
+class Evaluator:
     """Expressions that are evaluated together at points of the symbols; `quick` if no function among them can take long.
 
     Raises Unknown for a part that cannot be evaluated.
 
     >>> x = sympy.Symbol("x")
-    >>> Program([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
+    >>> Evaluator([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
     [Fraction(81, 16), Fraction(3, 2)]
     """
 
@@ -310,7 +310,7 @@ STEPS: dict[Any, Step] = {
     sympy.ITE: lambda a, c, x, y: x if c else y,
 }
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
-Program.table = STEPS
+Evaluator.table = STEPS
 
 
 def opaque(e: Any) -> Mapping[Any, Any]:

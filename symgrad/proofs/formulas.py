@@ -18,9 +18,9 @@ from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
 from symgrad.reference.elementary import derivative, evaluator
-from symgrad.reference.exact import Entry
+from symgrad.reference.exact import ComparedNumber
 from symgrad.reference.oracle import Oracle
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reports.labels import label
 from symgrad.reports.report import Report
@@ -44,7 +44,7 @@ class Formulas:
             size = leaf.numel()
             leaves.append((symbolic.ExactExpressions if exact else symbolic.Expressions).fill(self.symbols[at:at + size], tuple(leaf.shape)))
             at += size
-        recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact))
+        recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, exact))
         self.derivatives: dict[tuple[int, ...], Any] = {index: box.value.ravel()[i].item() for index, box, i in run.read(recorder, leaves, order)}
         self.truths: dict[tuple[int, ...], Any] = {(): self.derivatives.pop(())}
 
@@ -171,7 +171,7 @@ def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarr
     return None if failure is None else f"SymPy did not reduce the two formulas of {label(len(failure), failure, names)} to the same one"
 
 
-def difference(run: Run, names: Sequence[str], entry: Entry) -> Any:
+def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
     """The simplified difference of a derivative's two formulas, where it is short."""
     try:
         if entry.directional or not entry.order or flat_size(Oracle(run.root, run.nodes)) > SHORT:

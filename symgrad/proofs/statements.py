@@ -21,7 +21,7 @@ from symgrad.proofs.case import Case, Key
 from symgrad.proofs.conditions import ERRORS, borders, generic, is_border
 from symgrad.proofs.numbers import Found, Numbers
 from symgrad.proofs.regions import Region, regions
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import vectors
@@ -39,7 +39,7 @@ def claims_of(case: Case, region: Region, order: int) -> tuple[dict[Key, list[An
         return symbolic.ExactExpressions.fill([region(s) for s in case.supply(name, shape).ravel().tolist()], shape)
 
     try:
-        recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
+        recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
         found = case.claims(recorder, supply, order)
         return {key: [_plain(sympy.sympify(e), case.complex) for e in es] for key, es in found}, ""
     except ERRORS as error:

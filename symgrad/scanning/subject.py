@@ -28,7 +28,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.types.domains import REAL, Domain
 from symgrad.types.ulp import ulp_of
@@ -71,7 +71,7 @@ class Recording(Run):
         with precise.working(digits):
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
-                    self.read(Recorder(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
+                    self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""

@@ -21,7 +21,7 @@ from symgrad.formulas.expressions import Reads, hold
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, owner_of, parameters_of, sanitised
-from symgrad.symbolic.programs import Program, Step, Writer, places
+from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places
 from symgrad.types.dtypes import dtype_of, get_default_dtype
 
 __all__ = ["FormulaFunction", "from_sympy", "number_of", "tensor_of"]
@@ -123,7 +123,7 @@ class FormulaFunction:
         self.parameters = parameters_of(self._expressions, symbols)
         self.expr = given
         self.symbols = tuple(p.given for p in self.parameters)
-        self._programs: dict[bool, Program] = {}
+        self._programs: dict[bool, OpProgram] = {}
         self._program(stable=True)  # raise now for what cannot be computed
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
@@ -131,7 +131,7 @@ class FormulaFunction:
         takes = ", ".join(p.name + (f" of shape {p.described}" if p.described else "") for p in self.parameters)
         self.__doc__ = f"{_shortened(given)}\n\nA differentiable function of {takes or 'nothing'}; shapes broadcast."
 
-    def _program(self, stable: bool) -> Program:
+    def _program(self, stable: bool) -> OpProgram:
         if stable not in self._programs:
             inputs = places([p if p.shape else p.cells[()] for p in self.parameters])
             writer = Writer(inputs, stable=stable and not any(e.has(sympy.I) for e in self._expressions))
@@ -180,7 +180,7 @@ class FormulaFunction:
         return [x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x)) for x in ends]
 
     @staticmethod
-    def _value(step: Step, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
+    def _value(step: OpStep, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
         if step.what == "input":
             x = values[step.value.parameter]
             return traced.getitem(x, (..., *step.value.at)) if step.value.at else x

@@ -14,7 +14,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.reference.differences import differences
 from symgrad.testing.gradcheck.jacobians import Forward, FunctionAtPoint
 
-__all__ = ["LeftOut", "Points", "Unattacked"]
+__all__ = ["LeftOut", "FlatInputs", "Unattacked"]
 
 Array = np.ndarray
 
@@ -27,7 +27,7 @@ class Unattacked(Exception):
     """The reason why no point can be checked."""
 
 
-class Points:
+class FlatInputs:
     """The differentiated inputs as one vector, with two numbers for a complex one, and the weighted sum of the outputs.
 
     Raises Unattacked if no input can be changed, or if no output depends on one.

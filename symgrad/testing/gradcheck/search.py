@@ -22,7 +22,7 @@ from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import TOGETHER, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
 from symgrad.testing.gradcheck.jacobians import FunctionAtPoint
-from symgrad.testing.gradcheck.points import Array, LeftOut, Points, Unattacked
+from symgrad.testing.gradcheck.points import Array, FlatInputs, LeftOut, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
 __all__ = ["Search", "attack_gradients"]
@@ -43,7 +43,7 @@ DEFAULTS = (1e-5, 1e-3)  # atol and rtol; larger tolerances of the user are kept
 Along = Callable[[Array], float]
 
 
-class Entry(NamedTuple):
+class WrongDerivative(NamedTuple):
     """A wrong derivative: its coordinate (None for a direction), both values, whether the reference is exact, whether it is a tangent."""
 
     coordinate: int | None
@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 class Search:
     """One search, which fills the report."""
 
-    def __init__(self, points: Points, report: GradientAttack, tolerances: tuple[float, float], backward: bool, forward: bool,
+    def __init__(self, points: FlatInputs, report: GradientAttack, tolerances: tuple[float, float], backward: bool, forward: bool,
                  rng: np.random.Generator):
         self.points, self.report, self.backward, self.forward, self.rng = points, report, backward, forward, rng
         self.atol, self.rtol = tolerances if tolerances[0] > DEFAULTS[0] or tolerances[1] > DEFAULTS[1] else (0.0, 0.0)
@@ -107,7 +107,7 @@ class Search:
         self.report.exact += exact
         return None if wrong is None else vector
 
-    def compare(self, vector: Array, measure: bool = False) -> tuple[bool, Entry | None]:
+    def compare(self, vector: Array, measure: bool = False) -> tuple[bool, WrongDerivative | None]:
         """Whether the reference at a point is exact, and the wrong entry there. Raises LeftOut if nothing can be compared."""
         exact, found = False, None
         if self.formula:
@@ -121,7 +121,7 @@ class Search:
 
     # Fifty digits
 
-    def _digits(self, vector: Array, measure: bool) -> tuple[bool, Entry | None]:
+    def _digits(self, vector: Array, measure: bool) -> tuple[bool, WrongDerivative | None]:
         """Whether there is an exact reference, and the worst entry of the gradient that differs from it."""
         points = self.points
         with points.at(vector):
@@ -152,7 +152,7 @@ class Search:
         rule, truth = float(bad.rule), float(bad.truth)
         if np.isfinite(rule) and not abs(mine - rule) < abs(mine - truth):  # the floats are right, so the rule was misread
             return False, None
-        return True, Entry(bad.index[0], mine, truth, True)
+        return True, WrongDerivative(bad.index[0], mine, truth, True)
 
     def _recorded(self) -> Any:
         """The weighted sum of the outputs at the current inputs, fully recorded; None if it cannot be recorded or is too long."""
@@ -194,7 +194,7 @@ class Search:
 
     # Differences
 
-    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> Entry | None:
+    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> WrongDerivative | None:
         """The wrong derivative along a direction: first along a random one, then along each coordinate.
 
         The reference is the difference, or the gradient if it is known to be `exact`.
@@ -203,10 +203,10 @@ class Search:
         scale = np.maximum(np.abs(vector), 0.1)
         u = scale * self.rng.uniform(0.5, 1.5, vector.size) * self.rng.choice([-1.0, 1.0], vector.size)
 
-        def wrong(u: Array, coordinate: int | None, divisor: float) -> Entry | None:
+        def wrong(u: Array, coordinate: int | None, divisor: float) -> WrongDerivative | None:
             true, allowed = truth(u)
             mine = along(u)
-            return None if abs(mine - true) <= allowed else Entry(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
+            return None if abs(mine - true) <= allowed else WrongDerivative(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
 
         found = wrong(u, None, 1.0)
         for k in range(vector.size if found is not None and vector.size <= SINGLE else 0):
@@ -261,7 +261,7 @@ class Search:
         report.failure = GradientMismatch(f"{where} with respect to {by}", found.analytical, found.true, points.shown(vector), given, found.exact,
                                           found.forward, abs(found.analytical - found.true) <= DEFAULTS[0] + DEFAULTS[1] * abs(found.true))
 
-    def _wrong(self, vector: Array) -> Entry | None:
+    def _wrong(self, vector: Array) -> WrongDerivative | None:
         try:
             return self.compare(vector)[1]
         except LeftOut:
@@ -302,7 +302,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
     try:
         with restored(), silence():
             rng = np.random.default_rng(seed)
-            Search(Points(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
+            Search(FlatInputs(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
     except (Unattacked, LeftOut) as error:
         report.reason = str(error)
     except Exception as error:  # a repeated call may raise anything
