@@ -24,7 +24,7 @@ from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import around, combined, constants_of_code, constants_of_graph, vectors

@@ -1,4 +1,4 @@
-"""The subject of a check: a function, the arguments by which it is differentiated, and one run of it at a point."""
+"""The subject of a check: a function, the arguments by which it is differentiated, one run of it at a point, and the state around it."""
 
 from __future__ import annotations
 

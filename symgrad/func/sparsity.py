@@ -35,7 +35,6 @@ from symgrad.program.cache import shared
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
 
-
 @dataclass(frozen=True)
 class Structure:
     """The sparsity structure of a matrix of derivatives, and the number of products to compute it.

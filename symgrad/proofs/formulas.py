@@ -22,7 +22,7 @@ from symgrad.reference.exact import ComparedNumber
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import PROVED
 

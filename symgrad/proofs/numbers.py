@@ -20,8 +20,7 @@ from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.conditions import Switch, is_border
-from symgrad.proofs.regions import Region, constants
+from symgrad.proofs.regions import Region, Switch, constants, is_border
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.sampling.shrink import shrunk
 

@@ -18,9 +18,8 @@ from symgrad.algebra.solutions import solutions
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.conditions import ERRORS, borders, generic, is_border
 from symgrad.proofs.numbers import Found, Numbers
-from symgrad.proofs.regions import Region, regions
+from symgrad.proofs.regions import ERRORS, Region, borders, generic, is_border, regions
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.algebra.ladder import DIGITS, condition, movement, shifted
 from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.run import Run
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["Accuracy", "BOUNDS", "measured"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["Enclosure", "enclosures"]

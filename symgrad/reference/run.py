@@ -42,7 +42,7 @@ class Run:
                          materialize_grads=True))
 
     def read(self, recorder: RecordingCarrier, values: Iterable[Any], order: int, pointwise: bool = False) -> Iterator[Part]:
-        """The value and all derivatives up to an order by the library's rules, read in a carrier at values of the leaves; see `RecordingCarrier.partials`."""
+        """The value and all derivatives up to an order by the library's rules, read in a carrier at values of the leaves; see `partials`."""
         y, leaves = recorder.replayed(self.root, self.nodes, list(values))
         return recorder.partials(y, leaves, order, pointwise)
 

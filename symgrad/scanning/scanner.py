@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.frameworks.adapter import NotApplicable
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import Body, Check, When, attempt, given
+from symgrad.testing.attack import Attack, Body, Check, When, attempt, given
 from symgrad.testing.checks.measuring import say_lost
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong

@@ -1,4 +1,4 @@
-"""Checks of an op against itself: pullback against pushforward, linearity of the pullback, and symmetry of the Hessian."""
+"""Checks of an op against itself: pullback against pushforward, and one through the other; linearity, and symmetry of the Hessian."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of an op's rules: their results against the same rules evaluated with many digits, and their proof."""
+"""Checks of an op's rules: their results against the same rules evaluated with many digits, their proof, and their formulas."""
 
 from __future__ import annotations
 

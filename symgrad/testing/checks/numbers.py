@@ -1,4 +1,4 @@
-"""Checks of an op's results against the reference: the value, and derivatives of the first, second and third order."""
+"""Checks of an op's results against the reference: the value, and derivatives up to the third order; and at special points."""
 
 from __future__ import annotations
 

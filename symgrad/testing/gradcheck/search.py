@@ -21,8 +21,7 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import TOGETHER, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
-from symgrad.testing.gradcheck.jacobians import FunctionAtPoint
-from symgrad.testing.gradcheck.points import Array, FlatInputs, LeftOut, Unattacked
+from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, LeftOut, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
 __all__ = ["Search", "attack_gradients"]
@@ -76,7 +75,7 @@ class Search:
             raise Unattacked("it is not finite at the given inputs")
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
-        special = self.special or [np.full(points.given.size, x) for x in TOGETHER]
+        special = self.special or [np.full(points.given.size, x) for x in reversed(TOGETHER)]
         start = time.perf_counter()
         compared = tries = 0
         while wrong is None and compared < POINTS + EDGES and tries < 4 * POINTS:
