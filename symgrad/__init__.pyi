@@ -1,8 +1,8 @@
 """The public face, with every function of the registry. Written by `python -m symgrad.stubs`; edit that, not this."""
 
 import builtins
-from collections.abc import Sequence
-from typing import Any, overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -103,6 +103,7 @@ from symgrad.types.devices import layout as layout
 from symgrad.types.devices import memory_format as memory_format
 from symgrad.types.devices import set_default_device as set_default_device
 from symgrad.types.dtypes import DType
+from symgrad.types.dtypes import DType as dtype
 from symgrad.types.dtypes import can_cast as can_cast
 from symgrad.types.dtypes import finfo as finfo
 from symgrad.types.dtypes import get_default_dtype as get_default_dtype
