@@ -26,8 +26,8 @@ from symgrad.reports.parts import Line, Part
 from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.exporting import jax_function, torch_function
-from symgrad.symbolic.forms import HOPELESS
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded, signed
+from symgrad.symbolic.probe import HOPELESS
 from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
