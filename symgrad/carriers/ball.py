@@ -74,13 +74,9 @@ def _equal(a: Any, b: Any) -> Any:
     if a is b:
         return True
     a, b = (x if isinstance(x, acb) else arb(x) for x in (a, b))
-    if not a.overlaps(b) and not _unknown(a, b):
+    if not a.overlaps(b) and not builtins.any(x.is_nan() for x in (a, b) if isinstance(x, arb)):
         return False
     return True if a.is_exact() and b.is_exact() and bool(a == b) else MAYBE
-
-
-def _unknown(*xs: Any) -> bool:
-    return builtins.any(x.is_nan() for x in xs if isinstance(x, arb))
 
 
 def _less(a: Any, b: Any) -> Any:

@@ -67,7 +67,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     >>> pair = lambda x: np.tanh(x), lambda x: 1 - np.tanh(x) ** 2
     >>> report = symgrad.check(pair, formula="tanh(x)", order=1, domain={"x": (-30, 30)}, points=20)
     >>> report.verdict, report.counterexample.where, report.agreements[1].hint.split(":")[1]
-    ('refuted', 'df/dx', ' all of 16')
+    ('imprecise', 'df/dx', ' all of 16')
     """
     given = inputs or examples_of(function) or ()
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):

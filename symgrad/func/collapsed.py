@@ -338,7 +338,7 @@ class CollapsedProgram:
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
         once = _Collapsed(_Caching(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
-        del once.xp, once.dual, once.ones, once.times  # these hold recorded numbers, while the steps use the level and the count only
+        del once.xp, once.dual, once.ones, once.times, once.jvp  # these hold recorded numbers, while the steps use the level and the count only
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:

@@ -277,5 +277,3 @@ class RecordingCarrier:
 
 def _is_complex(x: Any) -> bool:
     return x.complex if isinstance(x, Box) else np.iscomplexobj(x)
-
-

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import dual_level, make_dual, push
+from symgrad.autograd.forward_ad import dual_level, make_dual
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
 
