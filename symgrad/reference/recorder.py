@@ -216,9 +216,9 @@ class RecordingCarrier:
 
     # Recording a computation, and differentiating it
 
-    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any]) -> tuple[Box, list[Box]]:
-        """A recorded scalar computation again in this carrier, at other values of its leaves: the result and the leaves."""
-        boxes: dict[Node, Box] = {}
+    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any], known: dict[Node, Box] | None = None) -> tuple[Box, list[Box]]:
+        """A recorded computation in this carrier, at other values of its leaves: the result and the leaves. `known` keeps the boxes of nodes."""
+        boxes = {} if known is None else known
         for leaf, value in zip(leaves, values):
             box = boxes[leaf] = Box(self, self.lift(value))
             box.node = Leaf(box, box.value, True)
