@@ -1,6 +1,6 @@
 """The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"` and `symgrad ghostwrite MODULE:FUNCTION`.
 
-Exit codes: 0 if every derivative is proved, verified or imprecise (said on standard error), 1 if one is refuted, 2 for input that cannot be used,
+Exit codes: 0 if every derivative is proved, verified or imprecise (named on standard error), 1 if one is refuted, 2 for input that cannot be used,
 3 if one is imprecise and --strict was given, 130 after Ctrl-C.
 """
 
@@ -38,7 +38,7 @@ MODULE = "symgrad_checked_file"
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
 EPILOG = """examples:
-  symgrad check energy.py                      every function in it that carries its inputs
+  symgrad check energy.py                      every function in it whose inputs have values
   symgrad check energy.py:pressure --at v=1,t=pi/2
   symgrad check mymodel.py:loss --formula "log(1+exp(-y*x))"   a function of torch, JAX, HIPS autograd or NumPy
   symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     foreign = checking.add_argument_group("functions of other systems, compared with a formula")
     foreign.add_argument("--formula", metavar="TEXT", help='what the function should be, such as "log(1+exp(-y*x))"; parsed, never run as Python')
     foreign.add_argument("--domain", metavar="DOMAINS", help='where to compare, such as "x=positive,y=-1..1,z=(0,1],k={-1,1}"')
-    foreign.add_argument("--framework", choices=FRAMEWORKS, help="what the function is written for, where that is not found out by itself")
+    foreign.add_argument("--framework", choices=FRAMEWORKS, help="the framework of the function, if it is not detected")
     foreign.add_argument("--gradient", metavar="NAME", help="a function in the file that gives the gradient")
     foreign.add_argument("--returns", choices=("value", "pair"), help="pair: the function returns (value, gradient)")
     foreign.add_argument("--ulp", type=float, default=1000.0, metavar="N",

@@ -1,4 +1,4 @@
-"""Public functions that dispatch on their argument: only formulas load SymPy."""
+"""Public functions that import SymPy only for formulas."""
 
 from __future__ import annotations
 

@@ -246,10 +246,6 @@ def _joining(function: Any, new_axes: int) -> Any:
     return join
 
 
-def _flip(x: Any, axis: Any = None) -> Batched:
-    return Batched(np.flip(x.data, data_axes(axis, x.ndim)), x.level)
-
-
 def _roll(x: Any, shift: Any, axis: Any = None) -> Batched:
     if axis is None:
         return Batched(np.roll(x.data.reshape((x.data.shape[0], x.size)), shift, 1).reshape(x.data.shape), x.level)
@@ -272,10 +268,6 @@ def _diag(x: Any, k: int = 0) -> Batched:
     return out
 
 
-def _moveaxis(x: Any, source: Any, destination: Any) -> Batched:
-    return Batched(np.moveaxis(x.data, data_axes(source, x.ndim), data_axes(destination, x.ndim)), x.level)
-
-
 def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Batched:
     level = highest_level(x, indices)
     count = batch_size((x, indices), level)
@@ -285,10 +277,6 @@ def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Batched:
 def _broadcast_arrays(*xs: Any, subok: bool = False) -> tuple[Any, ...]:
     shape = np.broadcast_shapes(*(tuple(np.shape(x)) for x in xs))
     return tuple(np.broadcast_to(x, shape) for x in xs)
-
-
-def _unravel_index(flat: Any, shape: tuple[int, ...], order: str = "C") -> tuple[Batched, ...]:
-    return tuple(Batched(at, flat.level) for at in np.unravel_index(flat.data, shape))
 
 
 def _choose(which: Any, choices: Sequence[Any]) -> Any:
@@ -308,9 +296,12 @@ def _repeat(x: Any, repeats: Any, axis: Any = None) -> Batched:
 FUNCTIONS |= {
     operator.getitem: take, operator.setitem: _setitem, np.matmul: matmul, "at": _ufunc_at, "each": each,
     np.where: _where, np.einsum: _einsum, np.zeros_like: _like(np.zeros_like), np.ones_like: _like(np.ones_like), np.empty_like: _like(np.empty_like),
-    np.full_like: _like(np.full_like), np.concatenate: _joining(np.concatenate, 0), np.stack: _joining(np.stack, 1), np.flip: _flip, np.roll: _roll,
-    np.broadcast_to: _broadcast_to, np.diag: _diag, np.moveaxis: _moveaxis, np.take_along_axis: _take_along_axis,
-    np.broadcast_arrays: _broadcast_arrays, np.unravel_index: _unravel_index, np.choose: _choose, np.repeat: _repeat,
+    np.full_like: _like(np.full_like), np.concatenate: _joining(np.concatenate, 0), np.stack: _joining(np.stack, 1),
+    np.flip: lambda x, axis=None: Batched(np.flip(x.data, data_axes(axis, x.ndim)), x.level), np.roll: _roll,
+    np.broadcast_to: _broadcast_to, np.diag: _diag, np.take_along_axis: _take_along_axis,
+    np.moveaxis: lambda x, source, destination: Batched(np.moveaxis(x.data, data_axes(source, x.ndim), data_axes(destination, x.ndim)), x.level),
+    np.unravel_index: lambda flat, shape, order="C": tuple(Batched(at, flat.level) for at in np.unravel_index(flat.data, shape)),
+    np.broadcast_arrays: _broadcast_arrays, np.choose: _choose, np.repeat: _repeat,
     np.cumsum: _along(np.cumsum), np.cumprod: _along(np.cumprod), np.argmax: _along(np.argmax), np.argmin: _along(np.argmin),
     np.argsort: _along(np.argsort), np.sort: _along(np.sort),
     np.tril: lambda x, k=0: Batched(np.tril(x.data, k), x.level), np.triu: lambda x, k=0: Batched(np.triu(x.data, k), x.level),

@@ -261,17 +261,9 @@ def _constants(name: str) -> Callable[..., Dependence]:
     return lambda x, *args: Dependence(x.inputs, (), make(np.broadcast_to(0.0, x.shape), *args).shape)
 
 
-def _flip(x: Dependence, dims: tuple[int, ...]) -> Dependence:
-    return getitem(x, tuple(slice(None, None, -1) if i in dims else slice(None) for i in range(x.ndim)))
-
-
 def _diagonal(x: Dependence, offset: int, dim1: int, dim2: int) -> Dependence:
     shape = np.broadcast_to(0, x.shape).diagonal(offset, dim1, dim2).shape
     return x.map(lambda b: b.diagonal(offset, dim1 % x.ndim - x.ndim, dim2 % x.ndim - x.ndim), shape)
-
-
-def _put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Dependence:
-    return with_written(x, values, positions(x.shape)[index], accumulate)
 
 
 def _batch(x: Dependence, dim: int, level: int) -> Dependence:
@@ -292,10 +284,6 @@ def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
                       tuple(pair for pair in x.levels if pair[0] != level))
 
 
-def _as_real(x: Dependence) -> Dependence:
-    return broadcast(reshape(x, (*x.shape, 1)), (*x.shape, 2))
-
-
 RULES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(PIECEWISE_CONSTANT, constant), **dict.fromkeys(PIECEWISE_LINEAR, union), **dict.fromkeys(SMOOTH, smooth),
     "add": union, "sub": union, "mul": multiply, "div": divide, "pow": power,
@@ -308,9 +296,11 @@ RULES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: constant(reduced(*args, **kwargs))),
     "reference": lambda x, y, dim: constant(reduced(x if type(x) is Dependence else y, dim, True)),
     "reshape": reshape, "view": reshape, "permute": permute, "broadcast_to": broadcast, "sum_to_size": sum_to_size, "getitem": getitem,
-    "place": lambda x, index, shape: scattered(x, positions(shape)[index], shape), "put": _put, "cat": cat, "stack": stack, "flip": _flip,
+    "place": lambda x, index, shape: scattered(x, positions(shape)[index], shape), "cat": cat, "stack": stack,
+    "put": lambda x, values, index, accumulate=False: with_written(x, values, positions(x.shape)[index], accumulate),
+    "flip": lambda x, dims: getitem(x, tuple(slice(None, None, -1) if i in dims else slice(None) for i in range(x.ndim))),
     **{name: _by_positions(name) for name in ("roll", "diag", "diagonal_place", "tril", "triu", "unfold")}, "diagonal": _diagonal,
-    "matmul": matmul, "mm": matmul, "mv": matmul, "dot": matmul, "view_as_real": _as_real,
+    "matmul": matmul, "mm": matmul, "mv": matmul, "dot": matmul, "view_as_real": lambda x: broadcast(reshape(x, (*x.shape, 1)), (*x.shape, 2)),
     "view_as_complex": lambda x: union(x[..., 0], x[..., 1]), **{name: _constants(name) for name in ("zeros_like", "ones_like", "eye_like")},
     "batch": _batch, "unbatch": _unbatch,
     "strided": lambda x, geometry: elements_at(x, geometry.positions),

@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
 
 HUGE = 100_000  # bits before the point; more would fill the memory
 context = mpmath.MPContext()

@@ -57,9 +57,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-def view(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` in another shape, with shared memory for arrays."""
-    return x.reshape(shape)
+view = reshape  # the numeric carrier refuses copies
 
 
 def permute(x: Any, dims: tuple[int, ...]) -> Any:

@@ -100,7 +100,7 @@ log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
 one_minus_square = _each(lambda x: 1 - x**2)
 # One half is rounded up, and 1 is subtracted if the result is odd.
-round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy.Eq(sympy.Mod(x + sympy.Rational(1, 2), 2), 1)))
+round = _each(lambda x: sympy.floor(x + sympy.S.Half) - _choice(sympy.Eq(sympy.Mod(x + sympy.S.Half, 2), 1), sympy.S.One, sympy.S.Zero))
 
 pow = _each(operator.pow, 2)
 atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
@@ -155,10 +155,6 @@ def _choice(condition: Any, a: Any, b: Any) -> Any:
     if not isinstance(a, sympy.Expr):
         return sympy.ITE(condition, _truth(a), _truth(b))
     return sympy.Piecewise((_assuming(a, condition, True), condition), (_assuming(b, condition, False), True))
-
-
-def _indicator(condition: Any) -> Any:
-    return _choice(condition, sympy.S.One, sympy.S.Zero)
 
 
 where = _each(_choice, 3)

@@ -348,5 +348,3 @@ def _lost(e: Accuracy) -> str:
     digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
     where = ", ".join(np.array2string(v, precision=6, threshold=6) for v in e.point)
     return f"{digits} of {e.where} at ({where})"
-
-

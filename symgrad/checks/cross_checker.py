@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
 from symgrad.frameworks.generators import restored, seeded
-from symgrad.frameworks.levels import Derivatives, Levels
+from symgrad.frameworks.levels import Derivatives, Exact, Levels
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.reference.sources import DifferenceSource, Source, Truths
 from symgrad.reference.template import NoFormula
@@ -30,6 +30,7 @@ __all__ = ["CrossChecker"]
 SPECIALS = 60  # special points for one input, and a third more for several
 ASKED = 60  # numbers that the formula asks for
 CONSTANTS, AROUND, INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
+PROGRAM = 65, 400  # digits in which the program is run
 FEWEST = 8  # random points that are compared even when the time is over
 Progress = Callable[[str, int, int], None]
 
@@ -44,9 +45,10 @@ class CrossChecker:
         self.wanted, self.seed, self.progress = points, seed, progress
         self.start = time.monotonic()
         self.end = self.start + seconds
-        self.measure = Measure(report.names, tolerances, self._named)
+        self.measure = Measure(report.names, tolerances, self._named, self._program)
         low, high = tolerances.range or (0.0, np.inf)
         self.within = lambda v: bool(np.all((v == 0) | (np.abs(v) >= low) & (np.abs(v) <= high)))
+        self.programs: dict[tuple[bytes, int], dict[int, Exact | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
     named: Sequence[float] = ()  # the constants that the function's source names
@@ -94,6 +96,17 @@ class CrossChecker:
         points.kinks += truths.kink
         points.singular += truths.order < self.report.order and not truths.kink
         return self.measure.findings(vector, self._levels(vector, truths.order), truths)
+
+    def _program(self, vector: np.ndarray, order: int) -> Iterator[Exact | None]:
+        """What the program gives in more and more digits up to an order, None where it cannot be run so."""
+        key = vector.tobytes(), order
+        if key not in self.programs:
+            self.programs = {key: {}}  # of one point and order
+        known = self.programs[key]
+        for digits in PROGRAM:
+            if digits not in known:
+                known[digits] = self.derivatives.exact(as_point(self.base, vector), order, digits, isinstance(self.truth, DifferenceSource))
+            yield known[digits]
 
     # All points
 
@@ -170,7 +183,7 @@ class CrossChecker:
                 continue
             if not _shows(found):
                 for _, f in found:
-                    f.explained = False
+                    f.explained &= f.by == "program"
             wrong = sum(f.wrong for _, f in found)
             a = Agreement(order, self.derivatives.methods[order], len(found), wrong, sum(not f.agrees for _, f in found) - wrong)
             for _, f in found:
@@ -202,7 +215,8 @@ class CrossChecker:
         if bad is not None:
             first = self._simplified(bad)
             report.verdict = IMPRECISE
-            report.reason = (f"{what} with {report.against} wherever floats can show it, at {where}; digits are lost as in the steps of the formula: "
+            lost = f" in {first.operation}" if first.operation else " as in the steps of the formula" if first.by == "formula" else ""
+            report.reason = (f"{what} with {report.against} wherever floats can show it, at {where}; digits are lost{lost}: "
                              f"{_what(first)} {self._says(first)}")
             return
         report.verdict = VERIFIED
@@ -248,7 +262,7 @@ class CrossChecker:
             latest[candidate.tobytes()] = found
             return True
 
-        vector = shrunk(vector, refutes, 60)
+        vector = self._vector(as_point(self.base, shrunk(vector, refutes, 60)))
         first = latest[vector.tobytes()]
         if self.adapter.compiled:
             self.adapter.compiled = False

@@ -58,9 +58,5 @@ def _labels(found: Equations, title: str, derivatives: int) -> list[str]:
         return [title] if len(found.results) == 1 else [f"{title}_{{{i}}}" for i, _ in zip(count(1), found.results)]
     by = [sympy.latex(sympy.Symbol(p.name)) for p in found.parameters]
     first = [rf"\frac{{\partial {title}}}{{\partial {x}}}" for x in by]
-    second = [_second(title, x, y) for x in by for y in by]
+    second = [rf"\frac{{\partial^{{2}} {title}}}{{\partial {x}" + ("^{2}}" if x == y else rf" \partial {y}}}") for x in by for y in by]
     return [title, *first, *second[:len(second) * (derivatives > 1)]]
-
-
-def _second(title: str, x: str, y: str) -> str:
-    return rf"\frac{{\partial^{{2}} {title}}}{{\partial {x}^{{2}}}}" if x == y else rf"\frac{{\partial^{{2}} {title}}}{{\partial {x} \partial {y}}}"

@@ -260,14 +260,11 @@ def _reason(report: NanReport, order: int) -> str:
     if cause is None:
         return f"{what} is not finite, and where it became so is not known: the values on the way there were not kept"
     where = "an input" if cause.kind == "leaf" else "a constant" if cause.kind == "constant" else cause.op
-    made_nan = next((op for op, v in report.steps if np.isnan(v)), None) if not np.isnan(cause.value) else None
+    kind = "NaN" if np.isnan(cause.value) else "infinite"
+    made_nan = next((op for op, v in report.steps if np.isnan(v)), None) if kind == "infinite" else None
     which = f" of order {report.order}" if cause.where == "backward" else ""
-    return (f"{what} is not finite; the first cause is in the {cause.where} pass{which}: {where} is {_kind_of(cause.value)}" +
+    return (f"{what} is not finite; the first cause is in the {cause.where} pass{which}: {where} is {kind}" +
             (f", of which {made_nan} makes NaN" if made_nan else ""))
-
-
-def _kind_of(x: float) -> str:
-    return "NaN" if np.isnan(x) else "infinite"
 
 
 # Remedies
@@ -319,5 +316,3 @@ def _logarithm(x: float, op: str) -> str:
 def _op_name(name: str) -> str:
     """The op of a node, by the node's name."""
     return name.partition("Backward")[0].lower() if "Backward" in name else name
-
-

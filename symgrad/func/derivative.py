@@ -23,10 +23,9 @@ from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_traced, verify_all
+from symgrad.engine.replay import push, pushforward
+from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, own
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
@@ -162,12 +161,9 @@ class Derivative(Rule):
         if known is not None:
             return known
         places, ys = self._recorded(tensors)
-        tracked = thread.modes.grad
-        starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
-        found = pushforward(traced if tracked else numeric, [y._node for y in ys], starts, read_traced if tracked else None)  # type: ignore[misc, arg-type]
+        found = push(ys, {x._node: t for x, t in zip(places, tangents) if t is not None}, thread.modes.grad)  # type: ignore[misc]
         closed(places)
-        out = [found.get(y._node) for y in ys]  # type: ignore[arg-type]
-        return [t if t is None or isinstance(t, Tensor) else wrap(t) for t in out]
+        return found
 
 
 def _at(parts: Some, places: Sequence[int], count: int) -> Some:

@@ -116,7 +116,7 @@ def lift(value: Any) -> Labelled:
         return number_of(value)
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
-        raise NoCompactForm(f"matrix_expr: a value of dtype {array.dtype} stands in the graph; a compact form is of real numbers")
+        raise NoCompactForm(f"matrix_expr: the graph has a value of dtype {array.dtype}; a compact form is of real numbers")
     axes = tuple(None if n == 1 else Index(Dimension(n)) for n in array.shape)
     if array.size and (array == array.flat[0]).all():
         return Labelled(axes, Sum(tuple(i for i in axes if i is not None), constant(exact_number(array.flat[0].item())).terms))

@@ -174,7 +174,7 @@ def _solution(xp: Any, a: Any, b: Any) -> Any:
     return xp.mm(inverse(xp, a), b) if b.ndim == 2 else xp.mv(inverse(xp, a), b)
 
 
-def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
+def _solve_vjp(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> tuple[Any, Any]:
     back = _solution(xp, _t(xp, args[0]), g)
     if y.ndim == 2:
         return -xp.mm(back, _t(xp, y)), back
@@ -182,7 +182,7 @@ def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
 
 
 def _solve_jvp(xp: Any, tangents: Any, y: Any, args: Any) -> Any:
-    ta, tb = tangents
+    ta, tb = (xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args))
     return _solution(xp, args[0], tb - (xp.mm(ta, y) if y.ndim == 2 else xp.mv(ta, y)))
 
 
@@ -190,10 +190,6 @@ def _op(name: str, forward: Callable, vjp: Callable, jvp: Callable, *arguments: 
     """An op outside the registry, with the rules of matrix calculus only."""
     assert list(inspect.signature(forward).parameters)[1:] == list(arguments)
     return Op(name, "primitive", forward, vjp, jvp, len(arguments), arguments, (), f"Linalg{name.capitalize()}Backward0", public=False)
-
-
-def _filled(xp: Any, tangents: Any, args: Any) -> list[Any]:
-    return [xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)]
 
 
 INV = _op("inv", lambda xp, input: inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_t(xp, y), xp.mm(g, _t(xp, y))),),
@@ -204,8 +200,7 @@ DET = _op("det", lambda xp, input: determinant(xp, input), lambda xp, g, y, args
           lambda xp, tangents, y, args: xp.sum(_cofactors(xp, args[0]) * tangents[0]), "input")
 LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, inverse(xp, args[0])),),
              lambda xp, tangents, y, args: xp.trace(xp.mm(inverse(xp, args[0]), tangents[0])), "input")
-SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), lambda xp, g, y, args, needs: _solve_vjp(xp, g, y, args),
-            lambda xp, tangents, y, args: _solve_jvp(xp, _filled(xp, tangents, args), y, args), "input", "other")
+SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), _solve_vjp, _solve_jvp, "input", "other")
 _inv, _det, _logdet, _solve, _cofactor_matrix = map(core, (INV, DET, LOGDET, SOLVE, COFACTORS))
 
 

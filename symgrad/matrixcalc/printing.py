@@ -40,10 +40,6 @@ def ordered(form: Form) -> list[tuple[Form, Any]]:
     return [pairs[first], *pairs[:first], *pairs[first + 1:]]
 
 
-def _fraction(number: Any) -> tuple[Any, Any]:
-    return (number.p, number.q) if number.is_Rational and max(abs(number.p), number.q) < 10_000 else (number, 1)
-
-
 class Text:
     """Unicode text."""
 
@@ -173,7 +169,7 @@ class Text:
         number, powers = form.value
         above = [self._scalar(f, p) for f, p in zip(form.args, powers) if p > 0]
         below = [self._scalar(f, -p) for f, p in zip(form.args, powers) if p < 0]
-        p, q = _fraction(number)
+        p, q = (number.p, number.q) if number.is_Rational and max(abs(number.p), number.q) < 10_000 else (number, 1)
         sign, p = (-1, -p) if p < 0 else (1, p)
         if len(form.args) > len(powers):
             body = form.args[-1]

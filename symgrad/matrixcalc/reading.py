@@ -67,7 +67,7 @@ class TensorGraph:
                 found = carrier.softmax(x, inner.args[1])  # type: ignore[index]
                 return found if name == "softmax" else found - 1
         lifted = tuple(self._checked(a) if isinstance(a, _UnnamedLeaf) else a for a in args[:len(node.parents)])
-        rules: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": self._std,
+        rules: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": lambda *given: carrier.sqrt(self._var(*given)),
                                  "centred": lambda x, dim: x - self._mean(x, dim, True)}
         try:
             if name in rules:
@@ -124,9 +124,6 @@ class TensorGraph:
             if index is not None:
                 count = count * Labelled((), Sum((), (Term(ONE, (Factor(Size(index.dimension)),)),)))
         return total / (count - correction)
-
-    def _std(self, *given: Any) -> Labelled:
-        return carrier.sqrt(self._var(*given))
 
     def _mse(self, x: Labelled, target: Labelled, reduction: str) -> Labelled:
         each = carrier.square(x - target)

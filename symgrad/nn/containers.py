@@ -159,9 +159,6 @@ class ModuleList(_Ordered):
     def _slice(self, items: list[tuple[str, Any]]) -> Self:
         return type(self)(module for _, module in items)
 
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
-
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(itertools.chain(self, other))
 
@@ -287,9 +284,6 @@ class ParameterList(Module):
 
     def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")

@@ -23,15 +23,11 @@ class MemberKind(NamedTuple):
     """One of the kinds of attributes that a module registers in a separate table: parameters, buffers and modules."""
 
     table: str
-    claims: type  # what goes into the table wherever it is assigned
-    accepts: type  # what a name in the table may be given, beside None
+    registered: type  # an object of this type is registered in the table when it is assigned to an attribute
+    accepted: type  # an object of this type, or None, can be assigned to a name in the table
     many: str
     what: str
     expected: str
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
 
 
 class Module(CallMixin, StateMixin):
@@ -73,7 +69,7 @@ class Module(CallMixin, StateMixin):
     def __setattr__(self, name: str, value: Any) -> None:
         for kind in Module.kinds:
             table = self.__dict__.get(kind.table)
-            if isinstance(value, kind.claims):
+            if isinstance(value, kind.registered):
                 if table is None:
                     raise AttributeError(f"cannot assign {kind.many} before Module.__init__() call")
                 self._remove_name(name, kind.table)
@@ -85,7 +81,7 @@ class Module(CallMixin, StateMixin):
                     table[name] = value
                 return
             if table is not None and name in table:
-                if value is not None and not isinstance(value, kind.accepts):
+                if value is not None and not isinstance(value, kind.accepted):
                     raise TypeError(f"cannot assign '{typename(value)}' as {kind.what} '{name}' ({kind.expected} or None expected)")
                 table[name] = value
                 return
@@ -368,7 +364,7 @@ class Module(CallMixin, StateMixin):
         return ""
 
     def _child_lines(self) -> list[str]:
-        return [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        return [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
 
     def __repr__(self) -> str:
         extra, children = self.extra_repr(), self._child_lines()

@@ -1,4 +1,4 @@
-"""Adam, with its two ways of decaying weights."""
+"""Adam, and AdamW with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Adam(Optimizer):
 
     m ← m + (1 - β₁)(g - m), v ← β₂ v + (1 - β₂) g², m̂ = m / (1 - β₁ⁿ), v̂ = v / (1 - β₂ⁿ) in step n. `weight_decay` adds weight_decay p to
     the gradient; with `decoupled_weight_decay` p shrinks by the factor 1 - lr weight_decay instead. With `amsgrad` the largest v so far is
-    used; with `maximize` the step goes uphill. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`,
+    used; with `maximize` the gradient changes its sign. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`,
     `max_exp_avg_sq`. `foreach`, `fused` and `capturable` have no effect.
 
     Raises ValueError for negative numbers, and for betas outside [0, 1).

@@ -13,8 +13,8 @@ __all__ = ["SGD"]
 class SGD(Optimizer):
     """p ← p - lr b, with b ← momentum b + (1 - dampening) g and g the gradient plus weight_decay p.
 
-    With `nesterov` the step is along g + momentum b; with `maximize` it goes uphill. The state of a parameter is its `momentum_buffer`,
-    which the first step sets to g. `foreach` and `fused` have no effect.
+    With `nesterov` the step is along g + momentum b; with `maximize` the gradient changes its sign. The state of a parameter is its
+    `momentum_buffer`, which the first step sets to g. `foreach` and `fused` have no effect.
 
     Raises ValueError for negative numbers, and for Nesterov momentum without momentum or with dampening.
 

@@ -218,9 +218,9 @@ class Recorder:
 
     # Recording a computation, and differentiating it
 
-    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any]) -> tuple[Box, list[Box]]:
-        """A recorded scalar computation again in this carrier, at other values of its leaves: the result and the leaves."""
-        boxes: dict[Node, Box] = {}
+    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any], known: dict[Node, Box] | None = None) -> tuple[Box, list[Box]]:
+        """A recorded computation in this carrier, at other values of its leaves: the result and the leaves. `known` keeps the boxes of nodes."""
+        boxes = {} if known is None else known
         for leaf, value in zip(leaves, values):
             box = boxes[leaf] = Box(self, self.lift(value))
             box.node = Leaf(box, box.value, True)
@@ -279,5 +279,3 @@ class Recorder:
 
 def _is_complex(x: Any) -> bool:
     return x.complex if isinstance(x, Box) else np.iscomplexobj(x)
-
-

@@ -206,7 +206,7 @@ def vectors(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[
 
     >>> x, y = sympy.symbols("x y", real=True)
     >>> vectors([sympy.Piecewise((x, sympy.Eq(x, 2 * y)), (y, True))], [x, y], [(1.5, 2.0)], each=1)
-    [(4.0, 2.0), (1.5, 0.75), (4.0, 0.75)]
+    [(4.0, 2.0), (4.0, 0.75), (1.5, 0.75)]
     """
     expressions = [e for e in expressions if e.has(Relational, sympy.Heaviside, *STEPPED)]
     if not expressions:

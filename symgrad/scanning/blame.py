@@ -207,4 +207,3 @@ def _cell(values: Any, place: tuple[int, ...]) -> Any:
 def _ratio(error: float, before: float) -> float:
     """How much an error grew: where no digit was left before, it did not."""
     return 0.0 if np.isinf(before) else 1.0 if before >= 0.5 else error / before
-

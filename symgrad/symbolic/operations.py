@@ -254,5 +254,3 @@ def _real(formula: OpFormula) -> None:
             raise ValueError(f"{formula.name}: {elementary(formula.expr)} has no real value at {where}, in the domain "
                              f"{', '.join(map(repr, formula.domains))}; say where the arguments range, as in domain=POSITIVE "
                              f"(symgrad.types.domains) or domain=(0, 1), or by assumptions of the symbols")
-
-

@@ -69,4 +69,3 @@ class Attack(ClaimedOp):
         if kind not in self._drawn:
             self._drawn[kind] = [*edge_examples(self, kind), *drawn(self, kind)]
         return self._drawn[kind]
-

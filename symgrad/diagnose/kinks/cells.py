@@ -1,4 +1,4 @@
-"""The Clarke subdifferential at a point: the limits of the gradients beside it, and their convex hull.
+"""The Clarke subdifferential at a point: the limits of the gradients near it, and their convex hull.
 
 Next to the point a piecewise smooth function is smooth, and the rules are right. So the computation is evaluated in many digits at
 x + t d with t = 1e-40: the gradient there is the limiting gradient of the cell that d points into, to forty digits, however
@@ -97,7 +97,7 @@ class _Search:
         self.cells: dict[tuple[int, ...], _Cell] = {}
 
     def read(self, t: Any, direction: np.ndarray | None, root: Node | None = None, leaves: Sequence[Leaf] = ()) -> PreciseEvaluation:
-        """The computation at x + t d; or another one, that was recorded beside the point."""
+        """The computation at x + t d; or another one, that was recorded near the point."""
         values, at = [], 0
         for p in self.point:
             x = precise.lift_value(p)
@@ -124,15 +124,15 @@ class _Search:
         for s in self.active if self.count > 1 else ():
             if s.kind == ROUND:
                 self._mark_incomplete(f"{s.node.op.name} has a limiting derivative for every direction there")
-        fixed = [s for s in self.active if s.kind == "picked" or s.node in self.branches]
+        fixed = [s for s in self.active if s.kind == "selected" or s.node in self.branches]
         if fixed:
             self.active_rerun = self.rerun
             if self.rerun is None:
-                self._mark_incomplete(f"what {fixed[0].node.op.name} picked is fixed in the graph; give kinks the function and its inputs")
+                self._mark_incomplete(f"the selection of {fixed[0].node.op.name} is fixed in the graph; give kinks the function and its inputs")
         found.returned = base.gradient([(base.boxes[self.root], 1)]).astype(np.float64)
         for _ in range(SAMPLES if self.active else 1):
             if len(self.cells) > 1 and time.monotonic() > self.end:
-                self._mark_incomplete("there was no time to look at more directions")
+                self._mark_incomplete("the time was used up before all directions were evaluated")
                 break
             direction = self.rng.standard_normal(self.count)
             if not (self._visit(direction) and self._visit(-direction)):
@@ -165,9 +165,9 @@ class _Search:
         if known is not None:
             if all(abs(a - b) <= mpf(10) ** -8 * (1 + abs(a)) for a, b in zip(known.gradient, cell.gradient)):
                 return True
-            self._mark_incomplete("the gradient beside the point depends on the direction, and no kink that is known tells how")
+            self._mark_incomplete("the gradient near the point depends on the direction, and no known kink explains it")
         if not all(isfinite(g) for g in cell.gradient):
-            self.found.blocked = "a gradient beside the point is not finite"
+            self.found.blocked = "a gradient near the point is not finite"
             return False
         size = max([mpf(1), *(abs(g) for g in cell.gradient)])
         value, closer = cell.result(self, STEP / FINER)
@@ -176,13 +176,13 @@ class _Search:
             self.found.blocked = f"the value jumps between {low:.10g} and {high:.10g}, so that there is no Clarke subdifferential"
             return False
         if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
-            self.found.blocked = f"gradients beside the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
+            self.found.blocked = f"gradients near the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
             return False
         farther = cell.result(self, 2 * STEP)[0]
         rise = (farther - cell.value) / (STEP * self.scale)
         slope = sum((g * mpf(float(d)) for g, d in zip(cell.gradient, direction)), mpf(0))
         if abs(rise - slope) > mpf(10) ** -9 * (size * self.count):
-            self.found.blocked = (f"beside the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
+            self.found.blocked = (f"near the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
                                   f"is wrong there, or a part of the computation was detached")
             return False
         cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (FINER - 1)
@@ -207,7 +207,7 @@ class _Search:
             cell = pending.pop()
             for direction in self._neighbour_directions(cell):
                 if len(self.cells) >= CELLS or time.monotonic() > self.end:
-                    self._mark_incomplete(f"there are more cells around the point than the {len(self.cells)} that were looked at")
+                    self._mark_incomplete(f"there are more cells around the point than the {len(self.cells)} that were evaluated")
                     return
                 before = len(self.cells)
                 if not self._visit(direction):
@@ -266,7 +266,7 @@ class _Search:
             if any(not small(x) for x in slope):
                 rows.append(slope)
                 names.append(s)
-            elif s.kind == "condition" and any(not small(x) for x in self._beside_point(s)):
+            elif s.kind == "condition" and any(not small(x) for x in self._near_point(s)):
                 self._mark_incomplete(f"a condition of {s.node.op.name} has no slope at the point, so that directions do not distinguish its sides")
         relations = null_space(rows)
         if nested:
@@ -282,7 +282,7 @@ class _Search:
                                           "leads into")
                     return
 
-    def _beside_point(self, s: Switch) -> list[Any]:
+    def _near_point(self, s: Switch) -> list[Any]:
         """Values of a switch that is flat to first order, next to the point."""
         return [self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR_STEP for _ in range(2)]
 
@@ -317,7 +317,7 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
     """
     nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, DerivativeNode))]
     if any(type(n.value) is Batched for n in nodes):
-        raise NotEvaluable("a part of the computation was batched by vmap, and its kinks are not looked at; write the batch as an axis")
+        raise NotEvaluable("a part of the computation was batched by vmap, and its kinks are not examined; write the batch as an axis")
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
     if size > LARGEST:
         raise NotEvaluable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")

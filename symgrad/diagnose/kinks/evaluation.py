@@ -15,7 +15,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, Recorder
 
-__all__ = ["PreciseEvaluation", "NotEvaluable", "hull_distance", "null_space", "small"]
+__all__ = ["NotEvaluable", "PreciseEvaluation", "hull_distance", "null_space", "scalar", "small"]
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that are only for numbers
 ZERO = precise.context.mpf(10) ** -70  # relative size below which a number counts as zero
@@ -69,8 +69,7 @@ class PreciseEvaluation:
 
     def measure(self, switch: Switch) -> Any:
         """The value of a switch."""
-        u = switch.measure(self.arguments(switch.node))
-        return u.item() if hasattr(u, "item") and not hasattr(u, "_mpf_") else u
+        return scalar(switch.measure(self.arguments(switch.node)))
 
     def slope(self, switch: Switch) -> np.ndarray:
         """The gradient of a switch by the leaves."""
@@ -80,9 +79,14 @@ class PreciseEvaluation:
             p = node.parents[i]
             if p is not None and not isinstance(number, bool):
                 g = self.recorder.lift(np.zeros(self.boxes[p].shape))
-                g[place] = precise.context.mpf(number.item() if hasattr(number, "item") and not hasattr(number, "_mpf_") else number)
+                g[place] = precise.context.mpf(scalar(number))
                 seeds.append((self.boxes[p], g))
         return self.gradient(seeds) if seeds else np.full(sum(box.value.size for box in self.leaves), precise.context.zero)
+
+
+def scalar(x: Any) -> Any:
+    """The element of a 0-d array; other values unchanged."""
+    return x.item() if hasattr(x, "item") and not hasattr(x, "_mpf_") else x
 
 
 def small(x: Any, scale: Any = 1) -> bool:

@@ -13,7 +13,7 @@ from symgrad.autograd.anomaly import recording_lines
 from symgrad.autograd.causes import record_of
 from symgrad.carriers import numeric, precise
 from symgrad.diagnose.kinks.cells import Rerun, Subdifferential, subdifferential
-from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance
+from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance, scalar
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
 from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
@@ -44,8 +44,8 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
     report = of_run("loss", run, distance, seconds, seed, names)
     fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, DerivativeNode)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
-        report.notes.append("conditions of where stand fixed in a recorded graph, and were taken as given; give the function and its inputs to "
-                            "have them looked at")
+        report.notes.append("conditions of where are fixed in a recorded graph and were not examined; give the function and its inputs to have "
+                            "them examined")
     return report
 
 
@@ -85,9 +85,9 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
 
     def rerun(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
         with silence():
-            beside = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
-        runs.append(beside)
-        return beside.root, beside.nodes
+            nearby = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
+        runs.append(nearby)
+        return nearby.root, nearby.nodes
 
     return of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
 
@@ -113,8 +113,8 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
     if len(report.kinks) >= LISTED:
         report.notes.append(f"no more than {LISTED} kinks are listed, the first of the computation")
     if any(k.rounded for k in report.kinks):
-        report.notes.append("rounding put a float at a kink where the exact number is beside it: the gradient that is returned follows the kink's "
-                            "convention, the function has the gradient of one side")
+        report.notes.append("rounding moved a float to a kink where the exact number is not: the returned gradient follows the convention of the "
+                            "kink, the function has the gradient of one side")
     _decide(report, found, run)
     return report
 
@@ -130,14 +130,14 @@ def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None
         return
     if not np.all(np.isfinite(returned)):
         report.verdict = OUTSIDE
-        report.reason = f"the returned gradient {shown} is not finite, where those beside the point are"
+        report.reason = f"the returned gradient {shown} is not finite, but those near the point are"
         return
     eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
     size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
     is_same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
     within = hull_distance(report.gradients, found.returned if is_same else returned) <= eps**0.5 * size
     several = len(report.gradients) > 1
-    what = "the convex hull of the gradients beside the point" if several else f"the gradient, {_vector(report.gradients[0])}"
+    what = "the convex hull of the gradients near the point" if several else f"the gradient, {_vector(report.gradients[0])}"
     if within:
         report.verdict = INSIDE
         report.reason = (f"the returned gradient {shown} is in {what}" if several else f"the returned gradient {shown} is {what}")
@@ -153,7 +153,7 @@ def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None
                          (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if several and report.interval else "") +
                          ("" if several else ": the function is differentiable there"))
     else:
-        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found beside the point, but "
+        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found near the point, but "
                          f"there may be more: {found.reason}")
 
 
@@ -188,7 +188,7 @@ def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
     with precise.working(60), np.errstate(all="ignore"):
         lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
-        distance = min(abs(float(_plain(other.measure(lifted)))) for other in group)
+        distance = min(abs(float(scalar(other.measure(lifted)))) for other in group)
     known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
     true = None if not known else float(min(known, key=abs))
     true = 0.0 if true is not None and abs(true) < 1e-30 else true
@@ -214,10 +214,6 @@ class _PreciseArgument:
         return precise.context.mpf(float(self.array[place]))
 
 
-def _plain(u: Any) -> Any:
-    return u.item() if hasattr(u, "item") and not hasattr(u, "_mpf_") else u
-
-
 def _label(node: Node, i: int, place: Place) -> str:
     names = node.op.argument_names
     return (names[i] if i < len(names) else f"x{i}") + (f"[{', '.join(map(str, place))}]" if place else "")
@@ -229,7 +225,7 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
     count = len(node.parents)
     args = list(node.args or ())
     elementwise = op.kind == "elementwise"
-    if s.kind == "picked" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
+    if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
         return None
     try:
         with precise.working(120), np.errstate(all="ignore"):
@@ -264,8 +260,8 @@ def _move_to_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
         return
     shapes: list[Any] = [np.shape(a) for a in (s.node.args or ())[:len(xs)]]
     full = [x if not shape else _Uniform(x, shape) for x, shape in zip(xs, shapes)]
-    u = precise.context.mpf(_plain(s.measure(full)))
-    moving = [(i, _plain(number)) for i, _, number in s.slopes(full) if _plain(number)]
+    u = precise.context.mpf(scalar(s.measure(full)))
+    moving = [(i, scalar(number)) for i, _, number in s.slopes(full) if scalar(number)]
     if u and moving:
         i, number = moving[0]
         xs[i] = precise.lift_value(xs[i] - u / number)
@@ -291,7 +287,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
             moved = list(xs)
             moved[i] = precise.lift_value(np.array(moved[i], dtype=object, copy=True))
             moved[i][place] = moved[i][place] + sign * k * t
-            out.append(context.mpf(_plain(op.forward(precise, *moved, *parameters)[element])))
+            out.append(context.mpf(scalar(op.forward(precise, *moved, *parameters)[element])))
         return out
 
     def derivatives(t: Any) -> list[Any]:
@@ -300,7 +296,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
         return [4 * a - 6 * b + 4 * c - d, (-26 * a + 57 * b - 42 * c + 11 * d) / (6 * h), (3 * a - 8 * b + 7 * c - 2 * d) / h**2,
                 (-a + 3 * b - 3 * c + d) / h**3]
 
-    here = context.mpf(_plain(op.forward(precise, *xs, *parameters)[element]))
+    here = context.mpf(scalar(op.forward(precise, *xs, *parameters)[element]))
     coarse, fine = derivatives(STEP), derivatives(STEP / 10**6)
     out = [context.inf * context.sign(y) if abs(y) > 5 * abs(x) and abs(y) > 1e3 else context.zero if abs(y) < abs(x) / 5 else y
            for x, y in zip(coarse, fine)]
@@ -329,15 +325,5 @@ def _returned(node: Node, place: Place) -> list[Any] | None:
             out.append(np.zeros(np.shape(a)))
             continue
         c = np.broadcast_to(np.asarray(c), g.shape) if np.ndim(c) == 0 and g.ndim else np.asarray(c)
-        out.append(c if c.shape == np.shape(a) else _CotangentAt(c, place))
+        out.append(c if c.shape == np.shape(a) else _Uniform(c[place], np.shape(a)))  # before the reduction of a broadcast
     return out
-
-
-class _CotangentAt:
-    """A cotangent in the shape of the result, read at the element where it is not zero."""
-
-    def __init__(self, c: np.ndarray, place: Place):
-        self.c, self.place = c, place
-
-    def __getitem__(self, _: Any) -> Any:
-        return self.c[self.place]

@@ -21,11 +21,11 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.sampling.conditions import COMPARISONS, switching
 
-__all__ = ["CONVENTIONS", "EXTREMES", "PICKED", "ROUND", "Switch", "convention", "switches", "under"]
+__all__ = ["CONVENTIONS", "EXTREMES", "SELECTING", "ROUND", "Switch", "convention", "switches", "under"]
 
 Place = tuple[int, ...]
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
-PICKED = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
+SELECTING = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
 LENGTHS = ("vector_norm", "std", "std_of_both")
 ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
 MANY = 12  # tied elements of which all pairs are considered
@@ -35,7 +35,7 @@ CONVENTIONS = {
     **dict.fromkeys(("abs", "relu", "hypot", "direction", *LENGTHS), "the derivative of least norm: 0"),
     **dict.fromkeys(("clamp_number", "clamp_below", "clamp_above"), "0 at the bounds"),
     **dict.fromkeys(("maximum", "minimum", *EXTREMES), "tied elements share equally"),
-    **dict.fromkeys(PICKED, "the element that was picked takes all"),
+    **dict.fromkeys(SELECTING, "the selected element gets the whole derivative"),
     **dict.fromkeys(("sign", "floor", "ceil", "round", "trunc", "floor_divide", "rounded_quotient"), "0 everywhere"),
     **dict.fromkeys(("frac", "remainder", "fmod_number", "fmod_tensor"), "the slope between the jumps"),
     **dict.fromkeys(COMPARISONS, "the side that the comparison gives at equality"),
@@ -77,8 +77,8 @@ def switches(node: Node, near: float) -> Iterator[Switch]:
         return
     if name in EXTREMES:
         yield from _ties(node, near)
-    elif name in PICKED:
-        yield from _picked(node, near)
+    elif name in SELECTING:
+        yield from _selected(node, near)
     elif name in LENGTHS:
         yield from _lengths(node, near)
     elif node.op.kind == "elementwise" or name in COMPARISONS:
@@ -161,14 +161,14 @@ def _is_whole_number(exponent: Any) -> bool:
 def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
     places = [under(place, shape) for shape in shapes]
 
-    def picked(args: Sequence[Any]) -> list[Any]:
+    def elements_of(args: Sequence[Any]) -> list[Any]:
         return [a[p] if hasattr(a, "shape") else a for a, p in zip(args, places)]
 
     def slopes(args: Sequence[Any]) -> list[tuple[int, Place, Any]]:
-        xs = picked(args)
+        xs = elements_of(args)
         return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, formula.slopes))]
 
-    return Switch(node, formula.kind, place, tuple(enumerate(places)), lambda args: formula.digits(*picked(args)) - step, slopes)
+    return Switch(node, formula.kind, place, tuple(enumerate(places)), lambda args: formula.digits(*elements_of(args)) - step, slopes)
 
 
 # Ops of many elements
@@ -198,11 +198,11 @@ def _ties(node: Node, near: float) -> Iterator[Switch]:
     for lane, tied in groups.items():
         if len(tied) > 1:
             place = lane if np.ndim(node.value) == x.ndim else tuple(n for i, n in enumerate(lane) if i not in axes)
-            yield from _tied(node, "picked" if node.op.name.endswith("median_of_all") else "tie", place, tied)
+            yield from _tied(node, "selected" if node.op.name.endswith("median_of_all") else "tie", place, tied)
 
 
-def _picked(node: Node, near: float) -> Iterator[Switch]:
-    """Ties of an element that was picked by its order with others of its lane."""
+def _selected(node: Node, near: float) -> Iterator[Switch]:
+    """Ties of an element that was selected by its order with others of its lane."""
     x, index = np.asarray(node.args[0]), (node.args or ())[1]  # type: ignore[index]
     index = index if isinstance(index, tuple) else (index,)
     if not x.ndim or not all(isinstance(i, (np.ndarray, np.integer, int)) for i in index):
@@ -219,7 +219,7 @@ def _picked(node: Node, near: float) -> Iterator[Switch]:
         tied = [tuple(int(k) if d == dim else chosen[d] for d in range(x.ndim)) for k in np.flatnonzero(lane <= near)]
         if len(tied) > 1 and (tied[0], tied[-1]) not in seen:
             seen.add((tied[0], tied[-1]))
-            yield from _tied(node, "picked", tuple(map(int, place)), tied)
+            yield from _tied(node, "selected", tuple(map(int, place)), tied)
 
 
 def _lengths(node: Node, near: float) -> Iterator[Switch]:

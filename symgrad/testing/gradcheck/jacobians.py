@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import make_dual, push
+from symgrad.autograd.forward_ad import make_dual
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Size, Tensor, wrap
 
 __all__ = ["Array", "Forward", "FunctionAtPoint", "basis", "numerical", "pulled", "random_vector"]

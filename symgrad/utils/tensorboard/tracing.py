@@ -25,7 +25,7 @@ __all__ = ["Vertex", "trace"]
 
 IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
-WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # names of writes
+WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # the names of operations that write
 
 
 class Vertex:
@@ -100,7 +100,7 @@ class GraphRecorder(Recorder):
         node = make_node(op, args, parents, value, flags) if flags and thread.modes.grad else None
         count = len(parents)
         operands = [self.vertex_of(a, p) for a, p in zip(args, parents)]
-        operands += [v for a in _arrays(args[count:]) if (v := self.vertex_of_value(a)) is not None]  # for instance an index that was an input
+        operands += [v for _, a in _leaves(args[count:], "") if (v := self.vertex_of_value(a)) is not None]  # for instance an index that was an input
         rest = dict(zip([p.name for p in op.parameters], args[count:]))
         vertex = self.add(op.name, value, node, operands=tuple(operands), op=op, rest=rest)
         self.register(vertex, value, node)
@@ -174,14 +174,6 @@ def _is_promoted(scalar: Any, array: np.ndarray) -> bool:
     return storage is not None and isinstance(scalar, np.generic) and _known(scalar) is storage
 
 
-def _arrays(x: Any) -> Iterator[np.ndarray]:
-    if isinstance(x, np.ndarray):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for element in x:
-            yield from _arrays(element)
-
-
 def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The tensors and arrays in nested containers, with dotted names."""
     if isinstance(x, (Tensor, np.ndarray)):
@@ -239,7 +231,7 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
 
 @contextlib.contextmanager
 def _evaluating(model: Module) -> Iterator[None]:
-    """A context with every module in evaluation mode and with a recorder in this thread; the modes are restored."""
+    """A context with every module in evaluation mode, and every `DataParallel` on one device; both are restored."""
     training = {module: module.training for module in model.modules()}
     devices = {module: module.device_ids for module in training if isinstance(module, DataParallel)}
     model.eval()
@@ -257,7 +249,7 @@ def _evaluating(model: Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _scoped(model: Module, recorder: GraphRecorder) -> Iterator[None]:
-    """Register the modules' tensors and, as they are called, the modules with a trace."""
+    """A context in which the tensors of modules are vertices, and operations have the scope of the module that calls them."""
     scopes: dict[str, str] = {}
     handles = []
     for name, module in model.named_modules():
