@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.formulas.parsing import ParsedFormula, ParseError, parse, parse_values
+from symgrad.formulas.parsing import ParseError, parse, parse_values
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.examples import examples_of
 from symgrad.reports.base import BaseReport
@@ -349,7 +349,7 @@ def _derive(options: argparse.Namespace) -> int:
     missing = [name for name in formula.names if name not in at]
     values = {name: at.get(name, 1.0) for name in formula.names}
     try:
-        report = _check_named(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", _function_of(formula), values, wrt, options)
+        report = _check_named(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", formula, values, wrt, options)
     except ParseError:
         raise
     except (RuntimeError, TypeError, ValueError) as error:
@@ -360,16 +360,6 @@ def _derive(options: argparse.Namespace) -> int:
         _print(_latex(report))
         return _exit_code([report], options)
     return _finish([report], options, report.to_dict())
-
-
-def _function_of(formula: ParsedFormula) -> Callable[..., Any]:
-    """The formula as a function whose parameters are its variables."""
-    def function(**values: Any) -> Any:
-        return formula(**values)
-
-    kind = inspect.Parameter.KEYWORD_ONLY
-    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in formula.names])  # type: ignore[attr-defined]
-    return function
 
 
 def _latex(report: Report) -> str:

@@ -35,7 +35,7 @@ def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = No
     except TypeError:
         if not creation.has_formula(data):
             raise
-        from symgrad.symbolic.inputs import tensor_of  # brings SymPy
+        from symgrad.symbolic.conversion import tensor_of  # brings SymPy
 
         return tensor_of(data, values, dtype, requires_grad, symbol)
     if values is not None:

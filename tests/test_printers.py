@@ -20,7 +20,7 @@ from symgrad.codegen.printers import to_latex
 from symgrad.codegen.sources import to_c, to_jax, to_python, to_torch
 from symgrad.engine.traced import core
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.programs import Place, Program, Step
+from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
 X, Y, Z = sympy.symbols("x y z")
 def named(value):
@@ -145,18 +145,18 @@ OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambd
     (NumPy, "import numpy as np\n\ndef f(x, y):\n    ", "\n"),
     (C, "#include <math.h>\n\ndouble f(double x, double y)\n{\n    ", ";\n}\n")], ids=["numpy", "c"])
 def test_parentheses_are_written_where_they_are_needed(language, head, tail):
-    start = [Step("input", value=Place(0, ())), Step("input", value=Place(1, ())), Step("constant", value=sympy.Rational(-3, 2)),
-             Step("constant", value=sympy.Integer(-1))]
+    start = [OpStep("input", value=Place(0, ())), OpStep("input", value=Place(1, ())), OpStep("constant", value=sympy.Rational(-3, 2)),
+             OpStep("constant", value=sympy.Integer(-1))]
     for outer, left, right in itertools.product(OPERATIONS, [*OPERATIONS, 0, 2], [*OPERATIONS, 1, 3]):
-        program, values = Program(list(start)), {0: 0.75, 1: -1.25, 2: -1.5, 3: -1.0}
+        program, values = OpProgram(list(start)), {0: 0.75, 1: -1.25, 2: -1.5, 3: -1.0}
 
         def add(op, *operands, program=program, values=values):
             operands = operands[:1 if op in ("neg", "square") else 2]
             value = OPERATIONS[op](*map(values.get, operands))
             if op == "where":
-                program.steps.append(Step("gt", operands))
+                program.steps.append(OpStep("gt", operands))
                 operands = (len(program.steps) - 1, *operands)
-            program.steps.append(Step(op, operands))
+            program.steps.append(OpStep(op, operands))
             values[len(program.steps) - 1] = value
             return len(program.steps) - 1
 

@@ -15,7 +15,7 @@ from symgrad.types.domains import COMPLEX
 PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
 FIRST = list({op.name: pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in reversed(ALL_CASES)}.values())[::-1]
-BRIEF = Profile("brief", 5, 2, 0.0)  # as dev, with fewer random examples and to the second order
+BRIEF = Profile("brief", 3, 1, 0.0)  # as dev, with fewer random examples and first derivatives alone
 PROVABLE = [pytest.param(op, id=op.name) for op in dict.fromkeys(op for op, _ in CASES) if op.differentiable]
 CUT_OFF = 1e-12  # the rule of binary_cross_entropy is that of torch: where x (1 - x) is smaller, it is not the derivative
 SECONDS = 600.0  # so that a busy machine changes no verdict
@@ -44,10 +44,11 @@ def hold_under_attack(op, parameters, profile):
     attack = attack_on(op, parameters, profile)
     report = check_op(attack)
     passed = {result.check for result in report.results if result.verdict == "passed"}
-    numbers = set() if COMPLEX in op.domain else {"value", "pullback", "pushforward", "second"}  # of complex ones there is no other truth
+    second = set() if profile is BRIEF else {"second", "mixed"}
+    numbers = set() if COMPLEX in op.domain else {"value", "pullback", "pushforward"} | second  # of complex ones there is no other truth
     assert passed >= {"layouts", "mutation", "aliasing", "determinism", "threads", "structure"} | numbers & {"value"}
     if op.differentiable:
-        assert passed >= ({"adjoint", "linearity", "mixed", "formulas"} | numbers) - set(attack.claims.without)
+        assert passed >= ({"adjoint", "linearity", "formulas"} | second | numbers) - set(attack.claims.without)
     if COMPLEX in op.domain and op.name not in OF_PARTS:
         assert "complex" in passed
 

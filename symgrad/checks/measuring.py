@@ -14,8 +14,7 @@ from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import Rounded
 from symgrad.reference.sources import TrueNumber, Truths
 from symgrad.reports.cross import Finding
-from symgrad.reports.labels import label
-from symgrad.reports.numbers import first_line
+from symgrad.reports.numbers import first_line, label
 from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["Measure", "Tolerances", "worse"]

@@ -19,7 +19,7 @@ from sympy.printing.pycode import PythonCodePrinter
 
 from symgrad.codegen.equations import Result
 from symgrad.symbolic.conversion import number_of
-from symgrad.symbolic.programs import Place, Program, Step
+from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
 __all__ = ["C", "Jax", "NumPy", "Source", "Text", "Torch"]
 
@@ -58,7 +58,7 @@ class Source(CodePrinter):
     tensors: ClassVar[frozenset[str]] = frozenset()  # ops whose operands must not be plain numbers
     assignment: ClassVar[str] = "{} = {}"
 
-    def __init__(self, program: Program, names: Sequence[str], shapes: Sequence[tuple[int, ...]]):
+    def __init__(self, program: OpProgram, names: Sequence[str], shapes: Sequence[tuple[int, ...]]):
         super().__init__({})
         self.program, self.names, self.shapes = program, names, shapes
         self.lines: list[str] = []
@@ -84,7 +84,7 @@ class Source(CodePrinter):
             texts.append(text)
         return texts
 
-    def _text(self, step: Step, texts: Sequence[Any]) -> Text:
+    def _text(self, step: OpStep, texts: Sequence[Any]) -> Text:
         if step.what == "input":
             return Text(self.element(step.value))
         if step.what == "constant":

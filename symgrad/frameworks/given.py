@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, counted, is_active
 from symgrad.frameworks.problem import NotCheckable
@@ -152,6 +153,5 @@ def _summed(c: Array, x: Array) -> Array:
     if c.shape != x.shape:
         if np.broadcast_shapes(c.shape, x.shape) == x.shape:  # a constant derivative
             c = np.broadcast_to(c, x.shape)
-        c = c.sum(axis=tuple(range(c.ndim - x.ndim)))
-        c = c.sum(axis=tuple(k for k, size in enumerate(x.shape) if size == 1 != c.shape[k]), keepdims=True)
+        c = numeric.sum_to_size(c, x.shape)
     return c if c.dtype in (x.dtype, object) else c.astype(x.dtype)  # objects are numbers in many digits

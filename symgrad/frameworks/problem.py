@@ -1,10 +1,12 @@
-"""The subject of a check: a function, the arguments by which it is differentiated, and one run of it at a point."""
+"""The subject of a check: a function, the arguments by which it is differentiated, one run of it at a point, and the state around it."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import io
+import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.escapes import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.factories.generators import fork_rng, manual_seed
 from symgrad.frameworks.adapter import parts_of
 from symgrad.frameworks.naming import name_of
 from symgrad.graph.derivative import DerivativeNode
@@ -25,7 +28,7 @@ from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 
-__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "run_of", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "restored", "run_of", "seeded", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -50,10 +53,6 @@ def silence() -> Iterator[None]:
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _real_value(value: Any, given: bool) -> np.ndarray | None:
@@ -106,7 +105,7 @@ class Problem:
     def _inputs(self, explicit: set[str]) -> Iterator[Input]:
         for name, value in self.bound.arguments.items():
             parameter = self.signature.parameters[name]
-            integral = parameter.annotation in (int, "int") or _is_integer(parameter.default)
+            integral = parameter.annotation in (int, "int") or type(parameter.default) is int
             if parameter.kind is parameter.VAR_POSITIONAL:
                 parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
             elif parameter.kind is parameter.VAR_KEYWORD:
@@ -210,3 +209,27 @@ def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) ->
     if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):
         raise TypeError(f"{asking}: inputs must be leaves that require grad, from which the tensor was computed")
     return Run(leaves, *scalar_of(loss, "the loss"))
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[None]:
+    """Restore the states of all generators at the end: of Python, NumPy, symgrad and, where it is loaded, torch."""
+    torch = sys.modules.get("torch")
+    state, numbers, tensors = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
+    try:
+        with fork_rng():
+            yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numbers)
+        if torch is not None:
+            torch.random.set_rng_state(tensors)
+
+
+def seeded() -> None:
+    """Give every generator the seed 0."""
+    random.seed(0)
+    np.random.seed(0)
+    manual_seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)

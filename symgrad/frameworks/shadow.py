@@ -19,7 +19,7 @@ from symgrad.carriers.digits import HUGE, context
 from symgrad.engine.escapes import Escapes
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.order import upstream
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["NoShadow", "RecordedShadow", "Shadow", "moved"]
@@ -51,7 +51,7 @@ class Shadow:
     beyond = False
 
     def __init__(self) -> None:
-        self.recorder = Recorder(precise, precise.lift_value)
+        self.recorder = RecordingCarrier(precise, precise.lift_value)
         self.operations: list[Operation] = []
 
     @contextmanager

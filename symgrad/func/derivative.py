@@ -32,13 +32,13 @@ from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
-__all__ = ["Derivative", "Program", "gradient"]
+__all__ = ["Derivative", "ScalarGradient", "gradient"]
 
 _dual = DualCarrier(numeric)
 Direction = Sequence[Any]  # a vector for each end, None for zero
 
 
-class Program(Walk):
+class ScalarGradient(Walk):
     """A recorded scalar whose gradient is to be differentiated `depth` more times."""
 
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int, depth: int):
@@ -103,7 +103,7 @@ def _same(a: Direction, b: Direction) -> bool:
 class Derivative(Rule):
     """The derivative of order k of a program's gradient along a vector: Dᵏ∇y(x)[v, ..., v], by the ends with the numbers `by`."""
 
-    def __init__(self, program: Program, by: Sequence[int], direction: Direction, order: int):
+    def __init__(self, program: ScalarGradient, by: Sequence[int], direction: Direction, order: int):
         self.program, self.by, self.direction, self.order = program, by, direction, order
         self.values = tuple([end.value for end in program.ends])
 
@@ -198,7 +198,7 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
     found = walked(ev, y)
     if found is None:
         return None
-    program = Program(*found, _depth(ev.nodes))
+    program = ScalarGradient(*found, _depth(ev.nodes))
     ends = program.ends
     values = [wrap(np.zeros_like(end.value) if v is None else v) for end, v in zip(ends, program.gradient())]
     each = dict(zip(ends, attached(_op, Derivative(program, range(program.count), (), 0), [wrap(end.value, end) for end in ends], values)))

@@ -35,7 +35,6 @@ from symgrad.program.cache import shared
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
 
-
 @dataclass(frozen=True)
 class Structure:
     """The sparsity structure of a matrix of derivatives, and the number of products to compute it.
@@ -153,11 +152,7 @@ class Plan:
 # Reading a graph
 
 
-def _median(x: Dependence, index: Any) -> Dependence:
-    return reduced(x)
-
-
-READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # their derivative is divided among equal elements
+READ = dict.fromkeys(("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
 KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward
 
 
@@ -268,11 +263,7 @@ def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
                 for p in node.parents:
                     if p is not None and p not in seen:
                         stack.append(p)
-    out.sort(key=_age)
-    return out
-
-
-_age = operator.attrgetter("sequence_nr")
+    return sorted(out, key=operator.attrgetter("sequence_nr"))
 
 
 def _batched(index: Any) -> bool:
@@ -371,13 +362,12 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
     """
     inputs, sets = _started(nodes, True)
     shape = inputs.count, inputs.count
-    if root is not None:
-        try:
+    try:
+        if root is not None:
             _read(inputs, root, sets, _locally(_weights(root, nodes)) if local else None, False)
-            return _finished(inputs, shape, True)
-        except Dense:
-            return Plan(shape)
-    return _finished(inputs, shape, True)
+        return _finished(inputs, shape, True)
+    except Dense:
+        return Plan(shape)
 
 
 def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
@@ -395,9 +385,7 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     shape = tuple(root.value.shape) if root is not None else shape
     rows = math.prod(shape)
     inputs, sets = _started(nodes, False, rows)
-    out = None
-    if root is not None:
-        out = _read(inputs, root, sets, _locally(None) if local else None)
+    out = None if root is None else _read(inputs, root, sets, _locally(None) if local else None)
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > LARGEST for b in out.blocks]):

@@ -12,7 +12,7 @@ from symgrad.types.handles import RemovableHandle
 __all__ = ["CallMixin"]
 
 
-class Entry(NamedTuple):
+class HookEntry(NamedTuple):
     """A forward hook with its options."""
 
     hook: Callable[..., Any]
@@ -26,8 +26,8 @@ class Entry(NamedTuple):
 class CallMixin:
     """The part of `Module` for calls and hooks."""
 
-    _forward_pre_hooks: OrderedDict[int, Entry]
-    _forward_hooks: OrderedDict[int, Entry]
+    _forward_pre_hooks: OrderedDict[int, HookEntry]
+    _forward_hooks: OrderedDict[int, HookEntry]
     _backward_pre_hooks: OrderedDict[int, Callable[..., Any]]
     _backward_hooks: OrderedDict[int, Callable[..., Any]]
 
@@ -75,7 +75,7 @@ class CallMixin:
 
         With `with_kwargs` it is called as hook(module, args, kwargs) and may return a pair of both; with `prepend` it comes first.
         """
-        return RemovableHandle(self._forward_pre_hooks, Entry(hook, with_kwargs), prepend)  # type: ignore[arg-type]
+        return RemovableHandle(self._forward_pre_hooks, HookEntry(hook, with_kwargs), prepend)  # type: ignore[arg-type]
 
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False,
                               always_call: bool = False) -> RemovableHandle:
@@ -84,7 +84,7 @@ class CallMixin:
         With `with_kwargs` it is called as hook(module, args, kwargs, output); with `prepend` it comes first; with `always_call` it is
         called, without an output, even if the forward raised.
         """
-        return RemovableHandle(self._forward_hooks, Entry(hook, with_kwargs, always_call), prepend)  # type: ignore[arg-type]
+        return RemovableHandle(self._forward_hooks, HookEntry(hook, with_kwargs, always_call), prepend)  # type: ignore[arg-type]
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call hook(module, grad_output) before the pullback of each call; a result that is not None replaces grad_output.

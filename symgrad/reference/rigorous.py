@@ -12,9 +12,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["Enclosure", "enclosures"]
@@ -81,7 +81,7 @@ def _found(ball: Any, run: Run, order: int) -> tuple[dict[tuple[int, ...], Any],
     """The balls by index, and what stood in the way of those that are not there."""
     found = {}
     try:
-        for index, box, place in run.read(Recorder(ball, ball.lift_value), [leaf.value for leaf in run.leaves], order):
+        for index, box, place in run.read(RecordingCarrier(ball, ball.lift_value), [leaf.value for leaf in run.leaves], order):
             found[index] = box.value.ravel()[place].item()
     except ball.Undecided as error:
         return found, str(error)

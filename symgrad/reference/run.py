@@ -12,7 +12,7 @@ from symgrad.engine.escapes import Escapes
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.node import Leaf
-from symgrad.reference.recorder import Part, Recorder
+from symgrad.reference.recorder import Part, RecordingCarrier
 
 __all__ = ["Run", "flat"]
 
@@ -41,8 +41,8 @@ class Run:
         return list(grad(result, self.leaves, np.ones_like(result.value), retain_graph=True, create_graph=create_graph,  # type: ignore[arg-type]
                          materialize_grads=True))
 
-    def read(self, recorder: Recorder, values: Iterable[Any], order: int, pointwise: bool = False) -> Iterator[Part]:
-        """The value and all derivatives up to an order by the library's rules, read in a carrier at values of the leaves; see `Recorder.partials`."""
+    def read(self, recorder: RecordingCarrier, values: Iterable[Any], order: int, pointwise: bool = False) -> Iterator[Part]:
+        """The value and all derivatives up to an order by the library's rules, read in a carrier at values of the leaves; see `partials`."""
         y, leaves = recorder.replayed(self.root, self.nodes, list(values))
         return recorder.partials(y, leaves, order, pointwise)
 

@@ -16,6 +16,7 @@ from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.reference.differences import contracted, differences
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
+from symgrad.sampling.points import flat
 
 __all__ = ["DifferenceSource", "ExpressionSource", "RecordedSource", "Source", "TrueNumber", "Truths"]
 
@@ -157,7 +158,7 @@ class DifferenceSource:
 
     def truths(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> Truths:
         """The differences at a point. Raises Undefined where the function has no value."""
-        vector = np.concatenate([np.ravel(v).astype(np.float64) for v in point])
+        vector = flat(point)
         entries: list[TrueNumber] = []
         bounds: dict[int, np.ndarray] = {}
         for k in range(1, order + 1):

@@ -127,12 +127,8 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
     found = signs(GRID)
     changes = np.flatnonzero(found[:-1] * found[1:] < 0)
     changes = changes[np.argsort(np.abs(GRID[changes]), kind="stable")][:ZEROS]
-    low, high = floats.rank(GRID[changes]), floats.rank(GRID[changes + 1])
-    while (high - low > 1).any():
-        middle = low + (high - low) // 2
-        same = signs(floats.at(middle)) == found[changes]
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return [*map(float, floats.at(high)), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
+    crossed = floats.at(floats.changes(signs, GRID[changes], GRID[changes + 1]))
+    return [*map(float, crossed), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
 
 
 def _all_zeros(u: sympy.Expr, x: sympy.Symbol, places: Sequence[float] = ()) -> list[float]:

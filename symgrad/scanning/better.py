@@ -76,7 +76,7 @@ def better_forms(subject: Subject, floats: Floats, formula: Any, domains: Sequen
             continue
         if not any(b.form == form for b in out) and _is_better(present, after, order):
             out.append(Better(found, better, name, form, _overall(present, order), _overall(after, order),
-                              {k: _counted(present, after, k) for k in range(order + 1)}))
+                              {k: (sum(b[k] > BOUNDS[k] for b in present), sum(a[k] > BOUNDS[k] for a in after)) for k in range(order + 1)}))
     best = {k: min((b.after[k] for b in out), default=0.0) for k in range(order + 1)}
     combined = [b for b in out if b.found == e and len(out) > 1]
     if combined and any(k in combined[0].after and combined[0].after[k] > GAIN * best[k] for k in best):
@@ -101,10 +101,6 @@ def _largest(errors: Mapping[Index, np.ndarray], order: int) -> float:
 
 def _overall(parts: Sequence[Mapping[int, float]], order: int) -> dict[int, float]:
     return {k: max(part[k] for part in parts) for k in range(order + 1)}
-
-
-def _counted(before: Sequence[Mapping[int, float]], after: Sequence[Mapping[int, float]], order: int) -> tuple[int, int]:
-    return sum(b[order] > BOUNDS[order] for b in before), sum(a[order] > BOUNDS[order] for a in after)
 
 
 def _is_better(before: Sequence[Mapping[int, float]], after: Sequence[Mapping[int, float]], order: int) -> bool:

@@ -18,18 +18,22 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
+from symgrad.frameworks.adapter import Options
+from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, parameters_of
 from symgrad.frameworks.problem import silence
+from symgrad.frameworks.registry import adapter_of
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.types.domains import REAL, Domain
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["Index", "Recording", "Subject", "Unsuitable", "indices"]
+__all__ = ["Foreign", "Index", "Recording", "Subject", "Unsuitable", "indices"]
 
 Index = tuple[int, ...]
 
@@ -67,7 +71,7 @@ class Recording(Run):
         with precise.working(digits):
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
-                    self.read(Recorder(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
+                    self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
@@ -149,7 +153,9 @@ class Subject:
         with observing() as escapes, enable_grad(), silence():
             result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
-            raise Unsuitable(self._unconnected(result))
+            raise Unsuitable(f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is "
+                             f"of type {type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its "
+                             f"values with")
         if result.is_complex():
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
         return Recording(leaves, result, None, escapes)
@@ -160,10 +166,6 @@ class Subject:
         Raises what the function raises.
         """
         return departure(self.call(point, named=True), lambda values: self.call(values, named=True), far)
-
-    def _unconnected(self, result: Any) -> str:
-        return (f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of type "
-                f"{type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its values with")
 
     def one(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""
@@ -277,3 +279,38 @@ def _arguments(function: Callable[..., Any], name: str, count: int | None) -> li
         return [placed[0].name]
     count = count or int(getattr(function, "nin", 1))
     return ["x"] if count == 1 else [f"x{i + 1}" for i in range(count)]
+
+
+class Foreign(Subject):
+    """A function of another framework or of plain floats, or a tuple of a function, its gradient and its Hessian, called point by point.
+
+    `order` is the highest one that it gives; derivatives by finite differences are not scanned.
+    """
+
+    def __init__(self, given: Any, order: int, count: int | None = None, framework: str | None = None):
+        function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
+        super().__init__(function, count)
+        self.vectorised = False
+        adapter = adapter_of(_of_numbers(function), framework or framework_of(function) or "numpy", self.name,
+                             Options(joined=True, gradient=_of_numbers(partials), hessian=_of_numbers(hessian)))
+        self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
+        self.derivatives = Derivatives(adapter, self.order, order, np.ones(self.count))
+
+    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
+        """Every derivative up to an order as the framework's floats; NaN where it raises."""
+        out = {index: np.full(points.shape[1], np.nan) for index in indices(self.count, order)}
+        for k in range(points.shape[1]):
+            point = [np.array(x) for x in points[:, k]]
+            levels = self.derivatives.at(point, order)
+            if levels.error is not None:
+                error = levels.error[1]
+                self.failure = (error if isinstance(error, Exception) else RuntimeError(str(error))), point
+            for index in out:
+                if len(index) in levels.values:
+                    out[index][k] = levels.values[len(index)][index]
+        return out
+
+
+def _of_numbers(function: Any) -> Any:
+    """The function with scalars of NumPy in place of arrays without axes."""
+    return function and (lambda *xs: function(*(x[()] if isinstance(x, np.ndarray) else x for x in xs)))

@@ -13,7 +13,7 @@ from symgrad.diagnose.kinks.switches import Switch
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Box, RecordingCarrier
 
 __all__ = ["NotEvaluable", "PreciseEvaluation", "hull_distance", "null_space", "scalar", "small"]
 
@@ -29,7 +29,7 @@ class PreciseEvaluation:
     """A recorded computation read in many digits at other values of its leaves, with all its nodes, and recorded there."""
 
     def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], values: Sequence[Any]):
-        self.recorder = recorder = Recorder(precise, precise.lift_value)
+        self.recorder = recorder = RecordingCarrier(precise, precise.lift_value)
         self.boxes: dict[Node, Box] = {}
         self.leaves = []
         for leaf, value in zip(leaves, values):
