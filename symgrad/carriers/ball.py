@@ -20,6 +20,7 @@ from flint import acb, arb, ctx
 from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
 
 
@@ -55,6 +56,7 @@ def _number(x: Any) -> Any:
         x = float(x)
         return arb(x) if builtins.abs(x) != float("inf") else arb.pos_inf() if x > 0 else arb.neg_inf()
     return arb(int(x)) if isinstance(x, int) else x
+
 
 def _method(name: str) -> Any:
     return _each(lambda x: getattr(x, name)())
@@ -172,18 +174,14 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _sinc_derivative(x: Any, order: Any) -> Any:
-    """πⁿ ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt with u = πx: a hypergeometric series where u is small, else the recurrence of sin(u) = u · sin(u)/u."""
+    """πⁿ ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt with u = πx: a hypergeometric series where u is small, else the recurrence."""
     n, u = int(order.unique_fmpz()), arb.pi() * x
     if builtins.abs(u) < n + 4:
         odd = n % 2
         a = n + 1 + odd
         series = (-_square(u) / 4).hypgeom([arb(a) / 2], [arb(0.5 + odd), arb(a) / 2 + 1])
         return (-1) ** ((n + 1) // 2) * arb.pi() ** n * (u if odd else 1) * series / a
-    sine, cosine = x.sin_pi(), x.cos_pi()
-    value = sine / u
-    for i in range(1, n + 1):
-        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
-    return value * arb.pi() ** n
+    return _sinc_recurrence(x.sin_pi(), x.cos_pi(), u, n) * arb.pi() ** n
 
 
 pow = _each(_power, 2)

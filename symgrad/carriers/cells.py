@@ -130,6 +130,14 @@ def fold(function: Callable[[list], Any], x: Any, dim: Any = None, keepdim: bool
     return type(x).fill([function(row) for row in rows], shape)
 
 
+def sinc_recurrence(sine: Any, cosine: Any, u: Any, order: int) -> Any:
+    """The derivative of sin(u)/u of an order, by the recurrence that follows from sin(u) = u · sin(u)/u."""
+    value = sine / u
+    for i in range(1, order + 1):
+        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
+    return value
+
+
 def matmul(a: Any, b: Any) -> Any:
     left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
     out = sum(left[..., None] * right[..., None, :, :], -2)

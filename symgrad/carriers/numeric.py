@@ -38,7 +38,6 @@ from numpy import (
     logical_not,
     logical_or,
     reciprocal,
-    remainder,
     sin,
     sinh,
     sqrt,
@@ -218,6 +217,10 @@ def direction(a: Any, b: Any) -> Any:
     """a / √(a² + b²), and 0 at (0, 0)."""
     length = hypot(a, b)
     return a / where(length == 0, 1, length)
+
+
+def remainder(a: Any, b: Any) -> Any:
+    return np.remainder(a, b)
 
 
 def floor_divide(a: Any, b: Any) -> Any:

@@ -81,12 +81,12 @@ class _Caching:
     def __init__(self, carrier: Any):
         self.carrier = carrier
         self.known: dict[tuple[str, int], Any] = {}
-        self.held: list[Any] = []  # keeps the arrays alive, since the cache uses their ids
+        self.references: list[Any] = []  # keeps the arrays alive, since the cache uses their ids
 
     def note(self, name: str, x: Any, y: Any) -> None:
         """Store `y` as the value of a function at `x`."""
         self.known[name, id(x)] = y
-        self.held.append(x)
+        self.references.append(x)
 
     def __getattr__(self, name: str) -> Any:
         function = plain = getattr(self.carrier, name)

@@ -286,13 +286,13 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
         assert args is not None
         filled = [a if d is None else broadcast(d, shape) for d, a in zip(found, args)]
         weight = None if weights is None else weights.get(node)
-        silent = weights is not None and weight is None
-        if not silent:
-            seen = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
+        ignored = weights is not None and weight is None
+        if not ignored:
+            effective = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
             if read is None:
-                _by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in seen], shape)
+                _by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in effective], shape)
             else:
-                read(*seen, *args[count:])
+                read(*effective, *args[count:])
         ones, depends = np.ones(shape), []
         with np.errstate(all="ignore"):
             for i, d in enumerate(filled):

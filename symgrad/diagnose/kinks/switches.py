@@ -30,7 +30,7 @@ LENGTHS = ("vector_norm", "std", "std_of_both")
 ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
 MANY = 12  # tied elements of which all pairs are considered
 
-# What is returned at a kink, by the name of the op (or the kind of its switch). The README's table of conventions says the same.
+# What is returned at a kink, by the name of the op (or the kind of its switch). The conventions in examples/guide/torch.md say the same.
 CONVENTIONS = {
     **dict.fromkeys(("abs", "relu", "hypot", "direction", *LENGTHS), "the derivative of least norm: 0"),
     **dict.fromkeys(("clamp_number", "clamp_below", "clamp_above"), "0 at the bounds"),
