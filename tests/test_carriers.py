@@ -91,6 +91,7 @@ def test_elementwise_values(op, parameters):
         assert close(precise.lift_value(machine).item(), true, 1e-14), (point, machine, true)
 
 
+@pytest.mark.sampled(142)
 @pytest.mark.parametrize("op, parameters", **by_name(OTHERS))
 def test_other_values(op, parameters):
     """The ops that lay out, sum and reduce: on arrays, and with numbers put in for symbols afterwards."""

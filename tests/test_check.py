@@ -17,7 +17,7 @@ FUNCTIONS = {"burgers": "potential", "challenger": "negative_log_likelihood", "h
 
 # Right rules
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_are_proved_or_verified(path):
     function = runpy.run_path(str(path))[FUNCTIONS[path.stem]]
@@ -35,7 +35,7 @@ PROVABLE = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", PROVABLE)
 def test_a_right_derivative_with_a_short_formula_is_proved(name):
     report = symgrad.check(PROVABLE[name], 0.7, 1.9, points=5)
@@ -56,14 +56,14 @@ ARRAYS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_functions_of_arrays_are_proved_or_verified(name):
     report = symgrad.check(ARRAYS[name], [0.3, -1.25, 2.0], points=3, seconds=1.0)
     assert report.ok and report.points.compared > 3, report
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["softmax", "prod", "clamp", "norm"])
 def test_third_derivatives_of_arrays_are_proved_or_verified(name):
     report = symgrad.check(ARRAYS[name], [0.3, -1.25], order=3, points=3, seconds=1.0)
@@ -91,6 +91,7 @@ def test_an_array_result_is_weighted_and_summed():
     assert symgrad.check(lambda x: {"a": x, "b": (x * 2, None)}, 3.0).value == 3 + 2 * 6
 
 
+@pytest.mark.sweep
 def test_a_long_formula_is_given_as_assignments():
     def chain(x):
         for _ in range(12):

@@ -33,6 +33,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("what", WRONG)
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_wrong_rule_is_refuted(what, order, declare):
@@ -185,6 +186,7 @@ def test_a_time_limit_spares_what_the_algebra_did_not_call():
     assert calls
 
 
+@pytest.mark.sweep
 def test_what_the_zero_test_proves_is_proved_by_check():
     """SymPy's own simplifications do not reduce the derivatives of these to those of the rules."""
     assert symgrad.check(lambda x, y: (x * y).tanh().sigmoid().log(), 0.5, 0.3).verdict == "proved"

@@ -25,6 +25,7 @@ def reports(declare):
             symgrad.check(lambda x: (x * symgrad.arange(40.0)).sin(), np.ones(40), points=1)]
 
 
+@pytest.mark.sweep
 def test_a_report_is_text_json_markdown_html_and_rich(declare):
     for report in reports(declare):
         data = json.loads(json.dumps(report.to_dict(), allow_nan=False))
@@ -128,6 +129,7 @@ def test_bad_rules_are_refused_and_leave_nothing_behind(declare):
     assert "mine" not in REGISTRY
 
 
+@pytest.mark.sweep
 def test_an_own_op_is_a_function_and_where_asked_a_method(declare):
     swish = declare("swish_of_mine", lambda xp, x: x * xp.sigmoid(x), lambda xp, y, x: xp.sigmoid(x) + x * xp.sigmoid(x) * xp.sigmoid(-x),
         method=True,

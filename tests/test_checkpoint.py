@@ -204,6 +204,7 @@ def peak(f, n=10_000, blocks=100):
     return held, most, x.grad
 
 
+@pytest.mark.sweep
 def test_peak_memory_of_a_chain_of_blocks():
     plain, kept = peak(block), peak(called)
     same(kept[2], plain[2], 0)

@@ -107,6 +107,7 @@ def test_a_second_derivative_that_forgets_a_conjugate():
         check_complex(Field, elementwise=True, shrink=False, complex=True)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["exp", "log", "sqrt", "mul", "pow", "tanh", "abs", "mm", "sum", "prod", "acos", "conjugate", "view_as_real", "var",
                                   "std", "vector_norm"])
 def test_ops_of_the_registry(name):

@@ -40,12 +40,13 @@ def verdicts(op, names=NUMBERS, profile=QUICK, **claims):
     return {name for name in names if run(CHECKS[name], attack).failure is not None}
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "abs", "floor", "sqrt", "softplus", "maximum", "hypot", "mm", "where", "log_softmax"])
 def test_right_ops_are_not_accused(name):
     assert verdicts(REGISTRY[name]) == set()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function, claims", [
     (lambda x: x * symgrad.exp(-x), {"formula": "x*exp(-x)"}), (lambda x: symgrad.exp(-x * x / 2), {"formula": "exp(-x**2/2)"}),
     (lambda x: symgrad.cos(1000 * x), {"formula": "cos(1000*x)", "domain": (-1e6, 1e6)}),

@@ -105,7 +105,7 @@ def test_wrt_names_the_inputs(run, file):
     assert code == 0 and json.loads(out)["reports"][0]["names"] == ["x"]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_the_examples_pass(run, path):
     code, out, _ = run("check", str(path))
@@ -278,11 +278,13 @@ def test_version_and_help(run):
     assert main([]) == 2 and main(["nothing"]) == 2
 
 
+@pytest.mark.sweep
 def test_the_module_runs_as_a_program():
     done = subprocess.run([sys.executable, "-m", "symgrad", "derive", "x**2", "--points", "2"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "x**2: proved" in done.stdout and done.stderr == ""
 
 
+@pytest.mark.sweep
 def test_ctrl_c_ends_it_cleanly(tmp_path):
     path = tmp_path / "slow.py"
     path.write_text("import time\ndef f(x=1.0):\n    open('started', 'w').close()\n    time.sleep(60)\n    return x\n", encoding="utf-8")
@@ -297,6 +299,7 @@ def test_ctrl_c_ends_it_cleanly(tmp_path):
     assert (process.returncode, out, err) == (130, "", "symgrad: interrupted\n")
 
 
+@pytest.mark.sweep
 def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m symgrad derive 'x**2' --points 2 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
@@ -327,6 +330,7 @@ def power(x, n: int = 3):
 '''
 
 
+@pytest.mark.sweep
 def test_a_function_and_its_gradient_are_compared_with_a_formula(run, file):
     path = file(FOREIGN)
     formula = ["--formula", "log(1+exp(-y*x))", "--order", "1", "--domain", "x=0..30,y=(0,1]"]

@@ -166,6 +166,7 @@ def test_functions_of_code_generation_and_names_of_ops():
     assert from_sympy(sympy.Function("softplus")(X))(0.0).item() == math.log(2)
 
 
+@pytest.mark.sweep
 def test_a_formula_nested_deeply_is_computed():
     deep = X
     for _ in range(120):

@@ -37,6 +37,7 @@ def traced(domain):
 TOOLS = checked, compared, scanned, made, traced
 
 
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_every_tool_reads_every_form(tool, form):

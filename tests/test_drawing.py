@@ -304,6 +304,7 @@ def test_a_strategy_gives_what_is_drawn():
     assert same(drawn(attack, "points")[0], drawing.finished(attack, simplest))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_what_fails_shrinks_to_something_simple(seed):
     """One number, small and whole, with 1 for the cotangent and the tangents."""
@@ -317,6 +318,7 @@ def test_what_fails_shrinks_to_something_simple(seed):
     assert all(x.size <= 6 and not x.any() for x in example.xs)
 
 
+@pytest.mark.sweep
 def test_a_seed_gives_the_same_examples_in_every_process():
     """Whatever the hashes of that process are; another seed gives others."""
     program = ("import hashlib, symgrad; from symgrad.graph.op import REGISTRY; from symgrad.testing.attack import Attack\n"
@@ -333,6 +335,7 @@ def test_a_seed_gives_the_same_examples_in_every_process():
     assert all(np.array_equal(a.xs, b.xs) for a, b in zip(first, again)) and not all(np.array_equal(a.xs, b.xs) for a, b in zip(first, other))
 
 
+@pytest.mark.sweep
 @hypothesis.settings(max_examples=3, deadline=None, database=None)
 @given(st.integers(0, 3))
 def test_examples_are_drawn_inside_a_users_own_test(seed):

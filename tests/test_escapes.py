@@ -114,6 +114,7 @@ def test_an_escape_at_other_points_alone_is_found():
     assert report.verdict == "refuted" and "float()" in report.reason
 
 
+@pytest.mark.sweep
 def test_arrays_and_several_inputs():
     report = symgrad.check(lambda x, w: (x * w).sum() * x.detach().numpy().max(), [1.0, 2.0], [3.0, 4.0])
     assert report.verdict == "refuted" and "detach()" in report.reason

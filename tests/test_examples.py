@@ -36,6 +36,7 @@ def test_every_example_is_tested_and_listed() -> None:
     assert sorted(listed) == sorted(ANSWERS)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_finds_the_known_answer(path: Path, tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
@@ -43,6 +44,7 @@ def test_finds_the_known_answer(path: Path, tmp_path: Path) -> None:
     assert ANSWERS[path.stem][0] in run.stdout
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_notices_a_wrong_formula(path: Path) -> None:
     right, wrong = ANSWERS[path.stem][1]

@@ -436,6 +436,7 @@ QUESTIONS = {"nothing": lambda a, out: None, "expr": lambda a, out: (out.expr, a
              "assignments": lambda a, out: (out.assignments(), a.grad.assignments())}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
 def test_graphs_with_formulas_are_freed_by_reference_counts(ask):
     gc.collect()
@@ -452,6 +453,7 @@ def test_graphs_with_formulas_are_freed_by_reference_counts(ask):
         gc.enable()
 
 
+@pytest.mark.sweep
 def test_a_long_named_graph_is_freed_without_recursion():
     (a,) = leaves(x=0.5)
     out = a

@@ -261,6 +261,7 @@ def test_integer_arguments_keep_their_values_and_may_be_in_the_formula():
     assert check(power, "scale*x**n", framework="numpy", order=1, domain=(-3, 3)).names == ["x", "scale"]
 
 
+@pytest.mark.sweep
 def test_functions_of_arrays_are_compared_element_by_element_or_by_their_elements():
     elementwise = np.tanh, lambda x: 1 / np.cosh(x) ** 2
     report = check(elementwise, "tanh(x)", order=1, inputs=[[0.5, 1.0, 2.0]], domain=(-20, 20))
@@ -275,6 +276,7 @@ def test_functions_of_arrays_are_compared_element_by_element_or_by_their_element
                  inputs=[[1.0, 2.0]]).verdict == "verified"
 
 
+@pytest.mark.sweep
 def test_losses_in_the_manner_of_scikit_learn_and_scipy():
     from scipy.optimize import rosen, rosen_der, rosen_hess
 
@@ -296,6 +298,7 @@ def test_losses_in_the_manner_of_scikit_learn_and_scipy():
     assert check((rosen, rosen_der, lambda x: rosen_hess(x) * [[1, 1], [1, 1.001]]), truth).counterexample.where == "d2f/dx_1 dx_1"
 
 
+@pytest.mark.sweep
 def test_many_inputs_are_compared_along_a_direction():
     n = 9
     formula = lambda x: (x**2 * symgrad.arange(1.0, n + 1)).sum()  # noqa: E731

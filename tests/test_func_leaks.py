@@ -72,7 +72,7 @@ BODIES = {"plain": lambda x, c: (x * x * c).sum(), "curved": lambda x, c: (x * c
 REFUSED = ("jvp", "linearize", "jet", "jet differentiated")  # for a Function without a pushforward
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name, body", [(name, body) for name in TRANSFORMS for body in BODIES if body != "custom Function" or name not in REFUSED])
 def test_transforms_are_collected(name, body):
     left = {}
@@ -118,6 +118,7 @@ def test_a_live_transform_keeps_no_graph_alive():
     assert not [reference for reference in left if reference() is not None]
 
 
+@pytest.mark.sweep
 def test_the_shared_cache_is_bounded():
     """The forms of many large functions that are forgotten."""
     x = tensor(np.linspace(0.5, 1.5, 100_000))

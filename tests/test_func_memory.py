@@ -112,6 +112,7 @@ def test_results_for_functions_with_tensor_outputs(name, function):
     attacked(TRANSFORMS[name](FUNCTIONS[function]), tensor([0.5, 1.5, 2.5]))
 
 
+@pytest.mark.sampled(142)
 @pytest.mark.parametrize("name", OF_SCALARS)
 @pytest.mark.parametrize("function", SCALARS)
 def test_results_for_functions_with_scalar_outputs(name, function):

@@ -162,7 +162,7 @@ def give_input(ctx, x):
     return x
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("forward", [keep_input, keep_output, keep_output_as_attribute, keep_intermediate, keep_two, write_input, give_input])
 @pytest.mark.parametrize("what", ["forward", "backward", "second"])
 def test_functions_create_no_reference_cycles(collector_off, forward, what):

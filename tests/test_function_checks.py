@@ -95,6 +95,7 @@ def test_a_function_without_a_formula_says_so():
     assert report.verdict == "not checkable" and "symbolic" in report.reason
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("F", [Cube, Declared])
 def test_a_right_function_is_proved(F):
     assert symgrad.check(lambda x: F.apply(x), 2.0, points=3).verdict == "proved"

@@ -119,6 +119,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fast_mode", [False, True])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_right_derivatives_pass(name, fast_mode):

@@ -44,6 +44,7 @@ def scalar_of(op, parameters, i, now):
     return f
 
 
+@pytest.mark.sampled(43)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_hessians_of_every_op_in_three_calls(op, parameters):
     """The first time by the pass itself, the second by the tape it leaves, the third on the tape at other numbers; by double backward each."""
@@ -296,6 +297,7 @@ def test_hooks_run_on_every_call():
             assert h(x).tolist() == expected
 
 
+@pytest.mark.sweep
 def test_a_modified_saved_value_raises_on_every_call():
     def f(x):
         y = x * x

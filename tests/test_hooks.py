@@ -39,6 +39,7 @@ def test_a_hook_that_raises_leaves_gradients_as_they_were():
         assert (x.grad.item(), w.grad.item()) == (3.0, 2.0) and symgrad.is_grad_enabled()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("freed", [False, True])
 def test_hooks_create_no_reference_cycles(freed):
     gc.collect()
@@ -232,7 +233,7 @@ def _module(x, y):
     module(x + 0).sum().backward()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("freed", [False, True])
 @pytest.mark.parametrize("hook", [_hook_tensor, _hook_leaf, _hook_accumulated, _hook_node, _prehook_node, _metadata, _multi, _function, _module])
 def test_a_hook_may_refer_to_its_own_tensor(hook, freed):

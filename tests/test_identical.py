@@ -57,7 +57,7 @@ def verdict_of(case):
     return ANSWERS[id(case)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cases", fields(TRUE))
 def test_true_identities_are_proved_or_verified(cases):
     for case in cases:
@@ -66,6 +66,7 @@ def test_true_identities_are_proved_or_verified(cases):
         assert found and found.points > 0 and found.digits >= 50
 
 
+@pytest.mark.sweep
 def test_most_true_identities_are_proved():
     assert sum(verdict_of(case).verdict == "proved" for case in TRUE) >= 0.95 * len(TRUE)
 
@@ -77,7 +78,7 @@ def test_identities_of_elementary_functions_are_proved_in_the_default_time():
     assert len(weaker) <= 0.1 * len(cases), weaker
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cases", fields(FALSE))
 def test_false_identities_are_refuted(cases):
     for case in cases:
@@ -200,6 +201,7 @@ def test_a_silent_zero_of_the_algebra_is_caught_by_the_digits(monkeypatch):
     assert identical(exp(x), exp(x) + Piecewise((1, x < -1), (0, True))).verdict == "refuted"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("e", [
     sympy.sign(sqrt((x**2 - 2) ** 2 + 1) - 1), sympy.sign(1 + sin(x)), sympy.sign(2 + sin(x) - cos(2 * x)),
     sympy.Heaviside(1 + cos(sqrt(2) * x), 0),
@@ -210,7 +212,7 @@ def test_a_number_that_may_be_0_is_not_positive(e):
     assert not deciding.vanishes(e, sympy.Integer(1), {x: Range()}, float("inf"))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("e", [sympy.atan(sympy.tan(x)), sympy.atan(sympy.cot(x)), sympy.asin(sin(x)), sympy.acos(cos(x)),
                                sympy.atan2(sin(x), cos(x)), sympy.I * log(exp(-I * x))])
 def test_a_derivative_and_one_value_prove_nothing_across_a_jump(e):

@@ -176,6 +176,7 @@ def test_ridge_regression_against_the_closed_form(solve):
     assert np.abs(jacrev(hessian(solution))(theta).numpy() - third).max() <= 1e-10 * np.abs(third).max()
 
 
+@pytest.mark.sweep
 def test_a_minimiser_in_two_parameters_against_sympy():
     a, b, x = sympy.symbols("a b x", positive=True)
     objective = sympy.exp(x) * a - b * x + x**2 * a * b  # convex in x

@@ -35,6 +35,7 @@ IMPRECISE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", IMPRECISE)
 def test_a_right_function_that_loses_digits_is_imprecise(what):
     report = check(*IMPRECISE[what])
@@ -55,6 +56,7 @@ WRONG = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_derivative_is_refuted_whether_digits_are_lost_elsewhere_or_not(what):
     report = check(*WRONG[what])
@@ -69,6 +71,7 @@ def test_a_wrong_derivative_is_named_before_lost_digits_with_an_ordinary_point()
     assert found.value == pytest.approx(1.5 * found.truth)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["log_softmax", "layer_norm", "norm", "logsumexp"])
 def test_functions_of_torch_are_not_refuted_for_their_digits(name):
     torch = pytest.importorskip("torch")
@@ -115,6 +118,7 @@ OTHERWISE_WRONG = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", OTHERWISE_WRONG)
 def test_a_wrong_derivative_of_such_a_program_is_refuted(what):
     report = check(*OTHERWISE_WRONG[what], points=40)
@@ -169,12 +173,14 @@ def test_writes_and_views_of_torch_are_followed(torch):
     assert report.verdict == "imprecise" and report.counterexample.operation.startswith("sub("), str(report)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("factor", [lambda x: 1.000001, lambda x: (x < 30) * 1.0])
 def test_a_wrong_backward_of_torch_is_refuted(torch, inverse, factor):
     report = check(inverse(lambda x: factor(x) * torch.ones_like(x)), "x", framework="torch", points=30)
     assert report.verdict == "refuted" and report.counterexample.order == 1 and 0 <= report.counterexample.point["x"] <= 100
 
 
+@pytest.mark.sweep
 def test_second_derivatives_without_a_formula(torch):
     report = symgrad.check(lambda x: torch.tanh(x).atanh(), torch.tensor(2.0, dtype=torch.float64), progress=False, points=6)
     assert report.verdict == "imprecise" and report.counterexample.operation.startswith("add("), str(report)
@@ -220,6 +226,7 @@ def test_lost_digits_are_exit_code_0_with_a_line_on_standard_error_and_3_where_s
     assert run(tmp_path, *arguments, "--range x").returncode == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("reader", ["head -c 1", "true"])
 def test_the_exit_code_stays_when_the_reader_closes_the_pipe(tmp_path, reader):
     shell = f"| {reader} > /dev/null; exit ${{PIPESTATUS[0]}}"

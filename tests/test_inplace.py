@@ -134,7 +134,7 @@ class TestWritten:
         expected[inner] = gradients[0]
         assert same(a.grad, expected) and all(same(t.grad, g) for t, g in zip(leaves, gradients[1:]))
 
-    @pytest.mark.sampled(20)
+    @pytest.mark.sampled(6)
     def test_a_write_to_a_saved_tensor_is_detected(self, name, x, args):
         y = tensor(x, requires_grad=True).clone()
         z = (y * y).sum()

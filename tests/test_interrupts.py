@@ -248,7 +248,7 @@ def sweep(program, start=1, step=1):
         n += step
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_an_interrupt_at_any_line_leaves_the_modes_as_they_were(program):
     wrong, _ = sweep(program, start=5, step=41)

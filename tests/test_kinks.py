@@ -87,6 +87,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_verdict_and_limiting_gradients_of_a_program(name):
     function, inputs, verdict, returned, gradients = PROGRAMS[name]

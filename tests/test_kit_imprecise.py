@@ -45,7 +45,7 @@ IMPRECISE = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", IMPRECISE)
 def test_lost_digits_are_imprecise_in_a_region(what):
     function, formula, claims, region = IMPRECISE[what]
@@ -74,7 +74,7 @@ WRONG = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("claims", [{}, {"imprecise": True}])
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_named_first_whether_digits_are_lost_or_not(what, claims):

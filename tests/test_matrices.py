@@ -251,6 +251,7 @@ def test_random_programs_have_confirmed_formulas(seed):
 # Inverse, determinant and solution as operations
 
 
+@pytest.mark.sweep
 def test_operations_are_right_to_the_second_order():
     assert symgrad.check(det, np.array([[2.0, 0.5], [0.25, 1.5]]), order=2, points=2).verdict == "proved"
     X = symgrad.tensor([[2.0, 0.5], [0.25, 1.5]], requires_grad=True, symbol="X")

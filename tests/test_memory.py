@@ -137,7 +137,7 @@ def test_rules_share_no_memory():
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore")
 def test_functions_share_no_memory(kind):

@@ -100,6 +100,7 @@ def test_attacked_it_stands(run) -> None:
     assert agree(said("pytest -v"), found), f"the README says something else; this is what is printed:\n{found}"
 
 
+@pytest.mark.sweep
 def test_broken_it_is_caught(run) -> None:
     old, new = (next(line[1:] for line in blocks("diff")[0].splitlines() if line.startswith(sign)) for sign in "-+")
     Path("new_op.py").write_text(CODE.replace(old, new))

@@ -46,6 +46,7 @@ def python(code):
     return ran.stdout.split()
 
 
+@pytest.mark.sweep
 def test_packages_are_imported_on_first_use():
     loaded = "print(*(name for name in ('symgrad.nn', 'symgrad.optim', 'symgrad.utils.data') if name in sys.modules))"
     assert python(f"import sys, symgrad; {loaded}") == []

@@ -42,7 +42,7 @@ def test_every_script_has_a_page_and_a_row_of_the_index() -> None:
     assert stems == sorted(WRONG)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sweep
 @each
 def test_page_shows_what_the_script_prints(path: Path, capsys: pytest.CaptureFixture) -> None:
     runpy.run_path(str(path))["main"]()
@@ -56,6 +56,7 @@ def test_page_has_its_parts(path: Path) -> None:
     assert re.search(r"\b10\.\d{4,}/\S+|no DOI", page(path)) and "http" not in page(path)
 
 
+@pytest.mark.sampled(4)
 @each
 def test_script_notices_a_wrong_formula(path: Path) -> None:
     right, wrong = WRONG[path.stem]

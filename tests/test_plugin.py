@@ -211,6 +211,7 @@ def test_they_are_tested_beside_the_tests_of_files(pytester, run, module) -> Non
     run("--symgrad-checks=linearity", "--symgrad-ops", f"{name}:ricker", "-k", "ricker").assert_outcomes(passed=1, deselected=1)
 
 
+@pytest.mark.sweep
 def test_ops_by_id(pytester, run, module) -> None:
     name = module(OWN)
     pytester.makepyfile(test_other="def test_other(): pass")
@@ -348,6 +349,7 @@ def test_warnings_of_others_stay_errors():
 """
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("arguments, settings", [((), "filterwarnings = error"), (("-W", "error"), "")])
 def test_results_that_are_not_finite_do_not_warn_where_warnings_are_errors(pytester, monkeypatch, arguments, settings) -> None:
     package = Path(symgrad.__file__).parent

@@ -87,6 +87,7 @@ def test_c_source_agrees_in_value_gradient_and_hessian():
     np.testing.assert_allclose(np.reshape(h, (4, 4)), whole, rtol=2e-14, atol=1e-15)
 
 
+@pytest.mark.sampled(27)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_every_op_is_written_in_numpy_and_c(op, parameters):
     call = core(op)
@@ -125,6 +126,7 @@ def test_random_compositions_are_written(tree, x, y):
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9) or not math.isfinite(expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("write", [to_python, to_torch, to_jax, to_c])
 def test_a_shared_expression_is_written_once_and_length_is_linear(write):
     def deep(x, n=12):

@@ -77,6 +77,7 @@ def third_slope(declare):
     return declare("third_slope", lambda xp, x: xp.cos(x), lambda xp, y, x: constant(-xp.sin(x)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_rule_is_refuted(what, third_slope):
     make, order, statement = WRONG[what]
@@ -187,6 +188,7 @@ def test_a_silent_zero_proves_nothing(monkeypatch):
     assert prove(WRONG["the sign"][0](), 1, complex=False).verdict == "not checkable"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", WRONG)
 def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
     make, order, _ = WRONG[what]
@@ -221,6 +223,7 @@ def test_analytic_rules_are_proved_on_the_plane():
         assert {s.region for s in proof.statements} == {"the complex plane"}
 
 
+@pytest.mark.sweep
 def test_every_rule_on_single_complex_numbers_is_proved_or_the_op_takes_none():
     """Of real numbers every op is proved in test_registry."""
     proofs = [prove(op, 2, complex=True, points=6) for op in REGISTRY.values() if op.kind == "elementwise" and op.differentiable]

@@ -59,6 +59,7 @@ def test_exponents_that_are_numbers(attack):
     assert check_op(attack)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("op", PROVABLE)
 def test_first_derivatives_are_proved(op):
     hold_with_proof(op, 1)

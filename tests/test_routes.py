@@ -311,6 +311,7 @@ def check(seed):
     assert not found, f"{text} at {x.tolist()}"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(16))
 def test_random_programs_at_kinks(seed):
     check(seed)

@@ -22,7 +22,7 @@ def checked(entry):
     return symgrad.check(lambda *xs: function(*xs, *parameters), *(1.3, 2.5)[:len(entry[1])], progress=False)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", WRONG)
 def test_a_rule_that_is_wrong_under_a_condition_is_refuted(name):
     function, parameters = made(WRONG[name])
@@ -31,7 +31,7 @@ def test_a_rule_that_is_wrong_under_a_condition_is_refuted(name):
     assert not check_op(function.op, profile="dev", parameters=parameters, raise_exception=False, shrink=False)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", list(WRONG)[::6])
 def test_it_fails_in_the_profile_ci(name):
     function, parameters = made(WRONG[name])
@@ -45,7 +45,7 @@ def test_a_condition_without_known_solutions_is_named(name):
     assert proof.verdict == "verified" and all(s.reason.startswith("not visited: where ") for s in proof.statements)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_rule_with_conditions_is_accepted(name):
     function, parameters = made(RIGHT[name])

@@ -133,6 +133,7 @@ def differences(text):
     return out
 
 
+@pytest.mark.sampled(192)
 @pytest.mark.parametrize("text", [text for text, entry in RECORDED.items() if any("error" not in each for each in entry.values())])
 def test_node_names_and_saved_tensors_match_torch(text):
     found = differences(text)
@@ -155,6 +156,7 @@ LENIENT = {"a.sgn()", "a.sgn_()", "a.div(2,rounding_mode='trunc')", "a.div(b,rou
            "torch.lerp(a,b,c)"}  # which read nothing, or nothing for these arguments
 
 
+@pytest.mark.sampled(203)
 @pytest.mark.parametrize("text", [text for text in RECORDED if text not in LATER | LENIENT])
 def test_a_second_backward_raises_where_torch_raises(text):
     """The second backward raises exactly where torch has saved a tensor."""
@@ -190,7 +192,7 @@ def gradient(op, parameters, xs, i, spoil=()):
     return symgrad.autograd.grad(y, tensors[i], seed)[0].value
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("op, parameters", SAVING)
 def test_a_rule_reads_only_what_the_node_has_saved(op, parameters):
     """What is not saved may be overwritten before the backward, as in torch; what is saved may not."""
@@ -232,6 +234,7 @@ class Untidy:
         sum(range(50))
 
 
+@pytest.mark.sweep
 def test_views_of_scalars_in_several_threads():
     """The record of scalars is cleared in one thread while the others write into it."""
     raised, before = [], sys.getswitchinterval()

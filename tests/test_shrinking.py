@@ -187,6 +187,7 @@ def test_a_check_that_does_not_apply_says_so():
     assert (result.verdict, result.reason) == ("not applicable", "because") and result
 
 
+@pytest.mark.sweep
 @settings(max_examples=1, database=None, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 3))
 def test_inside_a_test_of_hypothesis_all_is_as_outside(n):

@@ -91,7 +91,7 @@ def call(op, parameters):
     return (lambda *xs: core(op)(list(xs), *parameters)) if op.arity is None else lambda *xs: core(op)(*xs, *parameters)
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
     xs = arrays(op, np.random.default_rng(3))

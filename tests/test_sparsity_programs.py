@@ -80,6 +80,7 @@ def bounded(x, steps):
     return (x**2).sum()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("room", [{}, {"BITS": 0}, {"LIMIT": 200}, {"LIMIT": 2000, "BITS": 0}, {"MANY": 2}], ids=str)
 @pytest.mark.parametrize("f", [relaxed, bounded])
 def test_loops_with_small_limits_of_the_carrier(monkeypatch, f, room):

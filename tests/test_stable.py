@@ -102,7 +102,7 @@ real = st.fractions(-20, 20, max_denominator=1000)
 positive = st.fractions(Rational(1, 1000), 20, max_denominator=1000)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(3)
 @settings(max_examples=10, deadline=None)
 @given(at=st.tuples(real, real, positive, positive, positive))
 @pytest.mark.parametrize("expr", [*FORMS, *UNCHANGED], ids=str)

@@ -56,6 +56,7 @@ def outside(xs, domain):
 # Numbers
 
 
+@pytest.mark.sampled(21)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_every_number_that_can_be_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtype):
@@ -67,6 +68,7 @@ def test_every_number_that_can_be_drawn_lies_in_the_domain_and_is_one_of_the_typ
         assert np.array_equal(numbers.astype(numpy_dtype(dtype)).astype(np.float64), numbers)
 
 
+@pytest.mark.sampled(29)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_every_number_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtype):
@@ -124,6 +126,7 @@ def test_edges_are_drawn():
     assert len(set(numbers.tolist())) > 8000
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(10))
 def test_numbers_shrink_to_simple_ones(seed):
     """To 0, 1, small whole numbers and halves."""
@@ -177,6 +180,7 @@ def test_neighbours(dtype):
 # Arrays
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex128", "complex64"])
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2), (9, 11)], ids=str)
 def test_arrays_have_their_shape_and_type_and_lie_in_the_domain(shape, dtype):
@@ -187,6 +191,7 @@ def test_arrays_have_their_shape_and_type_and_lie_in_the_domain(shape, dtype):
             assert not outside(x.real if x.dtype.kind == "c" else x, domain)
 
 
+@pytest.mark.sweep
 def test_arrays_of_drawn_shapes():
     """A strategy for shapes, too."""
     assert found(strategies.arrays(shape=strategies.shapes(max_dims=2, max_side=2)), lambda x: x.ndim == 2).shape == (1, 1)

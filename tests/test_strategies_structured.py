@@ -111,6 +111,7 @@ INDEX_KINDS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", INDEX_KINDS)
 def test_indices_of_every_kind_are_reached(kind):
     assert reached(indices((2, 3)), lambda index: any(map(INDEX_KINDS[kind], parts(index))))

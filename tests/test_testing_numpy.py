@@ -72,6 +72,7 @@ def verdicts(report):
 
 # What is right is not accused
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("op, claims", [
     ((ricker, slope), {"formula": "x*exp(-x)", "domain": (-20, 20)}),
     (ricker, {"formula": "x*exp(-x)", "domain": (-20, 20), "pullback": lambda g, x: g * slope(x), "pushforward": lambda ts, x: ts[0] * slope(x)}),
@@ -89,6 +90,7 @@ def test_a_right_function_passes_every_check_that_applies(op, claims):
 
 # What is wrong is found
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("op, claims, check", [
     ((ricker, np.cos), {"formula": "x*exp(-x)", "domain": (-20, 20)}, "pullback"),
     ((ricker, lambda x: slope(x) * np.where(x < -1, 1 + 1e-6, 1)), {"formula": "x*exp(-x)", "domain": (-20, 20)}, "pullback"),
@@ -355,6 +357,7 @@ print(early, report.verdict, [m for m in ("torch", "jax", "autograd") if m in sy
 """
 
 
+@pytest.mark.sweep
 def test_no_other_framework_is_imported_for_numpy():
     out = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True).stdout
     assert out == "[] passed []\n"

@@ -156,6 +156,7 @@ def test_values(op, parameters):
             check(op, parameters, "value", f, columns, batched)
 
 
+@pytest.mark.sampled(118)
 @pytest.mark.parametrize("op, parameters", DIFFERENTIABLE)
 def test_both_modes(op, parameters):
     f, columns = function(op, parameters), members(op, 3)
@@ -167,6 +168,7 @@ def test_both_modes(op, parameters):
         check(op, parameters, "jvp", pushed(f, len(columns), every), columns, batched, vs)
 
 
+@pytest.mark.sampled(111)
 @pytest.mark.parametrize("op, parameters", SMOOTH)
 def test_second_order(op, parameters):
     f, columns = function(op, parameters), members(op, 3)
@@ -177,6 +179,7 @@ def test_second_order(op, parameters):
         check(op, parameters, "second derivative", doubled(f, len(columns), every), columns, batched, [gs, *vs])
 
 
+@pytest.mark.sampled(196)
 @pytest.mark.parametrize("op, parameters", DIFFERENTIABLE)
 def test_gradients_of_captured_leaves(op, parameters):
     """Gradients of leaves that vmap is called with: shared ones get the sum over the members."""
@@ -199,6 +202,7 @@ def test_gradients_of_captured_leaves(op, parameters):
             assert np.all(np.abs(g.numpy() - expected) <= ROUNDINGS * EPSILON * np.max(size, initial=0.0)), say(op, parameters, i, g, expected)
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("op, parameters", SMOOTH)
 def test_jacobians_and_hessians(op, parameters):
     """Batches of unit vectors through rules whose values are not batched, and in a batch through those whose values are."""
@@ -230,6 +234,7 @@ def twofold(n):
     return every if n < 3 else every[::len(every) // 12]
 
 
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("op, parameters", DIFFERENTIABLE)
 def test_nested(op, parameters):
     f = function(op, parameters)
@@ -252,6 +257,7 @@ def test_nested(op, parameters):
                 agree(op, parameters, f"{what} batched at {where}", [t[i] for t in got] if isinstance(got, tuple) else got[i], rows)
 
 
+@pytest.mark.sampled(140)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_layouts_and_sizes(op, parameters):
     """Members along any dimension, in memory that is not contiguous, and none of them."""
