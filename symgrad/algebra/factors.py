@@ -200,7 +200,7 @@ def _enclosed(context: Any, e: Any, x: Any, a: Fraction, b: Fraction) -> Any:
         return context.mpf(int(q.numerator)) / int(q.denominator)
 
     def inside(part: Any) -> Any:
-        if part is x:
+        if part == x:  # SymPy may hold an equal symbol
             return context.mpf([number(a).a, number(b).b])
         if part.is_Rational:
             return number(Fraction(int(part.p), int(part.q)))
