@@ -60,7 +60,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
                     a, b = (np.zeros(xs[i].shape) if c is None else wide(c) for c in (one, other))
                     size = np.abs(a) + np.abs(b)
                     out.append(Sides(what, a, b, size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
-        return within(out, xs, each)
+        return within(out, attack, each, xs, g, ts)
 
     agree_at(example, sides, 1)
 
