@@ -12,7 +12,7 @@ BOUND = 5.0  # the paper: a gradient at no more than five times the cost of the 
 SHOWN = (1, 2, 5, 10, 20, 50)
 GAS = 8.3145 * 300.0
 ROOT2 = np.sqrt(2.0)
-FREE = {"reshape", "broadcast_to", "link"}  # these only name or repeat what is there
+FREE = {"reshape", "broadcast_to", "derivative"}  # these only name or repeat what is there
 
 
 def problem(n):

@@ -1,6 +1,6 @@
 """The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"` and `symgrad ghostwrite MODULE:FUNCTION`.
 
-Exit codes: 0 if every derivative is proved, verified or imprecise (said on standard error), 1 if one is refuted, 2 for input that cannot be used,
+Exit codes: 0 if every derivative is proved, verified or imprecise (named on standard error), 1 if one is refuted, 2 for input that cannot be used,
 3 if one is imprecise and --strict was given, 130 after Ctrl-C.
 """
 
@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import symgrad
-from symgrad.formulas.parsing import ParsedFormula, ParseError, parse, parse_values
+from symgrad.formulas.parsing import ParseError, parse, parse_values
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.examples import examples_of
 from symgrad.reports.base import BaseReport
@@ -38,7 +38,7 @@ MODULE = "symgrad_checked_file"
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
 EPILOG = """examples:
-  symgrad check energy.py                      every function in it that carries its inputs
+  symgrad check energy.py                      every function in it whose inputs have values
   symgrad check energy.py:pressure --at v=1,t=pi/2
   symgrad check mymodel.py:loss --formula "log(1+exp(-y*x))"   a function of torch, JAX, HIPS autograd or NumPy
   symgrad derive "exp(sin(x))*y" --wrt x,y --order 2 --at x=1,y=2
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     foreign = checking.add_argument_group("functions of other systems, compared with a formula")
     foreign.add_argument("--formula", metavar="TEXT", help='what the function should be, such as "log(1+exp(-y*x))"; parsed, never run as Python')
     foreign.add_argument("--domain", metavar="DOMAINS", help='where to compare, such as "x=positive,y=-1..1,z=(0,1],k={-1,1}"')
-    foreign.add_argument("--framework", choices=FRAMEWORKS, help="what the function is written for, where that is not found out by itself")
+    foreign.add_argument("--framework", choices=FRAMEWORKS, help="the framework of the function, if it is not detected")
     foreign.add_argument("--gradient", metavar="NAME", help="a function in the file that gives the gradient")
     foreign.add_argument("--returns", choices=("value", "pair"), help="pair: the function returns (value, gradient)")
     foreign.add_argument("--ulp", type=float, default=1000.0, metavar="N",
@@ -102,7 +102,7 @@ def _count(text: str) -> int:
     return number
 
 
-def _word(argument: str) -> str:
+def _protected(argument: str) -> str:
     """An argument; one that begins with a minus and is no option, such as the formula -x**2, follows a space, so that it is not read as one."""
     return f" {argument}" if re.match(r"-[^-oh]|-[oh][^\w./]", argument) else argument
 
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        options = _parser().parse_args([_word(a) for a in (sys.argv[1:] if arguments is None else arguments)])
+        options = _parser().parse_args([_protected(a) for a in (sys.argv[1:] if arguments is None else arguments)])
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
@@ -164,7 +164,7 @@ def _check(options: argparse.Namespace) -> int:
         if name:
             chosen = [(name, _named(module, name, path))]
         else:
-            chosen = _described(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
+            chosen = _matching_function(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
         reports = [_checked(name, function, at, wrt, path, options) for name, function in chosen]
     return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
@@ -195,13 +195,13 @@ def _loaded(path: Path) -> ModuleType:
     try:
         loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise BadInput(f"{path} does not run\n{_where(error, path)}") from None
+        raise BadInput(f"{path} does not run\n{_location(error, path)}") from None
     finally:
         sys.path.remove(str(path.resolve().parent))
     return module
 
 
-def _where(error: BaseException, path: Path) -> str:
+def _location(error: BaseException, path: Path) -> str:
     """The line of the user's file that raised an error, and the error."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         line = (error.text or "").rstrip("\n")
@@ -231,13 +231,13 @@ def _named(module: ModuleType, name: str, path: Path) -> Any:
     return found
 
 
-def _carried(function: Callable[..., Any]) -> dict[str, Any]:
+def _attached_inputs(function: Callable[..., Any]) -> dict[str, Any]:
     """The inputs attached to a function: its defaults, updated with its example."""
     defaults = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
     return defaults | (examples_of(function) or {})
 
 
-def _needed(function: Callable[..., Any]) -> list[str]:
+def _parameter_names(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
@@ -246,8 +246,8 @@ def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[t
     functions = _functions(module)
     out = []
     for known, f in functions.items():
-        names = _needed(f)
-        values = {**_carried(f), **at}
+        names = _parameter_names(f)
+        values = {**_attached_inputs(f), **at}
         if names and all(name in values for name in names) and all(name in names for name in at) and (
                 examples_of(f) or at or any(_is_real(values[name]) for name in names)):
             out.append((known, f))
@@ -262,7 +262,7 @@ def _listed(functions: Mapping[str, Callable[..., Any]]) -> str:
     return "the functions are: " + (", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none")
 
 
-def _described(module: ModuleType, path: Path, formula: str) -> list[tuple[str, Callable[..., Any]]]:
+def _matching_function(module: ModuleType, path: Path, formula: str) -> list[tuple[str, Callable[..., Any]]]:
     """The one function whose arguments have the names in a formula."""
     from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
 
@@ -298,11 +298,11 @@ def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | N
     if missing:
         raise BadInput(f"{name}{signature} needs a value for {', '.join(missing)}; give it as --at {','.join(f'{m}=1' for m in missing)}")
     try:
-        return _run(name, function, values, wrt, options)
+        return _check_named(name, function, values, wrt, options)
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
-        raise BadInput(f"{name} does not run at these inputs\n{_where(error, path)}") from None
+        raise BadInput(f"{name} does not run at these inputs\n{_location(error, path)}") from None
 
 
 def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
@@ -327,7 +327,7 @@ def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | 
         raise BadInput(str(error).removeprefix("check: ")) from None
 
 
-def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
+def _check_named(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
     from symgrad.checks import check_named  # imports SymPy, which takes a third of a second
 
     return check_named(function, values, order=options.order, wrt=wrt, points=options.points, seed=options.seed,
@@ -349,7 +349,7 @@ def _derive(options: argparse.Namespace) -> int:
     missing = [name for name in formula.names if name not in at]
     values = {name: at.get(name, 1.0) for name in formula.names}
     try:
-        report = _run(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", _function_of(formula), values, wrt, options)
+        report = _check_named(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", formula, values, wrt, options)
     except ParseError:
         raise
     except (RuntimeError, TypeError, ValueError) as error:
@@ -360,16 +360,6 @@ def _derive(options: argparse.Namespace) -> int:
         _print(_latex(report))
         return _exit_code([report], options)
     return _finish([report], options, report.to_dict())
-
-
-def _function_of(formula: ParsedFormula) -> Callable[..., Any]:
-    """The formula as a function whose parameters are its variables."""
-    def function(**values: Any) -> Any:
-        return formula(**values)
-
-    kind = inspect.Parameter.KEYWORD_ONLY
-    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in formula.names])  # type: ignore[attr-defined]
-    return function
 
 
 def _latex(report: Report) -> str:
@@ -392,10 +382,10 @@ def _ghostwrite(options: argparse.Namespace) -> int:
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            said = write(options.target, options.formula, options.domain, options.output, options.force)
+            text = write(options.target, options.formula, options.domain, options.output, options.force)
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise BadInput(str(error)) from None
-    _print(said)
+    _print(text)
     return AGREED
 
 

@@ -1,4 +1,4 @@
-"""GPUs, as `torch.cuda` asks about them. symgrad has no GPU: queries say so, and requests raise the error of torch without CUDA.
+"""The functions of `torch.cuda` for a system without GPUs: queries return 0, False or nothing, and requests raise the error of torch without CUDA.
 
 >>> import symgrad
 >>> symgrad.cuda.is_available(), symgrad.cuda.device_count()
@@ -19,7 +19,7 @@ has_half, has_magma = False, False
 _NAMES: dict[str, Any] = {**CUDA_TYPES}
 
 
-def _answers(value: Any, doc: str, *names: str) -> None:
+def _define_constant(value: Any, doc: str, *names: str) -> None:
     for name in names:
         def answer(*args: Any, **kwargs: Any) -> Any:
             return [*value] if isinstance(value, list) else value
@@ -29,16 +29,16 @@ def _answers(value: Any, doc: str, *names: str) -> None:
         _NAMES[name] = answer
 
 
-_answers(False, "Whether a GPU can be used: no.", "is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
-         "is_current_stream_capturing")
-_answers(0, "How many there are: none.", "device_count", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
-         "memory_cached", "max_memory_cached")
-_answers([], "Which there are: none.", "get_arch_list", "get_gencode_flags")
-_answers(None, "Nothing to do without a GPU.", "manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache", "reset_peak_memory_stats",
-         "reset_max_memory_allocated")
+_define_constant(False, "Whether a GPU is available: False.", "is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
+                 "is_current_stream_capturing")
+_define_constant(0, "The number of GPUs, or of bytes in their memory: 0.", "device_count", "memory_allocated", "max_memory_allocated",
+                 "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached")
+_define_constant([], "The architectures or compiler flags of GPUs: none.", "get_arch_list", "get_gencode_flags")
+_define_constant(None, "Do nothing, since there is no GPU.", "manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache",
+                 "reset_peak_memory_stats", "reset_max_memory_allocated")
 
 
-def _refuses(*names: str) -> None:
+def _define_raising(*names: str) -> None:
     for name in names:
         def refuse(*args: Any, **kwargs: Any) -> Any:
             raise missing(_device("cuda"))
@@ -48,9 +48,10 @@ def _refuses(*names: str) -> None:
         _NAMES[name] = refuse
 
 
-_refuses("init", "current_device", "set_device", "get_device_name", "get_device_capability", "get_device_properties", "can_device_access_peer",
-         "synchronize", "current_stream", "default_stream", "set_stream", "stream", "initial_seed", "get_rng_state", "set_rng_state",
-         "get_rng_state_all", "set_rng_state_all", "mem_get_info", "memory_stats", "memory_summary", "ipc_collect", "utilization", "Stream", "Event")
+_define_raising("init", "current_device", "set_device", "get_device_name", "get_device_capability", "get_device_properties", "can_device_access_peer",
+                "synchronize", "current_stream", "default_stream", "set_stream", "stream", "initial_seed", "get_rng_state", "set_rng_state",
+                "get_rng_state_all", "set_rng_state_all", "mem_get_info", "memory_stats", "memory_summary", "ipc_collect", "utilization",
+                "Stream", "Event")
 
 
 class device:

@@ -1,4 +1,4 @@
-"""Public functions that dispatch on their argument: only formulas load SymPy."""
+"""Public functions that import SymPy only for formulas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tensor(data: Any, values: Any = None, *, dtype: Any = None, device: Any = No
     except TypeError:
         if not creation.has_formula(data):
             raise
-        from symgrad.symbolic.inputs import tensor_of  # brings SymPy
+        from symgrad.symbolic.conversion import tensor_of  # brings SymPy
 
         return tensor_of(data, values, dtype, requires_grad, symbol)
     if values is not None:

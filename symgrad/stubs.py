@@ -28,7 +28,7 @@ from symgrad.types.dtypes import DType
 
 __all__ = ["main", "stub_files"]
 
-PLACE = Path(__file__).parent
+PACKAGE = Path(__file__).parent
 TYPES = {
     **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat1", "mat2", "vec", "vec2", "target", "values", "value", "mask",
                      "index"),
@@ -185,7 +185,7 @@ def _tensor_stub() -> str:
     return TENSOR_HEADER + "\n".join(lines) + "\n"
 
 
-def _written_out(function: FunctionType) -> bool:
+def _has_def(function: FunctionType) -> bool:
     """Whether the function's module defines it by a `def` of that name, where a type checker finds it."""
     return getattr(sys.modules[function.__module__], function.__name__, None) is function and function.__code__.co_name == function.__name__
 
@@ -207,14 +207,14 @@ def _package_stub() -> str:
             imports += [f"from symgrad import {name} as {name}"] * (name in modules)
         elif hasattr(member, "op"):
             lines += _lifted(name, member.op, hidden)
-        elif inspect.isclass(member) and home.startswith("symgrad") or isinstance(member, FunctionType) and _written_out(member):
+        elif inspect.isclass(member) and home.startswith("symgrad") or isinstance(member, FunctionType) and _has_def(member):
             imports.append(f"from {home} import {member.__name__} as {name}")
         elif inspect.isfunction(member):
             lines += _definition(name, inspect.signature(member), hidden)
     return PACKAGE_HEADER + "\n".join([*sorted(imports), *lines]) + "\n"
 
 
-def _prepared(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[str], dict[str, Any]]:
+def _example_setup(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[str], dict[str, Any]]:
     """The example call of an op, the lines that create its tensors, and these tensors."""
     inside = not op.domain or 0.25 in op.domain[0] or 1.25 not in op.domain[0]
     texts = {"x": "[0.25, 0.5, 0.75]" if inside else "[1.25, 1.5, 1.75]", "a": "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"}
@@ -228,14 +228,14 @@ def _prepared(op: Op, dtype: DType = symgrad.float64) -> tuple[str, list[str], d
 
 def _example(op: Op) -> str:
     """The doctest lines of an op's example, with its output."""
-    usage, used, space = _prepared(op)
+    usage, used, space = _example_setup(op)
     shown = repr(eval(usage, space)).replace("\n\n", "\n<BLANKLINE>\n")
     return "\n".join([">>> import symgrad", *(f">>> {line}" for line in used), f">>> {usage}", shown])
 
 
 def _outcome(op: Op, dtype: DType) -> str:
     """The dtype of an op's result, or the class of the error, for arguments of a dtype."""
-    usage, _, space = _prepared(op, dtype)
+    usage, _, space = _example_setup(op, dtype)
     usage = re.sub(r"symgrad\.(ones|zeros)\(([^()]*)\)", rf"symgrad.\1(\2, dtype=symgrad.{dtype.name})", usage)
     try:
         result = FUNCTIONS[op.name](*(space["x"],) * op.arity) if op.kind == "elementwise" and op.arity else eval(usage, space)
@@ -250,17 +250,17 @@ def _dtypes(op: Op) -> str:
     kept = [name for name, outcome in found.items() if outcome == name]
     if len(set(found.values())) == 1:
         return f"the result is {found['float64']} for every dtype."
-    parts = [f"{_listed(kept)} {'is' if len(kept) == 1 else 'are'} kept"] if kept else []
+    parts = [f"{_enumeration(kept)} {'is' if len(kept) == 1 else 'are'} kept"] if kept else []
     for outcome in dict.fromkeys(found.values()):
         names = [name for name, other in found.items() if other == outcome != name]
         if names:
             verb = "raise" + "s" * (len(names) == 1) + outcome.removeprefix("raises") if outcome.startswith("raises") else (
                 f"give{'s' * (len(names) == 1)} {outcome}")
-            parts.append(f"{_listed(names)} {verb}")
+            parts.append(f"{_enumeration(names)} {verb}")
     return "every dtype is kept." if len(kept) == len(found) else "; ".join(parts) + "."
 
 
-def _listed(names: list[str]) -> str:
+def _enumeration(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
@@ -277,7 +277,7 @@ def stub_files() -> dict[Path, str]:
     >>> sorted(path.name for path in stub_files())
     ['__init__.pyi', 'documentation.txt', 'tensor.pyi']
     """
-    return {PLACE / "__init__.pyi": _package_stub(), PLACE / "engine" / "tensor.pyi": _tensor_stub(), STORE: _docstrings()}
+    return {PACKAGE / "__init__.pyi": _package_stub(), PACKAGE / "engine" / "tensor.pyi": _tensor_stub(), STORE: _docstrings()}
 
 
 def main(arguments: list[str]) -> int:

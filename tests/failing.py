@@ -5,8 +5,7 @@ import pytest
 
 import symgrad
 from symgrad.testing import CheckFailure, check_value
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import Check
+from symgrad.testing.attack import Attack, Check
 from symgrad.testing.checks.base import run
 
 

@@ -52,7 +52,7 @@ def mask(monkeypatch, make, *args, **kwargs):
     with monkeypatch.context() as m:
         m.setattr(sparsity, "TINY", 10**9)
         m.setattr(patterns, "TINY", 10**9)
-        m.setattr(Inputs, "most", 0)
+        m.setattr(Inputs, "SHARES", 0)
         m.setattr(sparsity, "_cached_plan", lambda found, shape, symmetric: sparsity._plan(found, (), shape, symmetric))
         found = {}
         for name in ("colour_symmetric", "colour_columns"):

@@ -1,8 +1,15 @@
-"""The benchmark runs and has the rows and bars of the README's table; its figures are never tested."""
+"""The benchmark runs and has the rows and bars of the tables in the guide; their figures are never tested."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import page
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.table import Row
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,13 +39,25 @@ def bars(table):
     return [(row[0], row[1], row[3]) for row in table]
 
 
-def test_the_tables_have_the_rows_and_bars_of_the_readme():
-    shown = tables((ROOT / "README.md").read_text().split("\n## Speed\n")[1])
+def test_the_tables_have_the_rows_and_bars_of_the_page():
+    shown = tables(page.PAGE.read_text(encoding="utf-8"))
     measured = tables(python("-m", "tests.benchmarks", "--quick"))
     assert len(measured) == 3 and all(measured)
     for ours, theirs in zip(measured, shown):
         assert bars(ours) == bars(theirs)
     assert all(row[2] for table in measured for row in table)
+
+
+def test_the_page_is_written_by_the_benchmark():
+    text = page.PAGE.read_text(encoding="utf-8")
+    (on,) = re.findall("^Machine: (.*)$", text, re.MULTILINE)
+    assert page.text([[Row(*cells) for cells in table] for table in tables(text)], on) == text
+    assert re.search("SIMD of NumPy up to .*; Python .*, numpy", page.machine()) and "SIMD of NumPy up to" in on
+
+
+def test_a_page_of_some_figures_is_refused():
+    with pytest.raises(SystemExit):
+        main(["--page", "--quick"])
 
 
 def test_what_is_not_installed_is_named_with_the_remedy():

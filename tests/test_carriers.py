@@ -159,7 +159,7 @@ class TestCells:
             for e in elements(out):
                 assert isinstance(e, sympy.Number if carrier is symbolic else element)
 
-    def test_a_result_shares_no_memory_that_is_written(self, carrier):
+    def test_results_do_not_share_memory_with_arguments(self, carrier):
         x = carrier.lift_value(np.arange(3.0))
         total = x + 0
         total += x

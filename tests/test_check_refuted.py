@@ -14,7 +14,7 @@ from symgrad.algebra.identity import Identity, identical
 from symgrad.frameworks.problem import Problem
 from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
-from symgrad.proofs import proof
+from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
 from symgrad.sampling.shrink import shrunk
 from symgrad.types.ulp import ulp_of

@@ -151,7 +151,7 @@ def test_a_file_may_import_its_neighbours_and_have_no_suffix(run, file):
     sys.modules.pop("neighbour_of_model")
 
 
-def test_what_cannot_be_checked_is_bad_input(run, file):
+def test_functions_that_cannot_be_checked_are_bad_input(run, file):
     code, out, _ = run("check", file("import symgrad\ndef f(x=1.0):\n    return symgrad.rand(1).sum() * x\n"))
     assert code == 2 and "f: not checkable" in out and "two calls" in out
 
@@ -225,7 +225,7 @@ def test_a_formula_as_latex_and_as_json(run):
     assert data["gradient"] == {"y": [-9.0, -4.5]} and data["hessian"] == [[18.0, 0.0], [0.0, 4.5]]
 
 
-def test_a_variable_without_a_value_is_taken_as_one_and_said(run):
+def test_a_variable_without_a_value_is_1_with_a_note(run):
     code, out, _ = run("derive", "x*y", "--at", "x=3")
     assert code == 0 and "note: no value was given for y; 1 was taken" in out
 
@@ -259,7 +259,7 @@ def test_bad_names_and_values_of_a_formula_are_reported(run):
         assert code == 2 and expected in err, (options, out, err)
 
 
-def test_nothing_in_a_formula_is_run(run, tmp_path):
+def test_a_formula_is_never_executed(run, tmp_path):
     target = tmp_path / "made"
     for text in (f"__import__('pathlib').Path({str(target)!r}).touch()", f"open({str(target)!r}, 'w')", f"exec(\"open({str(target)!r}, 'w')\")"):
         for command in (["derive", text], ["derive", "x", "--at", f"x={text}"], ["derive", "x", "--wrt", text]):
@@ -296,7 +296,7 @@ def test_ctrl_c_ends_it_cleanly(tmp_path):
     assert (process.returncode, out, err) == (130, "", "symgrad: interrupted\n")
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m symgrad derive 'x**2' --points 2 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
     assert done.stdout == "x**2: proved\n" and done.stderr == ""
@@ -388,7 +388,7 @@ def test_the_function_of_a_formula_is_found_by_its_arguments_or_must_be_named(ru
     assert code == 2 and "no function in" in err and "has the arguments x, q" in err
 
 
-def test_what_a_foreign_function_raises_is_part_of_the_report(run, file):
+def test_exceptions_of_a_foreign_function_are_in_the_report(run, file):
     code, out, err = run("check", file("import math\ndef f(x):\n    return math.no_such(x)\n") + ":f", "--formula", "x", "--framework", "numpy")
     assert code == 2 and "f (numpy): not checkable" in out and "AttributeError: module 'math' has no attribute 'no_such'" in out and err == ""
 

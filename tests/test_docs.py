@@ -1,4 +1,4 @@
-"""What the README and the docstrings of ops show is what happens: Python blocks, shell sessions, examples, and tables of facts."""
+"""What the pages and the docstrings of ops show is what happens: Python blocks, shell sessions, examples, and tables of facts."""
 
 import doctest
 import os
@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pages import BLOCK, GUIDE, PAGES, ROOT, blocks, failures, sessions
 
 import symgrad
 from symgrad.engine import documentation as documenting
@@ -17,30 +18,9 @@ from symgrad.engine.traced import FUNCTIONS, public_signature
 from symgrad.methods import extending
 from symgrad.types.domains import POSITIVE
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
-TOURS = (ROOT / "symgrad" / "README.md").read_text()
-BLOCK = re.compile(r"^(?:<!-- (?P<mark>\w+) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+README = PAGES["README.md"]
+TOURS = PAGES["symgrad/README.md"]
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
-
-
-def blocks(language, text=README):
-    return [found for found in BLOCK.finditer(text) if found["language"] == language]
-
-
-def failures(text):
-    """The failed examples among the Python blocks of a page, which share one namespace from top to bottom."""
-    source = "\n".join(block["text"] for block in blocks("python", text))
-    test = doctest.DocTestParser().get_doctest(source, {}, "README.md", "README.md", 0)
-    report = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
-    return "".join(report)
-
-
-def session(text):
-    """The commands of a shell session and what each printed."""
-    steps = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
-    return [tuple(step.split("\n", 1)) for step in steps]
 
 
 def shell(command):
@@ -50,20 +30,16 @@ def shell(command):
     return ran.stdout + ran.stderr
 
 
-def table(heading, text=README):
+def table(heading, text):
     """The cells of the first table after a heading, without its first row."""
     lines = re.split(r"\n##", text.split(f"\n{heading}\n")[1])[0].splitlines()
     rows = [line for line in lines if line.startswith("|")]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
 
 
-def test_python_blocks_print_what_they_show():
-    assert sum(block["text"].count(">>>") for block in blocks("python")) >= 10
-    assert failures(README) == ""
-
-
-def test_the_tours_print_what_they_show():
-    assert failures(TOURS) == ""
+@pytest.mark.parametrize("name", PAGES)
+def test_python_blocks_print_what_they_show(name):
+    assert failures(PAGES[name], name) == ""
 
 
 def test_each_tour_names_at_most_six_files_that_exist():
@@ -78,34 +54,70 @@ def test_a_python_block_that_lies_is_noticed():
     assert "Expected:\n    3\n" in failures("```python\n>>> 1 + 1\n3\n```\n")
 
 
-def test_every_python_block_is_one_that_runs():
-    assert all(block["text"].startswith(">>> ") for block in blocks("python"))
-    assert {block["language"] for block in BLOCK.finditer(README)} == {"python", "console", "shell", "bibtex"}
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_is_one_that_runs(name):
+    found = {(block["language"], block["mark"]) for block in BLOCK.finditer(PAGES[name])}
+    only_here = {("shell", "check"), ("shell", "test"), ("bibtex", None)} if name == "README.md" else set()
+    assert {("python", None)} <= found <= only_here | {("python", None), ("console", None), ("console", "torch")}
+    assert all(block["text"].startswith(">>> ") for block in blocks(PAGES[name], "python"))
+    assert len(re.findall("^ *```", PAGES[name], re.MULTILINE)) == 2 * len(BLOCK.findall(PAGES[name]))
 
 
-@pytest.mark.parametrize("command, shown", [step for block in blocks("console") for step in session(block["text"])])
+@pytest.mark.parametrize("command, shown", [step for _, *step in sessions()])
 def test_shell_sessions_print_what_they_show(command, shown):
     printed = "".join(f"{line.rstrip()}\n" for line in shell(command).splitlines())
     assert doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS), printed
 
 
 def test_there_are_exactly_two_commands_to_set_up():
-    marked = {block["mark"]: block["text"] for block in blocks("shell") if block["mark"]}
-    assert set(marked) == {"check", "test"}
-    for command in marked.values():
-        assert command.count("\n") == 1 and command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
+    for mark in ("check", "test"):
+        (block,) = blocks(README, "shell", mark)
+        assert block["text"].count("\n") == 1 and block["text"].startswith("python3 -m venv .venv && .venv/bin/pip install ")
+
+
+def test_the_readme_is_one_page_that_leads_to_all_others():
+    assert len(README.encode()) <= 8192
+    linked = set(re.findall(r"\(examples/guide/([\w.]+)\)", README))
+    assert linked == {path.name for path in (ROOT / "examples" / "guide").iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("path", GUIDE, ids=lambda path: path.stem)
+def test_each_page_of_the_guide_ends_with_what_can_go_wrong(path):
+    assert re.findall(r"^## (.*)", path.read_text(encoding="utf-8"), re.MULTILINE)[-1] == "What can go wrong"
+
+
+def test_the_figures_of_the_readme_are_those_of_the_benchmarks():
+    measured = [re.split(r" *\| *", line)[1:4] for line in PAGES["examples/guide/benchmarks.md"].splitlines() if line.startswith("|")]
+    assert all(row in measured for row in table("## Speed", README))
 
 
 def test_the_architecture_names_the_layers_as_they_are():
     (contract,) = [contract for contract in CONFIGURATION["tool"]["importlinter"]["contracts"] if contract["type"] == "layers"]
-    shown = [sorted(re.findall(r"`(\w+)`", row[0])) for row in table("### Layers")]
+    shown = [sorted(re.findall(r"`(\w+)`", row[0])) for row in table("## Layers", PAGES["examples/guide/architecture.md"])]
     assert shown == [sorted(re.split(r"\s*[|:]\s*", layer)) for layer in contract["layers"]]
 
 
-def test_files_and_folders_named_in_the_pages_exist():
-    for page in (README, TOURS, *((ROOT / name).read_text() for name in ("CHANGELOG.md", "papers/README.md"))):
-        for name in re.findall(r"`((?:symgrad|tests|papers|examples)/[\w./]*)`", page):
-            assert (ROOT / name).exists(), name
+OTHERS = ("CHANGELOG.md", "papers/README.md", "examples/README.md", "examples/foreign/README.md", "examples/new_op/README.md")
+NAMED = PAGES | {name: (ROOT / name).read_text(encoding="utf-8") for name in OTHERS}
+
+
+@pytest.mark.parametrize("page", NAMED)
+def test_files_and_folders_named_in_the_pages_exist(page):
+    for name in re.findall(r"`((?:symgrad|tests|papers|examples)/[\w./]*)`", NAMED[page]):
+        assert (ROOT / name).exists(), name
+
+
+def anchors(text):
+    """The names by which the headings of a page are linked."""
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in re.findall(r"^#+ (.*)", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", NAMED)
+def test_links_lead_somewhere(page):
+    for link, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", BLOCK.sub("", NAMED[page])):
+        target = (ROOT / page).parent / link if link else ROOT / page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), (link, anchor)
 
 
 # The docstrings of lifted ops

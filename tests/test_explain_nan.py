@@ -100,7 +100,7 @@ def agree(a, b):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_case(name):
+def test_first_causes_and_remedies(name):
     function, given, order, found, forward, backward, remedy = CASES[name]
     report = explain_nan(function, inputs=(given,), order=order)
     assert report.verdict == "not finite" and report.order == found
@@ -131,7 +131,7 @@ FINE = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_is_finite_is_said_to_be(name):
+def test_finite_results(name):
     function, given = FINE[name]
     report = explain_nan(function, inputs=(given,), order=2)
     assert report.verdict == "finite" and report.order is None and report.first is None and not report.remedies
@@ -162,7 +162,7 @@ def test_an_operation_of_a_backward_pass_has_the_line_of_its_forward():
     assert "symgrad.autograd.grad" in report.backward.line and "abs(x) ** 1.5" in report.backward.within[0]
 
 
-def test_what_turns_an_infinity_into_nan_is_named():
+def test_the_op_that_turns_an_infinity_into_nan_is_named():
     report = explain_nan(lambda x: (x * x.log()).sum(), inputs=([1.0, 0.0],))
     assert report.reason.endswith("log is infinite, of which mul makes NaN")
 
@@ -183,7 +183,7 @@ def test_a_recorded_graph():
     assert explain_nan(y_hooked * 3).backward.kind == "hook"
 
 
-def test_the_mode_and_the_tracer_find_the_same():
+def test_anomaly_mode_and_explain_nan_find_the_same_cause():
     def loss(x):
         return (x.sqrt() * 0).sum()
 
@@ -197,7 +197,7 @@ def test_the_mode_and_the_tracer_find_the_same():
     assert cause.record.line == report.backward.line and cause.local.point == "x = 0.0" and report.backward.operands == {"x": 0.0}
 
 
-def test_the_mode_follows_a_cause_into_a_function():
+def test_anomaly_mode_finds_a_cause_inside_a_function():
     x = symgrad.tensor([2.0, 1.0], requires_grad=True, symbol="x")
     with warnings.catch_warnings(), symgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as caught:
         warnings.simplefilter("ignore")
@@ -206,7 +206,7 @@ def test_the_mode_follows_a_cause_into_a_function():
     assert "Forward: log(x) at x = 0.0 is the first value that is not finite: -inf at element [1]." in str(caught.value)
 
 
-def test_misuse_is_told():
+def test_invalid_arguments_raise():
     x = symgrad.tensor([1.0], requires_grad=True)
     loss = x.exp().sin().sum()
     loss.backward()
@@ -222,7 +222,7 @@ def test_misuse_is_told():
         explain_nan(x.exp().sum(), inputs=[2.0])
 
 
-def test_the_formats():
+def test_report_formats():
     report = explain_nan(ratio, inputs=0.0)
     for shown in (str(report), report._repr_markdown_(), report._repr_html_()):
         assert "not finite" in shown and "div" in shown and "sinc" in shown
@@ -234,7 +234,7 @@ def test_the_formats():
     assert "First causes" in console.file.getvalue() and repr(report) == "<NanReport ratio: not finite>"
 
 
-def test_the_mode_sees_into_batches():
+def test_anomaly_mode_finds_a_cause_inside_a_batch():
     x = symgrad.tensor([[1.0, 2.0], [0.0, 0.0]])
     with warnings.catch_warnings(), symgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as caught:
         warnings.simplefilter("ignore")

@@ -23,7 +23,7 @@ from symgrad.reference.differences import differences
 from symgrad.reference.sources import ExpressionSource
 from symgrad.sampling.conditions import asked
 from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
-from symgrad.sampling.drawing import drawn, room_in, special
+from symgrad.sampling.points import drawn, room_in, special
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, Domain, Interval
 
 

@@ -38,6 +38,29 @@ def test_gradients_have_the_dtype_of_the_leaf(step, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_hooks_see_the_dtype_of_their_tensor(step, dtype):
+    x = symgrad.tensor([1.0, -2.0, 3.0], dtype=dtype, requires_grad=True)
+    doubled, seen = x * 2, []
+    doubled.retain_grad()
+    for tensor in (x, doubled):
+        tensor.register_hook(lambda g: seen.append(g.dtype))
+    step(doubled).sum().backward()
+    assert seen == [dtype, dtype] and doubled.grad.dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_tangents_have_the_dtype_of_the_value(step, dtype):
+    x = symgrad.tensor([1.0, -2.0, 3.0], dtype=dtype)
+    ones = symgrad.ones(3, dtype=dtype)
+    with symgrad.autograd.forward_ad.dual_level():
+        dual = symgrad.autograd.forward_ad.make_dual(x, ones)
+        y = step(dual)
+        assert symgrad.autograd.forward_ad.unpack_dual(y).tangent.dtype == y.dtype
+    value, tangent = symgrad.func.jvp(step, (x,), (ones,))
+    assert tangent.dtype == value.dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_where_with_a_python_number_keeps_the_dtype(dtype):
     x = symgrad.tensor([1.0, 2.0], dtype=dtype, requires_grad=True)
     for y in (symgrad.where(x > 1.5, x, 0.0), symgrad.where(x > 1.5, 0.0, x), symgrad.where(x > 1.5, x, 1), symgrad.where(x > 1.5, 2, x)):

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from sympy import Abs, Function, I, Interval, Matrix, Max, Piecewise, Rational, S, cos, exp, log, sin, sqrt, tanh
 
 from symgrad.algebra import comparison, deciding
-from symgrad.algebra.evaluating import Program
+from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
 from symgrad.carriers.digits import Undecided
-from symgrad.sampling.pieces import Piece
+from symgrad.sampling.domain_reader import Piece
 from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
 
 x, y = sympy.symbols("x y", real=True)
@@ -152,7 +152,7 @@ def test_what_is_spoiled_is_always_refuted(e, rewriting, spoiled):
 @given(EXPRESSIONS, st.randoms(use_true_random=False))
 def test_a_value_is_never_further_off_than_its_error(e, rng):
     symbols = [x, y]
-    program = Program([e], symbols)
+    program = Evaluator([e], symbols)
     point = next(points_in([Range(), Range()], [], Random(rng.random())))
     rough, fine = Arithmetic(20), Arithmetic(200)
     [a], [b] = program.at(point, rough), program.at(point, fine)
@@ -173,14 +173,14 @@ ONE = sin(x) ** 2 + cos(x) ** 2
                                log(-1 + I * (ONE - 1)), sqrt(-1 + I * (ONE - 1)), sympy.Eq(exp(-x) + ONE, 1), 1 / (ONE - 1)])
 def test_what_the_digits_do_not_decide_is_undecided(e):
     """A zero by cancellation has no sign, an integer within the error no floor, and a number on a branch cut no logarithm."""
-    [found] = Program([e], [x]).at([Fraction(1000)], Arithmetic(50))
+    [found] = Evaluator([e], [x]).at([Fraction(1000)], Arithmetic(50))
     assert isinstance(found, Undecided), found
 
 
 def test_an_error_is_never_measured_as_nothing_after_cancellation():
     """Both computations give exactly 1 for tanh(1000), so only the random change shows what is unknown about 1 - tanh(1000)."""
     fifty = Arithmetic(50)
-    [found] = Program([1 - tanh(x)], [x]).at([Fraction(1000)], fifty)
+    [found] = Evaluator([1 - tanh(x)], [x]).at([Fraction(1000)], fifty)
     assert -170 < fifty.error(found) < -120 and not fifty.apart(found, Fraction(0))
 
 

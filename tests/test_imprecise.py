@@ -83,6 +83,104 @@ def test_functions_of_torch_are_not_refuted_for_their_digits(name):
     assert check(function, formula, framework="torch").verdict in ("verified", "imprecise")
 
 
+def mean_of_squares(x):
+    return (x * x).mean() - x.mean() ** 2
+
+
+MEAN = "(x[0] + x[1] + x[2])/3"
+VARIANCE = " + ".join(f"(x[{i}] - {MEAN})**2/3" for i in range(3))
+OTHERWISE = {
+    "a sum and a difference": (lambda x: (1 + x) - 1, lambda x: 1.0 + 0 * x, "x", "sub(", "|x| from 1e-300 to "),
+    "a root": (lambda x: np.sqrt(1 + x) - 1, lambda x: 0.5 / np.sqrt(1 + x), "x/(sqrt(1 + x) + 1)", "sub(", "|x| "),
+    "an inverse": (lambda x: np.log(np.exp(x)), lambda x: np.exp(x) / np.exp(x), "x", "exp(1000)", "by log, and it is not finite at "),
+    "a variance": (mean_of_squares, lambda x: 2 * (x - x.mean()) / 3, VARIANCE, "sub(", ""),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_a_program_that_computes_the_formula_otherwise_is_imprecise_with_the_operation_that_loses_the_digits(what):
+    function, gradient, formula, operation, region = OTHERWISE[what]
+    report = check((function, gradient), formula, points=40)
+    assert report.verdict == "imprecise" and report.counterexample.operation.startswith(operation), str(report)
+    assert f"digits are lost in {report.counterexample.operation}: " in report.reason
+    assert region in report.agreements[0].hint and ", by " in report.agreements[0].hint, report.agreements[0].hint
+
+
+OTHERWISE_WRONG = {
+    "a millionth": ((OTHERWISE["a sum and a difference"][0], lambda x: 1 + 1e-6 + 0 * x), "x"),
+    "a millionth of a root": ((OTHERWISE["a root"][0], lambda x: 0.5 * (1 + 1e-6) / np.sqrt(1 + x)), "x/(sqrt(1 + x) + 1)"),
+    "beyond a number": ((OTHERWISE["an inverse"][0], lambda x: np.where(x > 20, 1.0001, 1.0) * np.exp(x) / np.exp(x)), "x"),
+    "on one side": ((mean_of_squares, lambda x: 2 * (x - x.mean()) / 3 * np.where(x > 3, 1.01, 1.0)), VARIANCE),
+    "where the value has no digits": ((OTHERWISE["a sum and a difference"][0], lambda x: np.where(abs(x) < 1e-20, 0.0, 1.0)), "x"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERWISE_WRONG)
+def test_a_wrong_derivative_of_such_a_program_is_refuted(what):
+    report = check(*OTHERWISE_WRONG[what], points=40)
+    assert report.verdict == "refuted" and report.reason.startswith("df/dx") and not report.counterexample.explained, str(report)
+    assert what == "where the value has no digits" or np.all(np.abs(report.counterexample.point["x"]) <= 100)
+
+
+def test_own_functions_and_narrow_types_are_imprecise():
+    assert check(lambda x: symgrad.log(symgrad.exp(x)), "x").verdict == "imprecise"
+    report = symgrad.check(lambda x: (1 + x) - 1, np.float32(0.5), formula="x", progress=False)
+    assert report.verdict == "imprecise" and report.counterexample.point["x"] == np.float32(report.counterexample.point["x"])
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def inverse(torch):
+    """log(exp(x)) with a backward of its own."""
+    def with_backward(backward):
+        class Inverse(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return torch.log(torch.exp(x))
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * backward(ctx.saved_tensors[0])
+
+        return lambda x: Inverse.apply(x)
+
+    return with_backward
+
+
+def test_programs_of_torch(torch, inverse):
+    for function in (lambda x: torch.log(torch.exp(x)), inverse(lambda x: torch.exp(x) / torch.exp(x))):
+        report = check(function, "x", framework="torch", points=30)
+        assert report.verdict == "imprecise" and report.counterexample.operation == "exp(1000)", str(report)
+
+
+def test_writes_and_views_of_torch_are_followed(torch):
+    def function(x):
+        y = x.clone()
+        y[:1] += 1
+        y.sub_(torch.tensor([1.0, 0.0]))
+        return y.sum() * 2
+
+    report = check(function, "2*x[0] + 2*x[1]", framework="torch", points=30)
+    assert report.verdict == "imprecise" and report.counterexample.operation.startswith("sub("), str(report)
+
+
+@pytest.mark.parametrize("factor", [lambda x: 1.000001, lambda x: (x < 30) * 1.0])
+def test_a_wrong_backward_of_torch_is_refuted(torch, inverse, factor):
+    report = check(inverse(lambda x: factor(x) * torch.ones_like(x)), "x", framework="torch", points=30)
+    assert report.verdict == "refuted" and report.counterexample.order == 1 and 0 <= report.counterexample.point["x"] <= 100
+
+
+def test_second_derivatives_without_a_formula(torch):
+    report = symgrad.check(lambda x: torch.tanh(x).atanh(), torch.tensor(2.0, dtype=torch.float64), progress=False, points=6)
+    assert report.verdict == "imprecise" and report.counterexample.operation.startswith("add("), str(report)
+    assert symgrad.check(lambda x: 1 - torch.cos(x), torch.tensor(0.5), progress=False, points=2).verdict == "verified"
+
+
 def test_tolerances_and_the_range_of_the_points():
     pair, formula = IMPRECISE["cancellation in the value"]
     assert check(pair, formula, atol=1e-12).verdict == "verified"

@@ -10,9 +10,9 @@ from rich.console import Console
 
 import symgrad
 from symgrad.autograd import Function
+from symgrad.diagnose.kinks.evaluation import hull_distance
 from symgrad.diagnose.kinks.kink import Kink, KinkReport, Side
 from symgrad.diagnose.kinks.kinks import kinks, note
-from symgrad.diagnose.kinks.reading import hull_distance
 from symgrad.frameworks.problem import Problem
 
 where, amax, stack = symgrad.where, symgrad.amax, symgrad.stack
@@ -88,7 +88,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program(name):
+def test_verdict_and_limiting_gradients_of_a_program(name):
     function, inputs, verdict, returned, gradients = PROGRAMS[name]
     report = kinks(function, inputs=inputs)
     assert report.verdict == verdict, str(report)
@@ -104,19 +104,19 @@ UNDECIDED = {
     "sqrt of abs": (lambda x: abs(x).sqrt(), (0.0,), "grow without bound"),
     "sqrt": (lambda x: x.relu().sqrt() * x.sqrt(), (0.0,), "no finite value on some sides"),
     "a cusp": (lambda x, y: identity(x) + y.relu() - (y - x * x).relu(), (0.0, 0.0), "no direction leads into"),
-    "a flat condition": (lambda x, y: where(x * x - y * y > 0, 3 * x, 5 * x) + 4 * identity(x), (0.0, 0.0), "not told apart by directions"),
+    "a flat condition": (lambda x, y: where(x * x - y * y > 0, 3 * x, 5 * x) + 4 * identity(x), (0.0, 0.0), "do not distinguish its sides"),
     "norm": (lambda x: symgrad.norm(x) + 3 * identity(x[0]), ([0.0, 0.0],), "for every direction"),
 }
 
 
 @pytest.mark.parametrize("name", UNDECIDED)
-def test_what_cannot_be_decided_is_said_so(name):
+def test_an_undecided_verdict_has_a_reason(name):
     function, inputs, reason = UNDECIDED[name]
     report = kinks(function, inputs=inputs)
     assert report.verdict == "undecided" and reason in report.reason and report.inside is None
 
 
-def test_a_norm_at_zero_is_inside_but_not_all_is_known():
+def test_a_norm_at_zero_is_inside_and_its_gradients_are_incomplete():
     for function, inputs in ((symgrad.norm, ([0.0, 0.0, 0.0],)), (symgrad.hypot, (0.0, 0.0)), (symgrad.std, ([1.0, 1.0],))):
         report = kinks(function, inputs=inputs)
         assert report.verdict == "inside" and not report.complete and report.differentiable is False
@@ -128,7 +128,7 @@ def only(report):
     return kink
 
 
-def test_what_is_listed():
+def test_listed_kinks():
     def loss(x):
         return x.relu().sum()
 
@@ -213,12 +213,12 @@ def test_a_recorded_graph():
     picked = kinks(symgrad.sort(symgrad.stack([y, 2 * y])).values[0] + identity(y))
     assert picked.verdict == "undecided" and "give kinks the function" in picked.reason
     masked = kinks(where(x > 0, x, -x).sum())
-    assert any("conditions of where stand fixed" in text for text in masked.notes)
+    assert any("conditions of where are fixed" in text for text in masked.notes)
     loss.backward()
     assert kinks(x.exp().relu().sum()).verdict == "inside"
 
 
-def test_misuse_is_told():
+def test_invalid_arguments_raise():
     x = symgrad.tensor([0.0, 1.0], requires_grad=True)
     loss = (x.relu() * x.exp()).sum()
     loss.backward()
@@ -241,7 +241,7 @@ def test_a_large_graph_is_listed_only():
     assert any("no more than 200 kinks are listed" in text for text in report.notes)
 
 
-def test_more_kinks_than_can_be_walked_through():
+def test_more_kinks_than_the_search_visits():
     report = kinks(lambda x: abs(x).sum() + 3 * identity(x.sum()), inputs=(np.zeros(14),), seconds=20.0)
     assert report.verdict == "undecided" and "more than 12 different kinks" in report.reason
     assert kinks(lambda x: abs(x).sum(), inputs=(np.zeros(14),)).verdict == "inside"
@@ -252,7 +252,7 @@ def test_single_precision():
     assert report.verdict == "inside" and len(report.gradients) == 3
 
 
-def test_the_formats():
+def test_report_formats():
     report = kinks(lambda x: identity(x), inputs=(0.0,))
     for shown in (str(report), report._repr_markdown_(), report._repr_html_()):
         assert "outside" in shown and "relu" in shown and "differentiable there" in shown
@@ -295,7 +295,7 @@ def test_a_function_that_is_right_where_its_forward_has_kinks():
     assert kinks(lambda x: Straight.apply(x), inputs=(0.0,)).verdict == "inside"
 
 
-def test_what_is_batched_or_complex_is_undecided():
+def test_batched_and_complex_computations_are_undecided():
     batched = kinks(lambda x: symgrad.func.vmap(lambda row: row.relu().sum())(x).sum(), inputs=([[0.0, 1.0]],))
     assert batched.verdict == "undecided" and "vmap" in batched.reason
     assert kinks(lambda x: symgrad.complex(x, x).abs(), inputs=(0.0,)).verdict == "undecided"

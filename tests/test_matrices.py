@@ -129,7 +129,7 @@ def test_symmetric_arrays():
 # Other faces
 
 
-def test_faces():
+def test_a_formula_as_text_source_numbers_and_elements():
     f = matrix_gradient(lambda A, x, b: ((A @ x - b) ** 2).sum(), "x", A="m n", x="n", b="m")
     assert f.names == ("A", "x", "b") and f.shape == (f.evaluate().size,) and f.is_compact and f.points == 2
     assert f.latex() == r"2 \, A^{\top} \, \left(A \, x - b\right)" and f._repr_latex_() == rf"$\displaystyle {f.latex()}$"
@@ -164,7 +164,7 @@ def test_latex():
         r"x - \frac{\operatorname{sum}\left(x\right) \, \mathbf{1}}{n}"
 
 
-def test_what_has_no_matrix_notation_is_given_in_index_notation():
+def test_formulas_without_matrix_notation_are_in_index_notation():
     A, B = named("A", 3, 2), named("B", 3, 2)
     found = matrix_expr(symgrad.einsum("ij,ik,il->jkl", A, A, B))
     assert str(found) == "Y[i,j,k] = Σ_l A[l,i] A[l,j] B[l,k]" and not found.is_compact and found.points == 2
@@ -205,7 +205,7 @@ def test_formulas_hold_at_other_sizes():
 # Confirmation
 
 
-def test_a_wrong_formula_is_never_given_out(monkeypatch):
+def test_a_wrong_formula_raises_disagreement(monkeypatch):
     _, x, _, y = least_squares(3, 2)
     right = expression.derivative
 
@@ -221,14 +221,14 @@ def test_a_wrong_formula_is_never_given_out(monkeypatch):
         matrix_expr(x.grad)
 
 
-def test_a_graph_read_wrongly_is_never_given_out(monkeypatch):
+def test_a_wrong_normal_form_raises_disagreement(monkeypatch):
     A, x, _, y = least_squares(100, 20)
     wrong = Symbol("A", [i.dimension for i in matrix_expr(A)._sum.out][::-1])
-    problem = matrix_expr(A @ x)._problem
+    graph = matrix_expr(A @ x)._graph
     i, k = Index(wrong.dimensions[0]), Index(wrong.dimensions[1])
-    problem.literal = Sum((i,), (Term(sympy.S.One, (Factor(Symbol("x", [k.dimension]), (i,)),)),))
+    graph.normal_form = Sum((i,), (Term(sympy.S.One, (Factor(Symbol("x", [k.dimension]), (i,)),)),))
     with pytest.raises((Disagreement, ValueError)):
-        confirming.confirm(problem, (), problem.literal, None, "x")
+        confirming.confirm(graph, (), graph.normal_form, None, "x")
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -281,7 +281,7 @@ def test_the_determinant_of_a_singular_matrix_has_all_derivatives():
     np.testing.assert_allclose(third.numpy().ravel(), [float(sum(square.diff(m, k) for k in M).subs(at)) for m in M], atol=1e-12)
 
 
-def test_operations_refuse_what_is_no_square_matrix():
+def test_operations_refuse_matrices_that_are_not_square():
     for function in (inv, det, logdet):
         with pytest.raises(RuntimeError, match="expected a square matrix, but got a tensor of shape \\[2, 3\\]"):
             function(symgrad.ones(2, 3))
@@ -292,7 +292,7 @@ def test_operations_refuse_what_is_no_square_matrix():
 # Bad input
 
 
-def test_what_is_refused():
+def test_unsupported_arguments_are_refused():
     A, x = named("A", 3, 2), named("x", 2)
     p, q = symgrad.symbols("p q", [1.0, 2.0])
     unnamed = symgrad.tensor([1.0, 2.0], requires_grad=True)

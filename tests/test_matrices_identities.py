@@ -82,7 +82,7 @@ def test_text_and_numbers(identity):
     np.testing.assert_allclose(source, exact, rtol=1e-12, atol=1e-13 * float(size))
 
 
-def test_there_are_enough_of_them():
+def test_the_number_of_identities():
     assert len(COOKBOOK) >= 50 and len(DOCUMENTATION) >= 40
     assert len({i.name for i in IDENTITIES}) == len(IDENTITIES)
     assert all(list(inspect.signature(i.function).parameters) for i in IDENTITIES)

@@ -14,13 +14,13 @@ from test_compositions import POINTS, formula, trees, value
 
 import symgrad
 from symgrad import func, tensor
+from symgrad.codegen.equations import equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, Torch
-from symgrad.codegen.lines import lines
 from symgrad.codegen.printers import to_latex
 from symgrad.codegen.sources import to_c, to_jax, to_python, to_torch
 from symgrad.engine.traced import core
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.programs import Place, Program, Step
+from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
 X, Y, Z = sympy.symbols("x y z")
 def named(value):
@@ -144,19 +144,19 @@ OPERATIONS = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambd
 @pytest.mark.parametrize("language, head, tail", [
     (NumPy, "import numpy as np\n\ndef f(x, y):\n    ", "\n"),
     (C, "#include <math.h>\n\ndouble f(double x, double y)\n{\n    ", ";\n}\n")], ids=["numpy", "c"])
-def test_parentheses_stand_where_they_are_needed(language, head, tail):
-    start = [Step("input", value=Place(0, ())), Step("input", value=Place(1, ())), Step("constant", value=sympy.Rational(-3, 2)),
-             Step("constant", value=sympy.Integer(-1))]
+def test_parentheses_are_written_where_they_are_needed(language, head, tail):
+    start = [OpStep("input", value=Place(0, ())), OpStep("input", value=Place(1, ())), OpStep("constant", value=sympy.Rational(-3, 2)),
+             OpStep("constant", value=sympy.Integer(-1))]
     for outer, left, right in itertools.product(OPERATIONS, [*OPERATIONS, 0, 2], [*OPERATIONS, 1, 3]):
-        program, values = Program(list(start)), {0: 0.75, 1: -1.25, 2: -1.5, 3: -1.0}
+        program, values = OpProgram(list(start)), {0: 0.75, 1: -1.25, 2: -1.5, 3: -1.0}
 
         def add(op, *operands, program=program, values=values):
             operands = operands[:1 if op in ("neg", "square") else 2]
             value = OPERATIONS[op](*map(values.get, operands))
             if op == "where":
-                program.steps.append(Step("gt", operands))
+                program.steps.append(OpStep("gt", operands))
                 operands = (len(program.steps) - 1, *operands)
-            program.steps.append(Step(op, operands))
+            program.steps.append(OpStep(op, operands))
             values[len(program.steps) - 1] = value
             return len(program.steps) - 1
 
@@ -167,7 +167,7 @@ def test_parentheses_stand_where_they_are_needed(language, head, tail):
         assert f(0.75, -1.25) == pytest.approx(values[program.outputs[0]], rel=1e-12), text
 
 
-def test_elements_of_matrices_are_where_they_are():
+def test_elements_of_matrices_keep_their_positions():
     def f(a):
         return a[0, 1] * 10 + a[1, 0] * 100 + a[1, 2]
 
@@ -218,7 +218,7 @@ def test_names_are_identifiers_and_never_code():
             to_python(X, name=name)
 
 
-def test_every_op_that_can_be_planned_is_in_every_language():
+def test_all_languages_have_the_same_ops():
     assert set(NumPy.ops) - set(Torch.ops) == set() and set(NumPy.ops) - set(Jax.ops) == set()
     assert set(NumPy.ops) - set(C.ops) == {"conj", "real", "imag", "angle"}
 
@@ -250,7 +250,7 @@ def test_long_formulas_are_written_as_small_equations():
 
     text = to_latex(long)
     assert text.startswith("\\begin{aligned}\nv_{1} &= x^{2} \\\\") and text.count("&=") > 200 and len(text) < 30_000
-    assert len(lines(long, derivatives=1).equations) < 800
+    assert len(equations_of(long, derivatives=1).equations) < 800
 
 
 @pytest.mark.parametrize("call, error, words", [
@@ -262,7 +262,7 @@ def test_long_formulas_are_written_as_small_equations():
     (lambda: to_python(sympy.besselj(0, X)), TypeError, "no op computes besselj"),
     (lambda: to_python(lambda x: float(x) * x), ValueError, "no one formula"),
     (lambda: to_python(lambda x: {(1, 2): x}), TypeError, "returns a dict"), (lambda: to_latex(3), TypeError, "expected a function")], ids=named)
-def test_what_cannot_be_written_is_refused(call, error, words):
+def test_unsupported_formulas_are_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
 

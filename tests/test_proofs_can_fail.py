@@ -9,8 +9,8 @@ from points import examples
 import symgrad
 from symgrad.graph.op import REGISTRY, elementwise
 from symgrad.proofs import statements as proving_statements
-from symgrad.proofs.cases import cases
 from symgrad.proofs.numbers import Found
+from symgrad.proofs.prove import cases
 
 FACTOR = 1 + 1e-6
 POINTS = 20

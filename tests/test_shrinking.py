@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing import check_pullback, shrinking
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import attempt
+from symgrad.testing.attack import Attack, attempt
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import run
 from symgrad.testing.examples import Example

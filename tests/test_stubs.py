@@ -65,7 +65,7 @@ def test_the_stub_files_are_current():
 
 
 def test_a_stale_stub_file_fails_the_check(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(stubs, "PLACE", tmp_path)
+    monkeypatch.setattr(stubs, "PACKAGE", tmp_path)
     (tmp_path / "engine").mkdir()
     assert stubs.main([]) == 0
     assert stubs.main(["--check"]) == 0
@@ -76,7 +76,7 @@ def test_a_stale_stub_file_fails_the_check(tmp_path, monkeypatch, capsys):
     assert str(path) in capsys.readouterr().out
 
 
-def test_everything_public_stands_in_the_stubs():
+def test_all_public_names_are_in_the_stubs():
     names, _ = defined(ROOT / "symgrad" / "__init__.pyi")
     _, methods = defined(ROOT / "symgrad" / "engine" / "tensor.pyi")
     fresh = python("-c", "import symgrad; print(*vars(symgrad.Tensor))").stdout.split()  # tests may have declared ops of their own here

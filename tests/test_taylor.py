@@ -257,7 +257,7 @@ def test_nested_transforms():
         np.testing.assert_allclose(found.item(), expected[5].item(), rtol=1e-13)
 
 
-def test_no_perturbation_is_confused():
+def test_nested_derivatives_do_not_confuse_perturbations():
     """d/dx (x · d/dy (x + y)) = 1 at x = y = 1 (Siskind and Pearlmutter 2005), and the outer path in the inner one's coefficient."""
     assert derivatives(lambda a: a * derivatives(lambda b: a + b, 1)(1.0)[1], 1)(1.0)[1].item() == 1.0
     assert derivatives(lambda a: jet(lambda b: b**2, (a,), ([a],))[1][0], 1)(3.0)[1].item() == 12.0
@@ -358,7 +358,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name):
+def test_unsupported_arguments_are_refused(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):
         call()

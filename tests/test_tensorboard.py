@@ -278,7 +278,7 @@ def draws(x):
      ["sum <- x", "gt <- sum const", "sum_1 <- x", "gt_1 <- sum_1 const_1", "to_copy <- const_2", "where <- const_3 x to_copy"]),
     (lambda x: x.unbind()[2], True, ["unbind_piece <- x", "unbind_piece_1 <- x", "unbind_piece_2 <- x"]),
 ])
-def test_where_operands_come_from(function, tracked, expected):
+def test_vertices_of_operands(function, tracked, expected):
     found = chain(function, symgrad.tensor([1.0, 2.0, 3.0], requires_grad=tracked))
     *operations, output = found
     assert output.startswith("output.1 <- ") and operations == expected
@@ -291,7 +291,7 @@ def test_where_operands_come_from(function, tracked, expected):
     (lambda x, i: x[i].sin(), "xi", ["getitem <- x i", "sin <- getitem"]),
     (lambda x, i: x + i, "xi", ["to_copy <- i", "add <- x to_copy"]),
 ])
-def test_where_operands_of_several_inputs_come_from(function, args, expected):
+def test_vertices_of_operands_of_several_inputs(function, args, expected):
     given = {"x": symgrad.ones(3), "y": symgrad.zeros(3), "w": symgrad.ones(3, requires_grad=True), "i": symgrad.tensor([0, 2, 1])}
     assert chain(function, *(given[name] for name in args))[:-1] == expected
 

@@ -311,3 +311,15 @@ def test_version_counters_in_several_threads():
         sys.setswitchinterval(before)
     assert all(versions.written_since(array, 0) for array in arrays)
     assert all(len(versions.counter_of(array).writes) == 4 for array in arrays)
+
+
+@pytest.mark.parametrize("index, name", [
+    (slice(None), "Slice"), (slice(0, 3), "Slice"), (slice(-3, None), "Slice"), (..., "Alias"), ((), "Alias"), ((slice(None),), "Alias"),
+    ((slice(None), slice(0, 4)), "Alias"), ((slice(None), slice(0, 9)), "Alias"), ((slice(None), slice(-4, None)), "Slice"),
+    ((0, slice(0, 4)), "Select"), ((None, slice(0, 3)), "Unsqueeze"), ((..., slice(0, 4)), "Alias"), ((slice(1, 2), ...), "Slice"),
+    ((slice(0, 3), ..., slice(0, 2)), "Slice"), ((slice(None), slice(None, None, 2)), "Slice")], ids=repr)
+def test_the_node_of_an_index_has_the_name_that_torch_gives_it(index, name):
+    """Recorded with torch 2.13: a slice of everything has a node if it stands alone, and none within a tuple."""
+    x = symgrad.ones(3, 4, requires_grad=True)
+    assert x[index].grad_fn.name() == f"{name}Backward0"
+    assert symgrad.equal(symgrad.autograd.grad(x[index].sum(), x)[0].sum(), x[index].detach().sum())

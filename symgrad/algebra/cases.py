@@ -99,24 +99,17 @@ class Region:
         """The regions on both sides of x = edge: a new positive symbol is the distance from it, if that loses no information about x."""
         low, high = self.intervals[x]
         on_it = self.replaced(x, edge, {})
-        p = sympy.Dummy("p", positive=True)
-        if x.is_integer:
-            p = sympy.Dummy("p", positive=True, integer=True)
+        p = sympy.Dummy("p", positive=True, **({"integer": True} if x.is_integer else {}))
         parts = []
         for side in (1, -1):
             beyond = edge + side * p
             if (low, high) == (None, None) or high is None and low == 0 and beyond.is_positive:
                 parts.append(self.replaced(x, beyond, {p: ZERO_UP}))
+            elif high is None and low == 0 and side == -1 and edge.is_Symbol and self.intervals.get(edge) == ZERO_UP:
+                parts.append(self.replaced(edge, x + p, {p: ZERO_UP}))  # 0 < x < y, in terms of y = x + p
             else:
-                other = self._mirrored(x, edge, side, p) if high is None and low == 0 else None
-                parts.append(other if other is not None else self._with(u, side * (1 if slope > 0 else -1)))
+                parts.append(self._with(u, side * (1 if slope > 0 else -1)))
         return parts, on_it, True
-
-    def _mirrored(self, x: Any, edge: Any, side: int, p: Any) -> Region | None:
-        """0 < x < y, in terms of y = x + p."""
-        if side == -1 and edge.is_Symbol and self.intervals.get(edge) == ZERO_UP:
-            return self.replaced(edge, x + p, {p: ZERO_UP})
-        return None
 
 
 def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:

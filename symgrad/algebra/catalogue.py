@@ -81,10 +81,6 @@ def _eta(c: Any, s: Any, a: Any = 1) -> Any:
     return _zeta(c, s, a) - 2 ** (1 - s) * _zeta(c, s, (a + 1) / 2)
 
 
-def _xi(c: Any, s: Any) -> Any:
-    return s * (s - 1) * c.gamma(s / 2) * c.zeta(s) / (2 * c.pi ** (s / 2))
-
-
 # From the name of a function to that of mpmath, or to a function of a context and numbers.
 FUNCTIONS: dict[str, Any] = {name: name for name in (
     "gamma loggamma factorial digamma erfi erfinv expint beta besselj bessely besseli besselk airyai airybi fresnels fresnelc "
@@ -92,7 +88,8 @@ FUNCTIONS: dict[str, Any] = {name: name for name in (
     "Si": "si", "Ci": "ci", "Ei": "ei", "li": "li", "Shi": "shi", "Chi": "chi", "LambertW": "lambertw", "RisingFactorial": "rf",
     "FallingFactorial": "ff", "factorial2": "fac2", "chebyshevt": "chebyt", "chebyshevu": "chebyu", "elliptic_k": "ellipk",
     "elliptic_e": "ellipe", "elliptic_f": "ellipf", "elliptic_pi": "ellippi", "zeta": _zeta, "polygamma": _polygamma, "dirichlet_eta": _eta,
-    "riemann_xi": _xi, "uppergamma": lambda c, s, x: c.gammainc(s, x), "lowergamma": lambda c, s, x: c.gammainc(s, 0, x),
+    "riemann_xi": lambda c, s: s * (s - 1) * c.gamma(s / 2) * c.zeta(s) / (2 * c.pi ** (s / 2)),
+    "uppergamma": lambda c, s, x: c.gammainc(s, x), "lowergamma": lambda c, s, x: c.gammainc(s, 0, x),
     "erfcinv": lambda c, x: c.erfinv(1 - x), "catalan": lambda c, n: c.binomial(2 * n, n) / (n + 1),
     "binomial": lambda c, n, k: c.zero if c.isint(k) and c.re(k) < 0 else c.binomial(n, k),
     "airyaiprime": lambda c, x: c.airyai(x, derivative=1), "airybiprime": lambda c, x: c.airybi(x, derivative=1),

@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
-from symgrad.algebra.evaluating import Program, Unknown, exact_float, opaque
+from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, opaque
 from symgrad.algebra.ladder import rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
@@ -156,9 +156,9 @@ class Comparison:
             self.visits = Visits([self.a, self.b], self.inner, self.ranges)
             conditions = self.visits.conditions
             try:
-                self.program = Program([*self.numbers, *conditions, *self._terms()], self.inner)
+                self.program = Evaluator([*self.numbers, *conditions, *self._terms()], self.inner)
             except Unknown:
-                self.program = Program([self.a, self.b, *conditions, *self._terms()], self.inner)
+                self.program = Evaluator([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
         witness = self._differing()

@@ -13,7 +13,7 @@ from symgrad.algebra.limits import OutOfTime, limited, stoppable
 from symgrad.algebra.polynomials import DEGREE
 from symgrad.algebra.ranges import Range
 
-__all__ = ["tractable", "vanishes"]
+__all__ = ["FAILURES", "shortest", "tractable", "vanishes"]
 
 ALGEBRA = 400  # the largest number of nodes for SymPy's own methods
 
@@ -53,6 +53,15 @@ def tractable(e: Any) -> bool:
     """
     exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
     return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
+
+
+def shortest(e: Any, seconds: float) -> Any:
+    """The shortest of an expression and what SymPy makes of it in some time."""
+    try:
+        with limited(seconds):
+            return min((e, sympy.factor_terms(e), sympy.simplify(e)), key=sympy.count_ops)
+    except (OutOfTime, *FAILURES):
+        return e
 
 
 def _by_sympy(difference: Any, deadline: float) -> bool:

@@ -18,7 +18,7 @@ from symgrad.algebra.catalogue import DEFINITIONS, FUNCTIONS, REFUSED, operands,
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
 from symgrad.carriers.digits import Undecided, Undefined
 
-__all__ = ["STEPS", "Program", "Unknown", "exact_float", "expanded", "opaque"]
+__all__ = ["STEPS", "Evaluator", "Unknown", "exact_float", "expanded", "opaque"]
 
 Step = Callable[..., Any]
 TERMS = 1000  # of a sum
@@ -34,13 +34,13 @@ def exact_float(x: sympy.Float) -> Fraction:
     return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)  # gmpy2's integers, where it is installed
 
 
-class Program:
+class Evaluator:
     """Expressions that are evaluated together at points of the symbols; `quick` if no function among them can take long.
 
     Raises Unknown for a part that cannot be evaluated.
 
     >>> x = sympy.Symbol("x")
-    >>> Program([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
+    >>> Evaluator([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
     [Fraction(81, 16), Fraction(3, 2)]
     """
 
@@ -252,10 +252,6 @@ def _negative(a: Arithmetic, x: Number) -> Number:
     return a.product([Fraction(-1), x])
 
 
-def _ceiling(a: Arithmetic, x: Number) -> Number:
-    return _negative(a, _floor(a, _negative(a, x)))
-
-
 def _conjugate(a: Arithmetic, x: Number) -> Number:
     real, imag = a.parts(x)
     return a.sum([real, a.product([Gaussian(Fraction(0), Fraction(-1)), imag])])
@@ -302,7 +298,8 @@ def _equal(a: Arithmetic, x: Any, y: Any) -> bool:
 STEPS: dict[Any, Step] = {
     sympy.Add: lambda a, *xs: a.sum(xs), sympy.Mul: lambda a, *xs: a.product(xs), sympy.Pow: lambda a, x, y: a.power(x, y),
     sympy.exp: lambda a, x: a.exp(x), sympy.log: lambda a, x: a.log(x), sympy.Abs: _abs, sympy.sign: _sign, sympy.Max: _extreme(True),
-    sympy.Min: _extreme(False), sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor, sympy.ceiling: _ceiling,
+    sympy.Min: _extreme(False), sympy.Heaviside: _heaviside, sympy.DiracDelta: _dirac, sympy.floor: _floor,
+    sympy.ceiling: lambda a, x: _negative(a, _floor(a, _negative(a, x))),
     sympy.re: lambda a, x: a.parts(x)[0], sympy.im: lambda a, x: a.parts(x)[1], sympy.conjugate: _conjugate, sympy.arg: _arg,
     **{getattr(sympy, name): _elementary(name, 0) for name in "sin tan sinh tanh asin atan asinh atanh erf".split()},
     **{getattr(sympy, name): _elementary(name, 1) for name in "cos cosh erfc".split()},
@@ -313,7 +310,7 @@ STEPS: dict[Any, Step] = {
     sympy.ITE: lambda a, c, x, y: x if c else y,
 }
 STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
-Program.table = STEPS
+Evaluator.table = STEPS
 
 
 def opaque(e: Any) -> Mapping[Any, Any]:

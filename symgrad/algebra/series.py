@@ -85,10 +85,6 @@ def _plain(a: Laurent) -> list[Any]:
     return [context.zero] * a.valuation + a.coefficients
 
 
-def _slopes(row: Sequence[Any]) -> list[Any]:
-    return [k * c for k, c in enumerate(row)][1:]
-
-
 def _taylor(row: Sequence[Any]) -> Laurent:
     return _made(0, row, [max(abs(c), context.mpf(10) ** -20) for c in row])
 
@@ -132,7 +128,7 @@ def _integral(function: Callable[[Any], Any], slope: Callable[[Laurent], Laurent
     """f(u) with f(u)' = u' slope(u)."""
     def series(a: Laurent) -> Laurent:
         row = _plain(a)
-        rate = _plain(_multiply(Laurent(0, _slopes(row)), slope(a)))
+        rate = _plain(_multiply(Laurent(0, [k * c for k, c in enumerate(row)][1:]), slope(a)))
         return _taylor([function(row[0])] + [c / (k + 1) for k, c in enumerate(rate)])
 
     return series

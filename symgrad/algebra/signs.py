@@ -229,5 +229,3 @@ class Signs(Tower):
             return None
         inside = (low + high) / 2 if low is not None and high is not None else low + 1 if low is not None else high - 1 if high is not None else 0
         return 1 if poly.eval(inside) > 0 else -1
-
-

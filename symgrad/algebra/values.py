@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import mpmath
 import sympy
 
-from symgrad.algebra.evaluating import STEPS, Program, Unknown
+from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
 from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_heads import DEFINITIONS, elementary
 from symgrad.algebra.stochastic import Gaussian
@@ -29,7 +29,7 @@ GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch
 
 
 class _Numbers:
-    """Many-digit numbers without a measure of their error, as the steps of a `Program` need them."""
+    """Many-digit numbers without a measure of their error, as the steps of an `Evaluator` need them."""
 
     context = context
 
@@ -85,7 +85,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, *xs: function(*xs)
 
 
-class Real(Program):
+class Real(Evaluator):
     """An expression as a real function of numbers, at the working precision of `symgrad.carriers.digits`.
 
     Inside it all numbers are real, as in code for floats, unless they may be `complex`.

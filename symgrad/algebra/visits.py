@@ -74,7 +74,9 @@ class Visits:
         """Whether a condition has one truth value in the ranges, as far as can be seen."""
         if isinstance(c, (sympy.Eq, sympy.Ne)):
             found = self._solutions(c)
-            return found is not None and not any(self._is_inside(at) for at in found)
+            inside = (all(not x.is_Rational or Fraction(int(x.p), int(x.q)) in self.ranges[self.symbols.index(s)] for s, x in at.items())
+                      for at in found or ())
+            return found is not None and not any(inside)
         if isinstance(c, Relational):
             found_places = [(k, x) for base in self._bases() for k, x in places([c], self.symbols, base, poles=False)]
             return not any(Fraction(x) in self.ranges[k] for k, x in found_places)
@@ -85,9 +87,6 @@ class Visits:
             return False
         [k] = [k for k, s in enumerate(self.symbols) if s in c.free_symbols]
         return inside in (sympy.S.EmptySet, sympy.S.Reals) or all(_misses(inside, piece) for piece in self.ranges[k].pieces)
-
-    def _is_inside(self, at: Any) -> bool:
-        return all(not x.is_Rational or Fraction(int(x.p), int(x.q)) in self.ranges[self.symbols.index(s)] for s, x in at.items())
 
 
 def _misses(inside: Any, piece: Any) -> bool:

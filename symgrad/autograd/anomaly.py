@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of, whole
+from symgrad.autograd.causes import Cause, Record, finite, pulled, record_of
+from symgrad.carriers.batched import raw
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED, Hooks, hooks_of
 from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.modes import Modes, Recorder, Scope, SetAtOnce, in_mode, thread, turn_hot_path_off
+from symgrad.graph.modes import ImmediateScope, Modes, Recorder, Scope, in_mode, thread, turn_hot_path_off
 from symgrad.graph.node import Node, all_threads
 
 __all__ = ["NonFiniteGradient", "detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "recording_lines",
@@ -161,7 +162,7 @@ def _value(c: Any) -> Any:
     """The numbers of a cotangent, for all members of a batch; 0 for a cotangent that is not a NumPy value."""
     if hasattr(c, "parts") or c is UNDEFINED or c is SYMBOLIC_ZERO:  # the parts of a bundle are checked separately
         return 0.0
-    return whole(c._value if isinstance(c, Tensor) else c)
+    return raw(c._value if isinstance(c, Tensor) else c)
 
 
 class _Settings:
@@ -196,7 +197,7 @@ class _SettingsHolder:
 HOLDER = _SettingsHolder()
 
 
-class set_detect_anomaly(SetAtOnce):
+class set_detect_anomaly(ImmediateScope):
     """Switch anomaly mode on or off, in all threads: at once, and as a context manager until its end.
 
     While it is on, a backward that makes a NaN raises: with `check_nan` the error names the operation whose pullback returned it, and

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched
-from symgrad.graph.link import Link
+from symgrad.carriers.batched import raw
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 
-__all__ = ["Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "record_of", "whole"]
+__all__ = ["Cause", "Forward", "Local", "Record", "finite", "first_forward", "pulled", "record_of"]
 
 VALUES = (np.ndarray, np.generic)
 FEW = 6  # the most elements for which a formula is derived
@@ -67,7 +67,7 @@ def _lines(record: Record | None) -> str:
 
 def finite(value: Any) -> bool:
     """Whether all numbers are finite; True for a value without floating-point numbers."""
-    value = whole(value)
+    value = raw(value)
     return not isinstance(value, VALUES) or value.dtype.kind in "biu" or bool(np.isfinite(value).all())
 
 
@@ -222,18 +222,11 @@ class Cause:
                 f"{_number(self.value)}.{lines}")
 
 
-def whole(x: Any) -> Any:
-    """A value with its batch dimensions as leading axes."""
-    while type(x) is Batched:
-        x = x.data
-    return x
-
-
 def _operands(node: Node) -> Any:
     """The values of a node's tensor arguments; None if some were released."""
     if node.args is None or not isinstance(getattr(type(node), "op", None), Op):
         return None
-    given = tuple(map(whole, node.args[:len(node.parents)]))
+    given = tuple(map(raw, node.args[:len(node.parents)]))
     return given if all(isinstance(a, (*VALUES, float, int, complex)) for a in given) else None
 
 
@@ -245,7 +238,7 @@ def _broadcast_index(index: Index, value: Any) -> Index:
 
 def _local(node: Any, index: Index | None) -> Local | None:
     """The op of a node at one element, or at all elements if there are few."""
-    given, result = _operands(node), whole(node.value)
+    given, result = _operands(node), raw(node.value)
     if given is None or not isinstance(result, VALUES) or node.op.arity is None:
         return None
     if index is not None:
@@ -262,13 +255,13 @@ def _local(node: Any, index: Index | None) -> Local | None:
 
 def pulled(node: Any, i: int, value: Any, incoming: Any) -> Cause | None:
     """The cause of a non-finite cotangent that a pullback returned; None if the incoming cotangent was not finite."""
-    value, incoming = whole(value), whole(incoming)
+    value, incoming = raw(value), raw(incoming)
     index = _first(~np.isfinite(value))
     alike = getattr(node, "op", None) is not None and node.op.kind == "elementwise" and np.shape(value) == np.shape(incoming)
     if not finite(np.asarray(incoming[index] if alike else incoming)):
         return None
     local = _local(node, index if alike else None)
-    read = (*(local.given if local is not None else _operands(node) or ()), local.result if local is not None else whole(node.value))
+    read = (*(local.given if local is not None else _operands(node) or ()), local.result if local is not None else raw(node.value))
     forward = None if all(finite(np.asarray(a)) for a in read if isinstance(a, (*VALUES, float))) else first_forward(node, index if alike else None)
     return Cause("pullback", node, record_of(node), i, value[index], index, incoming[index] if alike else incoming, local, forward)
 
@@ -282,7 +275,7 @@ def first_forward(node: Any, index: Index | None, trail: list[tuple[Node, Index 
         inner = getattr(node, "inner", None)  # the recorded forward of a Function
         if inner is not None and len(inner) == 1 and inner[0] is not None:
             node = inner[0]
-        value: Any = whole(node.value)
+        value: Any = raw(node.value)
         if trail is not None:
             trail.append((node, index))
         if isinstance(value, VALUES) and not finite(value) and (index is None or np.isfinite(np.asarray(value)[index])):
@@ -291,7 +284,7 @@ def first_forward(node: Any, index: Index | None, trail: list[tuple[Node, Index 
         if isinstance(node, Leaf):
             name = f" {node.symbol}" * (node.symbol is not None) + f" of shape {list(value.shape)}" * bool(value.shape)
             return Forward("leaf", name, None, value[index], index or ())
-        if isinstance(node, Link):
+        if isinstance(node, DerivativeNode):
             given = (value,)
         if given is None:
             return _opaque(node, record, value, index)

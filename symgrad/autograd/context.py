@@ -252,10 +252,10 @@ class FunctionNode(Node):
             with in_mode(grad=False):
                 return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
         if xp is traced:
-            return self.linked(lambda: self.pulled(g, needs, lambda x: x))
+            return self.recorded_on_copies(lambda: self.pulled(g, needs, lambda x: x))
         return cotangents_in(self, xp, g, y, args, needs)
 
-    def linked(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
+    def recorded_on_copies(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
         """The results of the user's code, recorded on differentiable copies of the forward's nodes."""
         recorder = BackwardRecorder(self.span, self.parents, thread.modes.recorder, self.reading)
         with in_mode(recorder=recorder):
@@ -305,7 +305,7 @@ class FunctionNode(Node):
     def _untracked_state(self) -> str | None:
         """The name of state left for the backward that may depend on the inputs without being recorded; None if there is none."""
         span = self.span
-        if not span.escaped < float("inf"):
+        if not span.first_escape < float("inf"):
             return None
         given = {id(each) for each in (self.call or ())}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,13 @@ from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.link import Link, tied
+from symgrad.graph.derivative import DerivativeNode, joined_inputs
 from symgrad.graph.modes import in_mode, special
 from symgrad.graph.node import NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import upstream
 from symgrad.types.strides import dense
 
-__all__ = ["backward", "grad", "one", "run"]
+__all__ = ["backward", "clear_gradients", "grad", "one", "run"]
 
 METHODS = MethodTable()
 
@@ -113,7 +113,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             return
         if create_graph:
             with in_mode(grad=True):
-                accumulate(t, _linked(g, t, [node]))
+                accumulate(t, _derivative(g, t, [node]))
             return
         accumulate(t, np.zeros_like(t._value) if g is None else in_dtype(_own_memory(g, t._value), t._value))
         if node.flags & NAMED:
@@ -136,14 +136,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             give(t, node, out.pop(node, None))
 
 
-def _linked(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
-    """A derivative linked to the inputs, so that even a constant one can be differentiated again; in memory without other references."""
+def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
+    """A derivative with a `DerivativeNode`, so that even a constant one can be differentiated again; in memory without other references."""
     if g is None:
-        return wrap(value := np.zeros_like(x._value), Link(value, None, inputs))
+        return wrap(value := np.zeros_like(x._value), DerivativeNode(value, None, inputs))
     g = in_dtype(g, x._value)
     held = g._value
     value = _own_memory(held, x._value)
-    return wrap(value, Link(value, g._node, inputs))
+    return wrap(value, DerivativeNode(value, g._node, inputs))
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -181,13 +181,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
     out = _run(seeds, xs, retain_graph, create_graph)
     nodes = [x._node for x in xs]
-    tie = tied(nodes) if create_graph else ()  # type: ignore[arg-type]
+    parents = joined_inputs(nodes) if create_graph else ()  # type: ignore[arg-type]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):
         if node in out and not isinstance(node, UnrecordedLeaf):
             g = out[node]
             if create_graph:
-                results.append(_linked(g, x, tie))
+                results.append(_derivative(g, x, parents))
                 continue
             result = wrap(np.zeros_like(x._value) if g is None else in_dtype(_own_memory(g), x._value))
             if node.flags & NAMED:
@@ -202,6 +202,20 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is "
                                f"the desired behavior: inputs[{i}] is not part of the outputs.")
     return tuple(results)
+
+
+def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
+    """Set the gradient of each tensor to None, or to zero in place and detached."""
+    for t in tensors:
+        gradient = t.grad
+        if gradient is None or set_to_none:
+            t.grad = None
+            continue
+        if gradient.grad_fn is not None:
+            gradient.detach_()
+        else:
+            gradient.requires_grad_(False)
+        gradient.zero_()
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:

@@ -17,7 +17,7 @@ from symgrad.engine.replay import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import DEFAULT, in_mode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
@@ -108,7 +108,7 @@ def _replayed(xp: Any, roots: Sequence[Node | None], memo: dict[Node, Any]) -> l
             continue
         if isinstance(node, Leaf):
             memo[node] = constant(node.value)
-        elif type(node) is Link:
+        elif type(node) is DerivativeNode:
             memo[node] = constant(node.value) if node.parents[0] is None else memo[node.parents[0]]
         elif hasattr(xp, "apply"):
             memo[node] = xp.apply(node.op, arguments(node, memo, constant), (node.args or ())[len(node.parents):])
@@ -127,7 +127,7 @@ def cotangents_in(node: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequen
             seed._node = Leaf(seed, seed._value, True)
             leaves[seed._node] = c
     with in_mode(grad=True, formula_of=node):
-        found = node.linked(lambda: node.pulled(Bundle(seeds), needs, lambda x: x))
+        found = node.recorded_on_copies(lambda: node.pulled(Bundle(seeds), needs, lambda x: x))
     if not node.many and node.value.dtype.kind == "c":  # the engine conjugates what a rule reads, but not what a user's backward reads
         y, args = xp.conj(y), tuple(map(xp.conj, args))
     memo = {**_argument_values(node, args), node: y, **leaves}
@@ -150,12 +150,12 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
             pushed = node.push(given)
             return pushed if isinstance(pushed, tuple) else (pushed,)
 
-        out = node.linked(push) if xp is traced else tuple(None if t is None else t._value for t in push())
+        out = node.recorded_on_copies(push) if xp is traced else tuple(None if t is None else t._value for t in push())
     elif node.inner is None or any(n is None for n in node.inner):
         return node.function.jvp(node.public_node, *tangents)
     else:
         recorder = BackwardRecorder(node.span, node.parents, DEFAULT)
-        copies = [recorder.link(n) for n in node.inner]
+        copies = [recorder.copy_of(n) for n in node.inner]
         given_tangents = {p: t for p, t in zip(node.parents, tangents) if p is not None and t is not None}
         moved = pushforward(xp, [n for n in copies if n is not None], given_tangents, read_traced if xp is traced else None)
         out = tuple(None if n is None else moved.get(n) for n in copies)

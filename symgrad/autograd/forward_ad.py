@@ -7,23 +7,21 @@ recorded. Tangents are computed lazily: `unpack_dual` pushes them forward throug
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_traced
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import traced
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
 
-__all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "push",
+__all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "unpack_dual"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -118,6 +116,8 @@ def _tangent(node: Node) -> Tensor | None:
     t = push([wrap(node.value, node)], known, bool(recorded))[0] if starts else None
     if t is None and starts:
         t = wrap(numeric.zeros_like(node.value))
+    elif t is not None and t._node is None and isinstance(t._value, np.ndarray):
+        t = wrap(t._value.copy())  # it may be a tangent that was given
     if t is None or t._node is None:
         tangents[node] = t  # a tangent with a graph is not cached, since it refers to the node
     return t
@@ -270,18 +270,3 @@ def _without_tangent(tensor: Tensor, tangents: Any, kind: type[Primal] = Primal)
     stop = kind(tensor._value, node, flags)
     tangents[stop] = None
     return wrap(tensor._value, stop)
-
-
-def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False) -> list[Tensor | None]:
-    """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape.
-
-    The result is None for an output that depends on none of the nodes. With `create_graph` it can be differentiated again.
-    """
-    nodes = [y._node for y in outputs]
-    roots = [node for node in nodes if node is not None]
-    if create_graph:
-        out = pushforward(traced, roots, tangents, read_traced)
-        return [None if node is None else out.get(node) for node in nodes]
-    out = pushforward(numeric, roots, {node: None if t is None else t._value for node, t in tangents.items()}, read)
-    found = [None if node is None else out.get(node) for node in nodes]
-    return [None if t is None else wrap(t.copy() if isinstance(t, np.ndarray) else t) for t in found]

@@ -16,7 +16,7 @@ from symgrad.autograd.bundles import Output, Values, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
-from symgrad.engine.storage.copyslices import rebase
+from symgrad.engine.storage.copyslices import rebase_history
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, base_of, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
@@ -163,9 +163,9 @@ class Function(metaclass=_Meta):
             finished = tuple(_fresh(y, inputs, node.dirty) for y in outputs)
         else:
             node.flags, node.span = flags, recorder.close()
-            node.call = args if recorder.keep_values or node.span.escaped < float("inf") else None
-            if outer is not None and node.span.escaped < float("inf") and not all(isinstance(y, Tensor) for y in outputs):
-                outer.span.escaped = min(outer.span.escaped, node.span.escaped)
+            node.call = args if recorder.keep_values or node.span.first_escape < float("inf") else None
+            if outer is not None and node.span.first_escape < float("inf") and not all(isinstance(y, Tensor) for y in outputs):
+                outer.span.first_escape = min(outer.span.first_escape, node.span.first_escape)
             finished = _recorded(node, inputs, outputs, many, recorder.keep_values)
         return finished if many else finished[0]
 
@@ -252,7 +252,7 @@ def _kind(y: Any, inputs: Sequence[Tensor], node: FunctionNode) -> str:
 def _finished(y: Any, kind: str, output_node: Node, inputs: Sequence[Tensor], many: bool) -> Any:
     """An output with its node. An output that shares an input's memory becomes a view that must not be written."""
     if kind == DIRTY:
-        rebase(y, y._node, output_node)
+        rebase_history(y, y._node, output_node)
     elif kind == GIVEN:
         return register_view(wrap(y._array(), output_node), y, MANY if many else CUSTOM)
     elif kind == CONSTANT:

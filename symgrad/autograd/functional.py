@@ -19,7 +19,7 @@ from symgrad.func.evaluation import Evaluation, evaluate, owned, recording
 from symgrad.func.hessians import hessian_blocks
 from symgrad.func.second import second
 from symgrad.func.transforms import ONE_BY_ONE, jacobian_blocks, pulled, pushed
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import GRADIENT, Node
 
@@ -123,7 +123,7 @@ def _value(ev: Evaluation, outputs_tuple: bool) -> Any:
 
 
 def _sources(outputs: Sequence[Tensor | None]) -> set[Node]:
-    """The nodes that tensors were computed from, without the inputs to which a constant derivative is linked."""
+    """The nodes that tensors were computed from, without the inputs of differentiations."""
     seen: set[Node] = set()
     stack = [y._node for y in outputs if y is not None]
     while stack:
@@ -131,7 +131,7 @@ def _sources(outputs: Sequence[Tensor | None]) -> set[Node]:
         if node is None or node in seen or not node.flags & GRADIENT:
             continue
         seen.add(node)
-        stack.extend(node.parents[:1] if type(node) is Link else node.parents)
+        stack.extend(node.parents[:1] if type(node) is DerivativeNode else node.parents)
     return seen
 
 

@@ -13,7 +13,7 @@ from symgrad.engine.storage.views import requires_grad_
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
-from symgrad.graph.modes import SetAtOnce, in_mode, thread
+from symgrad.graph.modes import ImmediateScope, in_mode, thread
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
 
@@ -71,7 +71,7 @@ class enable_grad(no_grad):
         in_mode.__init__(self, grad=True)
 
 
-class set_grad_enabled(SetAtOnce, _Switch):
+class set_grad_enabled(ImmediateScope, _Switch):
     """Switch recording on or off: at once, or as a context manager until its end."""
 
     __slots__ = ()

@@ -39,13 +39,13 @@ INEXACT = "fcV"  # the kinds of dtypes that have derivatives
 
 
 class Span:
-    """The interval of sequence numbers of one forward, and the number at which the forward first read a tensor as plain numbers."""
+    """The interval of sequence numbers of one forward, and that of its first escape: when it first read a tensor as plain numbers."""
 
-    __slots__ = ("name", "since", "until", "escaped", "shared", "before", "leaked")
+    __slots__ = ("name", "since", "until", "first_escape", "shared", "before", "leaked")
 
     def __init__(self, name: str, since: int):
         self.name, self.since, self.until = name, since, math.inf
-        self.escaped: float = math.inf
+        self.first_escape: float = math.inf
         self.shared = False  # whether NumPy has memory that it can write without a version count
         self.before: dict[str, Any] = {}
         self.leaked: str | None = None
@@ -77,7 +77,7 @@ class ForwardRecorder(_FunctionRecorder):
         self.reach = reach
         self.keep_values: bool = keep_values or outer is not None and outer.keep_values
         self.rebased: list[tuple[Tensor, Node]] = []  # the tensors that the forward wrote, with their former nodes
-        self.outdated_views: list[weakref.ref[Tensor]] = []  # views whose base was written; a view updates its node on access
+        self.stale_views: list[weakref.ref[Tensor]] = []  # views whose base was written; a view updates its node on access
 
     def tracks(self, node: Node | None) -> bool:
         """Whether a node depends on an input or on another differentiable tensor."""
@@ -92,25 +92,25 @@ class ForwardRecorder(_FunctionRecorder):
             if p is not None and thread.modes.grad:
                 flags |= p.flags & (TRACKED if op.differentiable else NAMED)
             if isinstance(p, Leaf) and p in self.span:  # a leaf created in the forward may hold an input's numbers
-                self.span.escaped = min(self.span.escaped, p.sequence_nr - 1)
+                self.span.first_escape = min(self.span.first_escape, p.sequence_nr - 1)
         return make_node(op, args, parents, value, flags)
 
     def escape(self, t: Tensor, shared: bool = False) -> None:
         """Record that a tensor which depends on an input was read as plain numbers, or that its memory was shared."""
         if t._value.dtype.kind in INEXACT and self.tracks(t._node):
-            if self.span.escaped == math.inf:
-                self.span.escaped, self.span.before = next_sequence(), self.reach()
+            if self.span.first_escape == math.inf:
+                self.span.first_escape, self.span.before = next_sequence(), self.reach()
             self.span.shared |= shared
 
-    def rebase(self, *places: tuple[Tensor, Node | None]) -> None:
+    def rebase_history(self, *places: tuple[Tensor, Node | None]) -> None:
         """Store the nodes that written tensors have had."""
         for t, node in places:
             if node is not None and node.flags & TRACKED and all(t is not other for other, _ in self.rebased):
                 self.rebased.append((t, node))
 
-    def outdate(self, view: weakref.ref[Tensor]) -> None:
-        """Store a view whose base was written."""
-        self.outdated_views.append(view)
+    def stale_view(self, view: weakref.ref[Tensor]) -> None:
+        """Store a view that became stale."""
+        self.stale_views.append(view)
 
     def detach(self, t: Tensor) -> Node | None:
         """The node of a detached tensor. It still depends on the inputs: no tensor requires grad in a forward, so detaching has no effect there."""
@@ -119,7 +119,7 @@ class ForwardRecorder(_FunctionRecorder):
     def refresh_views(self) -> None:
         """Update the nodes of views whose base was written, while the base still has its node of this forward."""
         with contextlib.suppress(RuntimeError):
-            for reference in self.outdated_views:
+            for reference in self.stale_views:
                 if (view := reference()) is not None:
                     view._node  # noqa: B018
 
@@ -130,12 +130,12 @@ class ForwardRecorder(_FunctionRecorder):
                 t._node = node
         for t, _ in self.rebased:
             if isinstance(t._view, Base):
-                t._view.outdate()
+                t._view.make_stale()
         self.rebased.clear()
 
     def close(self) -> Span:
         """End the forward and return its span."""
-        if self.span.escaped < math.inf and self.span.before:
+        if self.span.first_escape < math.inf and self.span.before:
             after = self.reach()
             self.span.leaked = next((name for name, found in after.items() if found != self.span.before.get(name)), None)
         self.span.before = {}
@@ -154,15 +154,15 @@ class BackwardRecorder(_FunctionRecorder):
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node of an operation, on the copies of the forward's nodes."""
-        linked = tuple(self.link(p, a) for p, a in zip(parents, args)) if thread.modes.grad else parents
+        copied = tuple(self.copy_of(p, a) for p, a in zip(parents, args)) if thread.modes.grad else parents
         if self.outer is not DEFAULT:
-            return self.outer.record(op, args, linked, value)
+            return self.outer.record(op, args, copied, value)
         flags = 0
-        for p in linked:
+        for p in copied:
             flags |= 0 if p is None else p.flags
         flags &= TRACKED if op.differentiable else NAMED
         if thread.modes.grad and flags:
-            return make_node(op, args, linked, value, flags)
+            return make_node(op, args, copied, value, flags)
         from_detached = any(p is not None and p.flags & IN_FORWARD for p in parents)  # computed from a tensor that was detached in this backward
         return make_node(op, args, parents, value, IN_FORWARD) if from_detached and op.differentiable else None
 
@@ -179,14 +179,14 @@ class BackwardRecorder(_FunctionRecorder):
             return self.record(STOP, (t._value,), (t._node,), t._value)
         return make_node(CLONE, (t._value, "K"), (t._node,), t._value, IN_FORWARD) if t._node is not None else None
 
-    def link(self, node: Node | None, value: Any = None) -> Node | None:
+    def copy_of(self, node: Node | None, value: Any = None) -> Node | None:
         """The copy of a node in the graph of the derivative; `value` is the present value of its tensor."""
         if node is None or node not in self.span:
             return node if node is not None and node.flags & TRACKED else None
         if node not in self.copies:
             for each in upstream([node], stop=_OutsideSpan(self.span)):
                 if each not in self.copies:
-                    self.copies[each] = self._copy_of(each)
+                    self.copies[each] = self._duplicate(each)
         if isinstance(value, VALUES) and self.copies[node] is not None and _differs(node, value, next_sequence()):
             return self._refusal(value, self._written_message())
         return self.copies[node]
@@ -195,8 +195,8 @@ class BackwardRecorder(_FunctionRecorder):
         return (f"{self.span.name}: the second derivative would be wrong: memory that the forward computed was written without being "
                 f"recorded (through detach(), data or NumPy). {REMEDY}")
 
-    def _copy_of(self, node: Node) -> Node | None:
-        if node.sequence_nr > self.span.escaped:
+    def _duplicate(self, node: Node) -> Node | None:
+        if node.sequence_nr > self.span.first_escape:
             return self._refusal(node.value, self.span.refusal_message("a tensor that was computed later"))
         if isinstance(node, Leaf):
             return node
@@ -229,7 +229,7 @@ class BackwardRecorder(_FunctionRecorder):
         if self.escaped and why is None:
             why = (f"{self.span.name}: the second derivative would be wrong: the backward turned a tensor into plain numbers (by numpy(), item() or "
                    f"the like). Compute with Tensors there, or mark the backward with once_differentiable")
-        node = self._refusal(t._value, why) if why is not None else self.link(t._node)
+        node = self._refusal(t._value, why) if why is not None else self.copy_of(t._node)
         return t if node is t._node else wrap(t._value, node)
 
 

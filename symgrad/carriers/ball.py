@@ -20,6 +20,7 @@ from flint import acb, arb, ctx
 from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
 
 
@@ -56,6 +57,7 @@ def _number(x: Any) -> Any:
         return arb(x) if builtins.abs(x) != float("inf") else arb.pos_inf() if x > 0 else arb.neg_inf()
     return arb(int(x)) if isinstance(x, int) else x
 
+
 def _method(name: str) -> Any:
     return _each(lambda x: getattr(x, name)())
 
@@ -74,13 +76,9 @@ def _equal(a: Any, b: Any) -> Any:
     if a is b:
         return True
     a, b = (x if isinstance(x, acb) else arb(x) for x in (a, b))
-    if not a.overlaps(b) and not _unknown(a, b):
+    if not a.overlaps(b) and not builtins.any(x.is_nan() for x in (a, b) if isinstance(x, arb)):
         return False
     return True if a.is_exact() and b.is_exact() and bool(a == b) else MAYBE
-
-
-def _unknown(*xs: Any) -> bool:
-    return builtins.any(x.is_nan() for x in xs if isinstance(x, arb))
 
 
 def _less(a: Any, b: Any) -> Any:
@@ -135,8 +133,8 @@ def _nearest(x: Any) -> Any:
     if x.is_integer():
         return x
     above = x + arb(0.5)
-    whole = above.floor()
-    return whole - 1 if above.is_integer() and not (whole / 2).is_integer() else whole
+    rounded = above.floor()
+    return rounded - 1 if above.is_integer() and not (rounded / 2).is_integer() else rounded
 
 
 def _softplus(x: Any) -> Any:
@@ -176,18 +174,14 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _sinc_derivative(x: Any, order: Any) -> Any:
-    """πⁿ ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt with u = πx: a hypergeometric series where u is small, else the recurrence of sin(u) = u · sin(u)/u."""
+    """πⁿ ∫₀¹ tⁿ cos⁽ⁿ⁾(ut) dt with u = πx: a hypergeometric series where u is small, else the recurrence."""
     n, u = int(order.unique_fmpz()), arb.pi() * x
     if builtins.abs(u) < n + 4:
         odd = n % 2
         a = n + 1 + odd
         series = (-_square(u) / 4).hypgeom([arb(a) / 2], [arb(0.5 + odd), arb(a) / 2 + 1])
         return (-1) ** ((n + 1) // 2) * arb.pi() ** n * (u if odd else 1) * series / a
-    sine, cosine = x.sin_pi(), x.cos_pi()
-    value = sine / u
-    for i in range(1, n + 1):
-        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
-    return value * arb.pi() ** n
+    return _sinc_recurrence(x.sin_pi(), x.cos_pi(), u, n) * arb.pi() ** n
 
 
 pow = _each(_power, 2)

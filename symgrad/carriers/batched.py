@@ -43,7 +43,7 @@ class _Flags:
     writeable = False
 
 
-def _refused(what: str) -> Callable[..., Any]:
+def _refusing(what: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"vmap: {what} of a tensor inside vmap depends on the data of each member of the batch; use symgrad.where in place of "
                            f"an if, keep the computation in tensors, or take the value outside of vmap")
@@ -144,11 +144,11 @@ class Batched:
     def __repr__(self) -> str:
         return f"Batched(level={self.level}, {self.data!r})"
 
-    __bool__ = _refused("the truth value")
-    __float__ = __int__ = __index__ = __complex__ = item = tolist = _refused("the number")
-    __array__ = _refused("the plain array")
-    __array_interface__ = property(_refused("the memory"))
-    nonzero = _refused("the positions of nonzero elements")
+    __bool__ = _refusing("the truth value")
+    __float__ = __int__ = __index__ = __complex__ = item = tolist = _refusing("the number")
+    __array__ = _refusing("the plain array")
+    __array_interface__ = property(_refusing("the memory"))
+    nonzero = _refusing("the positions of nonzero elements")
     __hash__ = None  # type: ignore[assignment]
 
     # NumPy's protocols
@@ -162,7 +162,7 @@ class Batched:
             axis = kwargs.pop("axis", 0)
             if type(kwargs.get("where")) is Batched:
                 kwargs["where"] = kwargs["where"].data
-            return Batched(getattr(ufunc, method)(x.data, axis=_shifted(axis, x.ndim), **kwargs), level)
+            return Batched(getattr(ufunc, method)(x.data, axis=data_axes(axis, x.ndim), **kwargs), level)
         if method == "at":
             return FUNCTIONS["at"](ufunc, *inputs)
         if method != "__call__":
@@ -170,7 +170,7 @@ class Batched:
         if out is not None:
             kwargs["out"] = tuple(x.data if type(x) is Batched and x.level == level else x for x in out)
         ndim = max(x.ndim if hasattr(x, "ndim") else 0 for x in inputs)
-        found = ufunc(*(_aligned(x, level, ndim) for x in inputs), **kwargs)
+        found = ufunc(*(aligned_data(x, level, ndim) for x in inputs), **kwargs)
         return tuple(Batched(y, level) for y in found) if type(found) is tuple else Batched(found, level)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -182,7 +182,10 @@ class Batched:
     def reshape(self, *shape: Any) -> Batched:
         """Each member in another shape."""
         shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        return self._with(self.data.reshape((self.data.shape[0], *(shape if -1 not in shape or self.data.size else _spelled(shape, self.size)))))
+        if -1 in shape and not self.data.size:  # NumPy does not resolve -1 for an empty batch
+            known = math.prod(n for n in shape if n != -1)
+            shape = tuple(self.size // known if n == -1 and known else n for n in shape)
+        return self._with(self.data.reshape((self.data.shape[0], *shape)))
 
     def transpose(self, *axes: Any) -> Batched:
         """The axes of each member in another order."""
@@ -280,7 +283,7 @@ Batched.__rmatmul__ = lambda self, other: FUNCTIONS[np.matmul](other, self)  # t
 
 
 def raw(x: Any) -> Any:
-    """The array of all members."""
+    """The data with all hidden axes as leading axes; other values unchanged."""
     while type(x) is Batched:
         x = x.data
     return x
@@ -321,7 +324,7 @@ def sum_out(x: Any, level: int) -> Any:
 # Alignment of batched values with unbatched ones
 
 
-def _aligned(x: Any, level: int, ndim: int | None) -> Any:
+def aligned_data(x: Any, level: int, ndim: int | None) -> Any:
     """The data of a batched value with axes of size 1 behind the hidden axis, for `ndim` dimensions of a member; other values unchanged."""
     if type(x) is not Batched or x.level != level:
         return x
@@ -329,28 +332,23 @@ def _aligned(x: Any, level: int, ndim: int | None) -> Any:
     return x.data.reshape((x.data.shape[0], *(1,) * missing, *tuple.__getitem__(x.data.shape, slice(1, None)))) if missing > 0 else x.data
 
 
-def _level(*xs: Any) -> int:
+def highest_level(*xs: Any) -> int:
     return max(x.level for x in xs if type(x) is Batched)
 
 
-def _members(x: Any, level: int, count: int) -> Any:
+def data_of_members(x: Any, level: int, count: int) -> Any:
     """The data of a value for each member; an unbatched value is repeated."""
     return x.data if type(x) is Batched and x.level == level else np.broadcast_to(x, (count, *np.shape(x)))
 
 
-def _counted(xs: Sequence[Any], level: int) -> int:
+def batch_size(xs: Sequence[Any], level: int) -> int:
     return next(x.data.shape[0] for x in xs if type(x) is Batched and x.level == level)
 
 
-def _shifted(axis: Any, ndim: int) -> Any:
+def data_axes(axis: Any, ndim: int) -> Any:
     """An axis of a member, several, or None for all, as axes of the data."""
     if axis is None:
         return tuple(range(1, ndim + 1))
     if isinstance(axis, (tuple, list)):
         return tuple(a % ndim + 1 for a in axis)
     return axis % ndim + 1 if ndim else ()
-
-
-def _spelled(shape: Sequence[int], size: int) -> tuple[int, ...]:
-    known = math.prod(n for n in shape if n != -1)
-    return tuple(size // known if n == -1 and known else n for n in shape)

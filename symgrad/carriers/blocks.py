@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["BITS", "LIMIT", "alone", "compact", "holds", "keys", "mask_of", "merge", "same", "spread", "tight", "whole"]
+__all__ = ["BITS", "LIMIT", "broadcast_block", "broadcast_shape", "compact", "contains_members", "deduplicated", "is_same_block", "keys", "mask_of",
+           "merge", "without_constant_axes"]
 
 Blocks = tuple[np.ndarray, ...]
 Shape = tuple[int, ...]
@@ -15,7 +16,7 @@ LIMIT = 1 << 22  # the most entries of a block; a larger block is replaced by a 
 BITS = 1 << 24  # the most elements of one mask
 
 
-def whole(a: Shape, b: Shape) -> Shape:
+def broadcast_shape(a: Shape, b: Shape) -> Shape:
     """The shape to which two broadcast."""
     return a if a == b or not b else b if not a else np.broadcast_shapes(a, b)
 
@@ -25,7 +26,7 @@ def compact(b: np.ndarray) -> np.ndarray:
     return b[tuple(slice(0, 1) if not s else slice(None) for s in b.strides)] if 0 in b.strides else b
 
 
-def spread(b: np.ndarray, shape: Shape, nd: int, numbers: np.ndarray) -> np.ndarray:
+def broadcast_block(b: np.ndarray, shape: Shape, nd: int, numbers: np.ndarray) -> np.ndarray:
     """A block with `nd` axes of elements broadcast to a shape, as a view."""
     lead, extra = b.ndim - nd, len(shape) - nd
     members, old = b.shape[:lead], b.shape[lead:]
@@ -35,7 +36,7 @@ def spread(b: np.ndarray, shape: Shape, nd: int, numbers: np.ndarray) -> np.ndar
     return np.ndarray((*members, *shape), b.dtype, numbers, b.item(0) * b.itemsize, (*b.strides[:lead], *(0,) * extra, *strides))
 
 
-def same(a: np.ndarray, b: np.ndarray, numbers: np.ndarray) -> bool:
+def is_same_block(a: np.ndarray, b: np.ndarray, numbers: np.ndarray) -> bool:
     """Whether two blocks hold the same sets."""
     if a is b:
         return True
@@ -46,7 +47,7 @@ def same(a: np.ndarray, b: np.ndarray, numbers: np.ndarray) -> bool:
     return a.item(-1) == b.item(-1) and a.size <= LIMIT and bool((a == b).all())
 
 
-def alone(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
+def without_constant_axes(a: np.ndarray, b: np.ndarray, nd: int) -> tuple[np.ndarray, np.ndarray]:
     """Two blocks without the element axes along which both are constant."""
     index = tuple(slice(0, 1) if not a.strides[i] and not b.strides[i] else slice(None) for i in range(-nd, 0))
     return a[(..., *index)], b[(..., *index)]
@@ -89,12 +90,12 @@ def mask_of(table: np.ndarray, size: int, count: int) -> np.ndarray:
     return out
 
 
-def holds(mask: np.ndarray, table: np.ndarray, size: int) -> bool:
-    """Whether a block has no empty member (-1)."""
+def contains_members(mask: np.ndarray, table: np.ndarray, size: int) -> bool:
+    """Whether the sets of a mask contain those of a block."""
     return bool(mask[np.arange(size), table.reshape(-1, size)].all())
 
 
-def tight(block: np.ndarray, nd: int, count: int) -> np.ndarray:
+def deduplicated(block: np.ndarray, nd: int, count: int) -> np.ndarray:
     """The same sets without repeated members, with one member axis of minimal length."""
     shape = block.shape[block.ndim - nd:]
     size = math.prod(shape)

@@ -130,6 +130,14 @@ def fold(function: Callable[[list], Any], x: Any, dim: Any = None, keepdim: bool
     return type(x).fill([function(row) for row in rows], shape)
 
 
+def sinc_recurrence(sine: Any, cosine: Any, u: Any, order: int) -> Any:
+    """The derivative of sin(u)/u of an order, by the recurrence that follows from sin(u) = u · sin(u)/u."""
+    value = sine / u
+    for i in range(1, order + 1):
+        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
+    return value
+
+
 def matmul(a: Any, b: Any) -> Any:
     left, right = a if a.ndim > 1 else a[None], b if b.ndim > 1 else b[:, None]
     out = sum(left[..., None] * right[..., None, :, :], -2)
@@ -186,24 +194,11 @@ def astype(x: Any, dtype: Any, source: Any = None) -> Any:
 # Reductions, by the `folds` of a class
 
 
-def all(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_and.reduce(x, axis=dim, keepdims=keepdim)
+def _reduction(ufunc: Any) -> Callable[..., Any]:
+    return lambda x, dim=None, keepdim=False: ufunc.reduce(x, axis=dim, keepdims=keepdim)
 
 
-def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logical_or.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.maximum.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.minimum.reduce(x, axis=dim, keepdims=keepdim)
-
-
-def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.logaddexp.reduce(x, axis=dim, keepdims=keepdim)
+all, any, amax, amin, logsumexp = map(_reduction, (np.logical_and, np.logical_or, np.maximum, np.minimum, np.logaddexp))
 
 
 # Functions derived from others of the same carrier. A carrier overrides one if the formula loses digits, widens a ball or is hard to read

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMBERS", "Series", "compositions", "divisor", "dot_of", "first_of", "integral", "longest", "varies", "nonzero", "product", "quotient",
-           "slopes", "term", "total", "value"]
+__all__ = ["NUMBERS", "Series", "common_length", "compositions", "derivative_coefficients", "divisor", "dot_of", "first_of", "integral_coefficients",
+           "nonzero", "product", "quotient", "term", "total", "value", "varies"]
 
 NUMBERS = (int, float)
 float64 = np.float64
@@ -38,12 +38,12 @@ def divisor(value: Any) -> Any:
     return float64(value) if type(value) in NUMBERS and not value else value
 
 
-def slopes(row: Row) -> list[Any]:
+def derivative_coefficients(row: Row) -> list[Any]:
     """The coefficients of the derivative."""
     return [t if k == 0 else t * (k + 1) for k, t in enumerate(row[1:])]
 
 
-def integral(row: Row, order: int) -> list[Any]:
+def integral_coefficients(row: Row, order: int) -> list[Any]:
     """The coefficients 1 to `order` of the series that has these as its derivative."""
     return [t / k for k, t in enumerate(row[:order], 1)]
 
@@ -69,12 +69,12 @@ def _dot_of_values(a: Row, b: Row) -> Any:
     return functools.reduce(operator.add, map(operator.mul, a, b))
 
 
-def product(left: Row, right: Row, whole: bool) -> Step:
-    """Cauchy's product; `whole` says that the second factor has all coefficients of the result's order."""
-    if whole and type(left[0]) is float:
+def product(left: Row, right: Row, complete: bool) -> Step:
+    """Cauchy's product; `complete` says that the second factor has all coefficients of the result's order."""
+    if complete and type(left[0]) is float:
         return lambda k: sum(map(operator.mul, left[:k + 1], right[k::-1]))
     dot = dot_of(left[0])
-    if whole:
+    if complete:
         return lambda k: dot(left[:k + 1], right[k::-1])
 
     def step(k: int) -> Any:
@@ -87,13 +87,13 @@ def product(left: Row, right: Row, whole: bool) -> Step:
 def quotient(above: Row, below: Row) -> tuple[list[Any], Step]:
     """The quotient c of a and b, by a = b c: the list of its coefficients so far, to which the caller appends, and the next coefficient."""
     under, dot = divisor(below[0]), dot_of(below[0])
-    found = [above[0] / under]
+    coefficients = [above[0] / under]
 
     def step(k: int) -> Any:
-        rest = dot(below[1:k + 1], found[::-1])
+        rest = dot(below[1:k + 1], coefficients[::-1])
         return (above[k] - rest if k < len(above) else -rest) / under
 
-    return found, step
+    return coefficients, step
 
 
 def total(parts: Sequence[tuple[Row, Any]]) -> Step:
@@ -226,7 +226,7 @@ def nonzero(x: Series) -> bool:
     return isinstance(first, (float, np.ndarray, np.generic)) and bool(np.all(first))
 
 
-def longest(tensors: Sequence[Any]) -> int | None:
+def common_length(tensors: Sequence[Any]) -> int | None:
     """The largest number of coefficients among complete series; None if some are growing."""
     length = 1
     for x in tensors:

@@ -13,13 +13,27 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.blocks import LIMIT, compact, spread
-from symgrad.carriers.sets import MANY, Dependence, divide, flat, getitem, levelled, multiply, numbered, power, smooth, stretched, taken, union
+from symgrad.carriers.blocks import LIMIT, broadcast_block, compact
+from symgrad.carriers.sets import (
+    MANY,
+    Dependence,
+    broadcast,
+    constant,
+    divide,
+    elements_at,
+    getitem,
+    multiply,
+    positions,
+    power,
+    smooth,
+    union,
+    with_levels,
+)
 
-__all__ = ["DIRECT", "dependence", "mixed", "reduced"]
+__all__ = ["DIRECT", "dependence", "with_interactions", "reduced"]
 
 
-def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _dispatched(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function that uses `rule` if an argument has dependence sets, and the numeric carrier otherwise."""
     plain = getattr(numeric, name)
 
@@ -33,9 +47,9 @@ def _among(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
     return read
 
 
-FLAT = ("sign", "floor", "ceil", "round", "trunc", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not",
-        "isfinite", "isnan", "isinf")
-KINKED = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")  # piecewise linear
+PIECEWISE_CONSTANT = ("sign", "floor", "ceil", "round", "trunc", "floor_divide", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
+                      "logical_not", "isfinite", "isnan", "isinf")
+PIECEWISE_LINEAR = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")
 SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
           "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh", "sigmoid",
           "sigmoid_slope", "logsigmoid", "softplus", "sinc_derivative", "one_minus_square", "atan2", "hypot", "direction", "logaddexp")
@@ -46,11 +60,11 @@ SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "lo
 
 def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dependence:
     """Zeros of a shape with the elements added at positions of the flattened array, which may be repeated."""
-    x, size, flattened = stretched(x, targets.shape), math.prod(shape), targets.ravel()
+    x, size, flattened = broadcast(x, targets.shape), math.prod(shape), targets.ravel()
     counts = np.bincount(flattened, minlength=size)
     most = counts.max(initial=0)
     if most > 8 * MANY:
-        return x.inputs.everything(x.members(), shape)
+        return x.inputs.all_dependent(x.members(), shape)
     order = np.argsort(flattened, kind="stable")
     rank = np.arange(flattened.size) - np.repeat(np.cumsum(counts) - counts, counts)
     out = Dependence(x.inputs, (), shape)
@@ -58,16 +72,16 @@ def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dep
         places = np.full(size, -1)
         chosen = order[rank == layer]
         places[flattened[chosen]] = chosen
-        out = union(out, taken(x, places.reshape(shape)))
+        out = union(out, elements_at(x, places.reshape(shape)))
     return out
 
 
-def written(x: Any, values: Any, targets: np.ndarray, accumulate: bool = False) -> Dependence:
+def with_written(x: Any, values: Any, targets: np.ndarray, accumulate: bool = False) -> Dependence:
     """`x` with values written or added at positions of the flattened array."""
     if type(x) is Dependence and not accumulate:
         places = np.arange(x.size)
         places[targets.ravel()] = -1
-        x = taken(x, places.reshape(x.shape))
+        x = elements_at(x, places.reshape(x.shape))
     return union(x, scattered(values, targets, x.shape)) if type(values) is Dependence else x
 
 
@@ -79,7 +93,7 @@ def reshape(x: Dependence, shape: tuple[int, ...]) -> Dependence:
     nd = len(x.shape)
     for b in x.blocks:
         if math.prod(b.shape) > LIMIT and b.base is not x.inputs.numbers:
-            return x.inputs.everything(x.members(), shape)
+            return x.inputs.all_dependent(x.members(), shape)
     return x.map(lambda b: b.reshape((*b.shape[:b.ndim - nd], *shape)), shape)
 
 
@@ -102,7 +116,7 @@ def cat(xs: Sequence[Any], dim: int) -> Dependence:
     for x in xs:
         end = at + x.shape[dim]
         if type(x) is Dependence:
-            x = levelled(x, tuple(levels)) if levels else x
+            x = with_levels(x, tuple(levels)) if levels else x
             parts.append((slice(at, end), [b.reshape((-1, *b.shape[b.ndim - len(shape):])) for b in x.blocks]))
         at = end
     blocks = []
@@ -110,7 +124,7 @@ def cat(xs: Sequence[Any], dim: int) -> Dependence:
         here = [(piece, some[k]) for piece, some in parts if k < len(some)]
         count = max(len(b) for _, b in here)
         if count * math.prod(shape) > LIMIT:
-            return inputs.everything(inputs.distinct([b for _, some in parts for b in some]), shape[len(counts):])
+            return inputs.all_dependent(inputs.inputs_in([b for _, some in parts for b in some]), shape[len(counts):])
         out = np.full((count, *shape), -1)
         for piece, b in here:
             out[(slice(len(b)), *before, piece)] = b
@@ -139,22 +153,22 @@ def reduced(x: Dependence, dim: Any = None, keepdim: bool = False) -> Dependence
     for b in x.blocks:
         lead = b.ndim - nd
         members = lead - len(x.levels)
-        gone = [i for i in dims if not b.strides[lead + i] or b.shape[lead + i] == 1]
-        new = [lead + i for i in dims if i not in gone]
-        found = b.transpose((*range(members), *new, *range(members, lead), *(lead + i for i in kept), *(lead + i for i in gone)))
-        found = found[(..., *(0,) * len(gone))]
+        dropped = [i for i in dims if not b.strides[lead + i] or b.shape[lead + i] == 1]
+        new = [lead + i for i in dims if i not in dropped]
+        found = b.transpose((*range(members), *new, *range(members, lead), *(lead + i for i in kept), *(lead + i for i in dropped)))
+        found = found[(..., *(0,) * len(dropped))]
         if keepdim:
             found = found[(..., *(None if i in dims else slice(None) for i in range(nd)))]
         blocks.append(found)
     return Dependence(x.inputs, tuple(blocks), shape, x.levels)
 
 
-def along(x: Dependence, dim: Any) -> Dependence:
+def reduced_along(x: Dependence, dim: Any) -> Dependence:
     """An array of the same shape in which every element depends on all elements along some axes."""
-    return stretched(reduced(x, dim, True), x.shape)
+    return broadcast(reduced(x, dim, True), x.shape)
 
 
-def mixed(x: Dependence) -> Dependence:
+def with_interactions(x: Dependence) -> Dependence:
     """The same array, computed by a function that is not linear."""
     x.inputs.clique(x)
     return x
@@ -174,22 +188,22 @@ def contracted(terms: Sequence[str], right: str, xs: Sequence[Any]) -> Dependenc
             sizes[c] = max(sizes.get(c, n), n) if n else 0
     letters = right + "".join(c for c in sizes if c not in right)
     shape = tuple(sizes[c] for c in letters)
-    laid = []
+    operands = []
     for term, x in zip(terms, xs):
         if type(x) is Dependence:
             if len(set(term)) < len(term):
                 once = "".join(dict.fromkeys(term))
-                x = taken(x, np.einsum(f"{term}->{once}", numbered(x.shape)))
+                x = elements_at(x, np.einsum(f"{term}->{once}", positions(x.shape)))
                 term = once
-            x = permute(x, tuple(term.index(c) for c in letters if c in term))
-            laid.append(stretched(reshape(x, tuple(x.shape[[d for d in letters if d in term].index(c)] if c in term else 1 for c in letters)), shape))
-    for i, x in enumerate(laid):
-        for y in laid[i + 1:]:
+            lengths = iter((x := permute(x, tuple(term.index(c) for c in letters if c in term))).shape)
+            operands.append(broadcast(reshape(x, tuple(next(lengths) if c in term else 1 for c in letters)), shape))
+    for i, x in enumerate(operands):
+        for y in operands[i + 1:]:
             x.inputs.cross(x, y)
-    return reduced(union(*laid), tuple(range(len(right), len(letters))))
+    return reduced(union(*operands), tuple(range(len(right), len(letters))))
 
 
-def thinned(matrix: np.ndarray) -> np.ndarray | None:
+def nonzero_columns(matrix: np.ndarray) -> np.ndarray | None:
     """The nonzero columns of each row of a constant matrix, as an array (most, rows) padded with -1; None if the matrix is mostly nonzero."""
     rows, columns = matrix.shape
     for i in {0, rows // 2, rows - 1} if rows else ():  # a cheap test that most dense matrices fail
@@ -207,22 +221,22 @@ def thinned(matrix: np.ndarray) -> np.ndarray | None:
 
 def matmul(a: Any, b: Any) -> Dependence:
     """A product of matrices, of stacks of them, or of vectors; zeros of a constant matrix remove dependence."""
-    if type(a) is np.ndarray and a.ndim == 2 and b.ndim <= 2 and b.size * len(a) <= LIMIT and (places := thinned(a)) is not None:
-        b.inputs.general = False
+    if type(a) is np.ndarray and a.ndim == 2 and b.ndim <= 2 and b.size * len(a) <= LIMIT and (places := nonzero_columns(a)) is not None:
+        b.inputs.for_any_constants = False
         found = getitem(b, places)
         return reduced(found.masked(places.reshape(*places.shape, *(1,) * (b.ndim - 1)) >= 0), 0)
     if type(b) is np.ndarray and b.ndim == 2 and a.ndim <= 2 and a.size * b.shape[1] <= LIMIT:
-        if (places := thinned(b.T)) is not None:
-            a.inputs.general = False
+        if (places := nonzero_columns(b.T)) is not None:
+            a.inputs.for_any_constants = False
             found = getitem(permute(a, (1, 0)) if a.ndim == 2 else a, places)
             out = reduced(found.masked(places.reshape(*places.shape, *(1,) * (a.ndim - 1)) >= 0), 0)
             return permute(out, (1, 0)) if a.ndim == 2 else out
     if a.ndim <= 2 and b.ndim <= 2 and (type(a) is not Dependence or type(b) is not Dependence):
         shape = (*a.shape[:-1], *b.shape[1:])
         if type(b) is Dependence:
-            return stretched(reduced(b, 0), shape)
+            return broadcast(reduced(b, 0), shape)
         out = reduced(a, a.ndim - 1)
-        return stretched(reshape(out, (*out.shape, 1)) if len(shape) == 2 else out, shape)
+        return broadcast(reshape(out, (*out.shape, 1)) if len(shape) == 2 else out, shape)
     lead = max(a.ndim, b.ndim) - 2
     stacks = "abcdefghijklmnopqrst"[:max(lead, 0)]
     left = "z" if a.ndim == 1 else stacks[len(stacks) - a.ndim + 2:] + "yz"
@@ -236,32 +250,20 @@ def einsum(equation: str, xs: Sequence[Any]) -> Dependence:
     return contracted(left.split(","), right, xs)
 
 
-def _moves(name: str) -> Callable[..., Dependence]:
+def _by_positions(name: str) -> Callable[..., Dependence]:
     """A function that moves elements, or puts zeros between them, as it moves the numbers 1, 2, ..."""
     move = getattr(numeric, name)
-    return lambda x, *args: taken(x, move(numbered(x.shape) + 1, *args) - 1)
+    return lambda x, *args: elements_at(x, move(positions(x.shape) + 1, *args) - 1)
 
 
-def _constant(name: str) -> Callable[..., Dependence]:
+def _constants(name: str) -> Callable[..., Dependence]:
     make = getattr(numeric, name)
     return lambda x, *args: Dependence(x.inputs, (), make(np.broadcast_to(0.0, x.shape), *args).shape)
-
-
-def _flip(x: Dependence, dims: tuple[int, ...]) -> Dependence:
-    return getitem(x, tuple(slice(None, None, -1) if i in dims else slice(None) for i in range(x.ndim)))
 
 
 def _diagonal(x: Dependence, offset: int, dim1: int, dim2: int) -> Dependence:
     shape = np.broadcast_to(0, x.shape).diagonal(offset, dim1, dim2).shape
     return x.map(lambda b: b.diagonal(offset, dim1 % x.ndim - x.ndim, dim2 % x.ndim - x.ndim), shape)
-
-
-def _put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Dependence:
-    return written(x, values, numbered(x.shape)[index], accumulate)
-
-
-def _kinked(x: Any, *others: Any) -> Any:
-    return union(x, *others) if others else x
 
 
 def _batch(x: Dependence, dim: int, level: int) -> Dependence:
@@ -276,45 +278,43 @@ def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
     shape = (*x.shape[:dim], count, *x.shape[dim:])
     found = [i for i, (which, _) in enumerate(x.levels) if which == level]
     if not found:
-        return stretched(reshape(x, (*x.shape[:dim], 1, *x.shape[dim:])), shape)
+        return broadcast(reshape(x, (*x.shape[:dim], 1, *x.shape[dim:])), shape)
     at = len(x.shape) + len(x.levels) - found[0]  # the axis of the level, counted from the last axis
     return Dependence(x.inputs, tuple([np.moveaxis(b, b.ndim - at, b.ndim - len(x.shape) - 1 + dim) for b in x.blocks]), shape,
                       tuple(pair for pair in x.levels if pair[0] != level))
 
 
-def _as_real(x: Dependence) -> Dependence:
-    return stretched(reshape(x, (*x.shape, 1)), (*x.shape, 2))
-
-
 RULES: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(FLAT, flat), **dict.fromkeys(KINKED, _kinked), **dict.fromkeys(SMOOTH, smooth),
+    **dict.fromkeys(PIECEWISE_CONSTANT, constant), **dict.fromkeys(PIECEWISE_LINEAR, union), **dict.fromkeys(SMOOTH, smooth),
     "add": union, "sub": union, "mul": multiply, "div": divide, "pow": power,
-    "indicator": lambda condition, like: flat(like) if type(like) is Dependence else flat(condition),
-    "where": lambda condition, x, y: union(union(x, y), flat(condition) if type(condition) is Dependence else condition),
+    "indicator": lambda condition, like: constant(like) if type(like) is Dependence else constant(condition),
+    "where": lambda condition, x, y: union(union(x, y), constant(condition) if type(condition) is Dependence else condition),
     "copy": lambda x, *order: x, "astype": lambda x, *dtypes: x,
-    "sum": reduced, "amax": reduced, "amin": reduced, "trace": lambda x: reduced(_diagonal(x, 0, 0, 1)), "cumsum": along,
-    **dict.fromkeys(("prod", "logsumexp", "norm"), lambda *args, **kwargs: mixed(reduced(*args, **kwargs))),
-    **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: mixed(along(x, dim))), "centred": along,
-    **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: flat(reduced(*args, **kwargs))),
-    "reference": lambda x, y, dim: flat(reduced(x if type(x) is Dependence else y, dim, True)),
-    "reshape": reshape, "view": reshape, "permute": permute, "broadcast_to": stretched, "sum_to_size": sum_to_size, "getitem": getitem,
-    "place": lambda x, index, shape: scattered(x, numbered(shape)[index], shape), "put": _put, "cat": cat, "stack": stack, "flip": _flip,
-    **{name: _moves(name) for name in ("roll", "diag", "diagonal_place", "tril", "triu", "unfold")}, "diagonal": _diagonal,
-    "matmul": matmul, "mm": matmul, "mv": matmul, "dot": matmul, "view_as_real": _as_real,
-    "view_as_complex": lambda x: union(x[..., 0], x[..., 1]), **{name: _constant(name) for name in ("zeros_like", "ones_like", "eye_like")},
+    "sum": reduced, "amax": reduced, "amin": reduced, "trace": lambda x: reduced(_diagonal(x, 0, 0, 1)), "cumsum": reduced_along,
+    **dict.fromkeys(("prod", "logsumexp", "norm"), lambda *args, **kwargs: with_interactions(reduced(*args, **kwargs))),
+    **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: with_interactions(reduced_along(x, dim))), "centred": reduced_along,
+    **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: constant(reduced(*args, **kwargs))),
+    "reference": lambda x, y, dim: constant(reduced(x if type(x) is Dependence else y, dim, True)),
+    "reshape": reshape, "view": reshape, "permute": permute, "broadcast_to": broadcast, "sum_to_size": sum_to_size, "getitem": getitem,
+    "place": lambda x, index, shape: scattered(x, positions(shape)[index], shape), "cat": cat, "stack": stack,
+    "put": lambda x, values, index, accumulate=False: with_written(x, values, positions(x.shape)[index], accumulate),
+    "flip": lambda x, dims: getitem(x, tuple(slice(None, None, -1) if i in dims else slice(None) for i in range(x.ndim))),
+    **{name: _by_positions(name) for name in ("roll", "diag", "diagonal_place", "tril", "triu", "unfold")}, "diagonal": _diagonal,
+    "matmul": matmul, "mm": matmul, "mv": matmul, "dot": matmul, "view_as_real": lambda x: broadcast(reshape(x, (*x.shape, 1)), (*x.shape, 2)),
+    "view_as_complex": lambda x: union(x[..., 0], x[..., 1]), **{name: _constants(name) for name in ("zeros_like", "ones_like", "eye_like")},
     "batch": _batch, "unbatch": _unbatch,
-    "strided": lambda x, geometry: taken(x, geometry.positions),
-    "strided_put": lambda x, piece, geometry: written(x, piece, geometry.positions),
+    "strided": lambda x, geometry: elements_at(x, geometry.positions),
+    "strided_put": lambda x, piece, geometry: with_written(x, piece, geometry.positions),
     "strided_add": lambda x, geometry, shape: reshape(scattered(x, geometry.positions, (geometry.size,)), shape),
 }
 
 
 # Ops whose rule is one of these functions of the same arguments, where at least one is a Dependence
 DIRECT: dict[str, Callable[..., Any]] = {
-    **{name: RULES[name] for name in (*FLAT, *KINKED, *SMOOTH, "mul", "div", "pow", "where", "sum", "reshape", "view", "permute", "broadcast_to",
-                                      "getitem", "mm", "mv", "dot")},
+    **{name: RULES[name] for name in (*PIECEWISE_CONSTANT, *PIECEWISE_LINEAR, *SMOOTH, "mul", "div", "pow", "where", "sum", "reshape", "view",
+                                      "permute", "broadcast_to", "getitem", "mm", "mv", "dot")},
     **dict.fromkeys(("select_item", "slice_item", "unsqueeze_item", "alias_item", "gather", "index_select"), getitem),
-    **dict.fromkeys(("transpose", "t", "movedim"), permute), "expand": stretched,
+    **dict.fromkeys(("transpose", "t", "movedim"), permute), "expand": broadcast,
     "batched_matmul": matmul, "vm": matmul, "mean": reduced, "unsqueeze": reshape,
 }
 
@@ -323,4 +323,4 @@ def _einsum(equation: str, xs: Sequence[Any]) -> Any:
     return einsum(equation, xs) if any(type(x) is Dependence for x in xs) else numeric.einsum(equation, xs)
 
 
-dependence: Any = SimpleNamespace(**{name: _among(rule, name) for name, rule in RULES.items()}, einsum=_einsum)
+dependence: Any = SimpleNamespace(**{name: _dispatched(rule, name) for name, rule in RULES.items()}, einsum=_einsum)

@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["Beyond", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
 
 HUGE = 100_000  # bits before the point; more would fill the memory
 context = mpmath.MPContext()
@@ -22,8 +22,8 @@ class Undefined(ArithmeticError):
     """There is no number: outside a domain, at a pole, or beyond what can be stored."""
 
 
-class Beyond(Undefined):
-    """The number is larger than what can be stored."""
+class TooLarge(Undefined):
+    """The number is too large to be stored."""
 
 
 class Undecided(Undefined):

@@ -62,18 +62,18 @@ class Dual(ValueProxy):
         if type(other) is Dual:
             if type(self._value) is Thunk or type(other._value) is Thunk:
                 return Dual(Thunk(operator.add, (self, other)), self.tangent + other.tangent)
-            return _made(self.value + other.value, self.tangent + other.tangent)
-        return _made(self.value + other, self.tangent)
+            return _broadcast_dual(self.value + other.value, self.tangent + other.tangent)
+        return _broadcast_dual(self.value + other, self.tangent)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
         if type(other) is Dual:
-            return _made(self.value - other.value, self.tangent - other.tangent)
-        return _made(self.value - other, self.tangent)
+            return _broadcast_dual(self.value - other.value, self.tangent - other.tangent)
+        return _broadcast_dual(self.value - other, self.tangent)
 
     def __rsub__(self, other: Any) -> Any:
-        return _made(other - self.value, -self.tangent)
+        return _broadcast_dual(other - self.value, -self.tangent)
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is Dual:
@@ -116,7 +116,7 @@ for _compare in (operator.lt, operator.le, operator.gt, operator.ge):
     setattr(Dual, f"__{_compare.__name__}__", lambda self, other, _compare=_compare: _compare(self.value, _value(other)))
 
 
-def _made(value: Any, tangent: Any) -> Dual:
+def _broadcast_dual(value: Any, tangent: Any) -> Dual:
     """A dual value; the tangent is broadcast to the shape of the value."""
     if not fills(tangent, value):
         tangent = np.broadcast_to(tangent, tuple(value.shape)) if not hasattr(tangent, "expand") else tangent.expand(value.shape)
@@ -150,7 +150,7 @@ class DualCarrier(TaylorCarrier):
             return Dual(Thunk(call, (*given, *parameters)), op.jvp(self.base, tangents, None, (*values, *full)))
         y = call(*((list(values),) if variadic else values), *parameters)
         t = op.jvp(self.base, tangents, y, (*values, *full))  # type: ignore[misc]
-        return y if t is None else _made(y, t)
+        return y if t is None else _broadcast_dual(y, t)
 
     def pow(self, a: Any, b: Any) -> Any:
         """A power, whose exponent may be a number."""

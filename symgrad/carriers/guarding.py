@@ -1,8 +1,8 @@
 """Guarded passes: 0 · ∞ is 0 in a graph with an op that selects elements, such as `where`.
 
-Such an op has derivative 0 by the elements that it does not select, even if they are infinite or NaN. So in a pass over a graph with such an op
-0 · ∞ is 0, if 0 is a derivative of the outputs by a value, and ∞ or NaN a derivative of that value. The 0 is the cotangent in a pullback, and the
-next factor in a pushforward.
+Such an op has derivative 0 by the elements that it does not select, even if they are infinite or NaN. In a pass over a graph with such an op
+the product of a zero derivative of the outputs by a value with an infinite derivative of that value, or a NaN, is 0. In a pullback the zero is the
+cotangent, in a pushforward the next factor.
 """
 
 from __future__ import annotations

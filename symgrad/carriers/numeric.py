@@ -68,7 +68,7 @@ REAL_NUMBERS = frozenset((float, int))
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`np.where`; a Python number beside bfloat16 has that dtype, too: NumPy knows it for its own dtypes only."""
+    """`np.where`; a Python number beside bfloat16 gets that dtype, which NumPy does only for its own dtypes."""
     if type(b) in REAL_NUMBERS and type(a) not in REAL_NUMBERS and a.dtype.kind == "V":
         b = np.asarray(b, a.dtype)
     elif type(a) in REAL_NUMBERS and type(b) not in REAL_NUMBERS and b.dtype.kind == "V":
@@ -88,7 +88,7 @@ def minimum(a: Any, b: Any) -> Any:
     return ordered(np.minimum(a, b))
 
 
-def _kept(y: Any, x: Any) -> Any:
+def _in_dtype_of(y: Any, x: Any) -> Any:
     """`y` converted back to bfloat16 if `x` has that dtype, since arithmetic with Python numbers gives float32."""
     return y.astype(x.dtype) if x.dtype.kind == "V" else y
 
@@ -96,12 +96,12 @@ def _kept(y: Any, x: Any) -> Any:
 def exp2_derivative(x: Any, order: int) -> Any:
     """d^n/dx^n of 2^x = 2^x log(2)^n, which is smaller than 2^x; computed as 2^(x - 1) · 2 log(2)^n where 2^x may overflow."""
     doubled = indicator(x > 1, x)
-    return _kept(exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order), x)
+    return _in_dtype_of(exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order), x)
 
 
 def log_derivative(x: Any, base: int) -> Any:
     """The derivative 1 / (x log(base)) of the logarithm to a base."""
-    return _kept((1 / math.log(base)) / x, x)
+    return _in_dtype_of((1 / math.log(base)) / x, x)
 
 
 def rsqrt(x: Any) -> Any:
@@ -130,7 +130,7 @@ def _constant(value: float, like: Any) -> np.ndarray:
 _constants: dict[tuple[float, np.dtype], np.ndarray] = {}
 
 
-MODEST = {8: 700.0, 4: 88.0, 2: 11.0}  # below the logarithm of the largest float, by its size in bytes
+SAFE_EXPONENT = {8: 700.0, 4: 88.0, 2: 11.0}  # below the logarithm of the largest float, by its size in bytes
 
 
 def tanh_and_complement(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -148,7 +148,7 @@ def tanh_and_complement(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         np.add(w, w, out=w)
         r = np.divide(w, d, out=w)
         y = np.subtract(one, r, out=d)
-    elif flat.size and flat[flat.argmax()] <= MODEST[x.itemsize]:
+    elif flat.size and flat[flat.argmax()] <= SAFE_EXPONENT[x.itemsize]:
         e = np.expm1(a, out=a)
         d = e + two
         y = np.divide(e, d, out=e)
@@ -206,7 +206,7 @@ def logsigmoid(x: Any) -> Any:
 def softplus(x: Any, beta: float = 1.0) -> Any:
     scaled = x if beta == 1 else x * beta
     out = maximum(scaled, 0) + log1p(exp(-abs(scaled)))
-    return _kept(out if beta == 1 else out / beta, x)
+    return _in_dtype_of(out if beta == 1 else out / beta, x)
 
 
 def relu(x: Any) -> Any:
@@ -252,24 +252,24 @@ def sinc_derivative(x: Any, order: int = 0) -> Any:
     sine, cosine = _sine_of_pi(x)
     waves = (sine, cosine, -sine, -cosine)
     u = pi * x
-    far = abs(u) > order + 1
-    far_u, near_u = where(far, u, 1.0), where(far, 0.0, u)
-    above, below = sine / far_u, 0.0
+    large = abs(u) > order + 1
+    large_u, small_u = where(large, u, 1.0), where(large, 0.0, u)
+    upward, downward = sine / large_u, 0.0
     for n in range(1, order + 1):
-        above = (waves[n % 4] - n * above) / far_u
+        upward = (waves[n % 4] - n * upward) / large_u
     for n in range(2 * order + 40, order, -1):
-        below = (waves[n % 4] - near_u * below) / n
-    return _kept(where(far, above, below) * pi**order, x)
+        downward = (waves[n % 4] - small_u * downward) / n
+    return _in_dtype_of(where(large, upward, downward) * pi**order, x)
 
 
-def _differs(index: Any) -> bool:
+def _is_batched_index(index: Any) -> bool:
     """Whether an index differs between the members of a batch."""
     return type(index) is Batched or type(index) is tuple and builtins.any([type(part) is Batched for part in index])
 
 
 def getitem(x: Any, index: Any) -> Any:
     """The elements at an index; a basic index gives a view of the memory, also for a single element."""
-    if _differs(index):
+    if _is_batched_index(index):
         return take(x, index)
     out = x[index]
     if type(out) is np.ndarray:
@@ -305,12 +305,12 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
-    return scattered(zeros_like(g, shape), index, g, True) if _differs(index) else structure.place(g, index, shape)
+    return scattered(zeros_like(g, shape), index, g, True) if _is_batched_index(index) else structure.place(g, index, shape)
 
 
 def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     """A copy of `x` with `values` written at `index`, or added there."""
-    if _differs(index):
+    if _is_batched_index(index):
         return scattered(x, index, values, accumulate)
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
@@ -360,10 +360,10 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     x = x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x).reshape(1)
     shape, strides = list(x.shape), list(x.strides)
     shape[dimension], strides[dimension] = (shape[dimension] - size) // step + 1, step * strides[dimension]
-    whole = x if x.flags.c_contiguous or not isinstance(x.base, np.ndarray) else x.base
-    if whole.flags.c_contiguous and whole.flags.writeable and x.size:
-        start = x.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-        return np.ndarray((*shape, size), x.dtype, whole, start, (*strides, x.strides[dimension]))
+    root = x if x.flags.c_contiguous or not isinstance(x.base, np.ndarray) else x.base
+    if root.flags.c_contiguous and root.flags.writeable and x.size:
+        start = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+        return np.ndarray((*shape, size), x.dtype, root, start, (*strides, x.strides[dimension]))
     return np.lib.stride_tricks.as_strided(x, (*shape, size), (*strides, x.strides[dimension]), writeable=x.flags.writeable)
 
 

@@ -18,6 +18,7 @@ from symgrad.carriers import reducing
 from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
 from symgrad.carriers.cells import Cells, amax, sum
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import bounded as _bounded
 from symgrad.carriers.digits import context, working
 
@@ -68,7 +69,7 @@ def _power(a: Any, b: Any) -> Any:
     return context.inf if a == 0 and context.re(b) < 0 else a**b
 
 
-def _in_order(relation: Any) -> Any:
+def _comparison(relation: Any) -> Any:
     """A comparison, which orders complex numbers by their real and then their imaginary parts, as NumPy does."""
     def call(a: Any, b: Any) -> bool:
         complex = isinstance(a, context.mpc) or isinstance(b, context.mpc)
@@ -132,14 +133,16 @@ floor_divide = _each(_real(lambda a, b: context.floor(_divide(a, b))), 2)
 conj = _each(context.conj)
 maximum, minimum = _each(_larger, 2), _each(_smaller, 2)
 where = _each(lambda condition, a, b: a if condition else b, 3)
-eq, ne, (lt, le, gt, ge) = _each(operator.eq, 2), _each(operator.ne, 2), map(_in_order, (operator.lt, operator.le, operator.gt, operator.ge))
+eq, ne, (lt, le, gt, ge) = _each(operator.eq, 2), _each(operator.ne, 2), map(_comparison, (operator.lt, operator.le, operator.gt, operator.ge))
 logical_and, logical_or = _each(lambda a, b: bool(a) and bool(b), 2), _each(lambda a, b: bool(a) or bool(b), 2)
 logical_not = _each(lambda a: not a)
 isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(context.isinf)
+logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
+
 
 @_guarded
 def _sinc_derivative(x: Any, order: Any) -> Any:
-    """The power series of sin(u)/u at u = πx where its terms stay small, beyond it the recurrence of sin(u) = u · sin(u)/u."""
+    """The power series of sin(u)/u at u = πx where its terms stay small, else the recurrence."""
     n, u = int(order), context.pi * x
     size = builtins.abs(u)
     if size <= (n + 4 if n else 0):
@@ -151,17 +154,10 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
             if power > size and builtins.abs(term) <= context.eps * builtins.abs(total):
                 return total * context.pi**n
             k += 1
-    sine, cosine = context.sinpi(x), context.cospi(x)
-    value = sine / u
-    for i in range(1, n + 1):
-        value = ((sine, cosine, -sine, -cosine)[i % 4] - i * value) / u
-    return value * context.pi**n
+    return _sinc_recurrence(context.sinpi(x), context.cospi(x), u, n) * context.pi**n
 
 
 sinc_derivative = _each(_sinc_derivative, 2)
-
-
-logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
 
 
 def softmax(x: Any, dim: Any) -> Any:

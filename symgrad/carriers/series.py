@@ -23,15 +23,15 @@ import numpy as np
 from symgrad.carriers.coefficients import (
     NUMBERS,
     Series,
+    common_length,
     compositions,
+    derivative_coefficients,
     divisor,
     first_of,
-    integral,
-    longest,
+    integral_coefficients,
     nonzero,
     product,
     quotient,
-    slopes,
     term,
     total,
     value,
@@ -44,8 +44,8 @@ from symgrad.graph.op import REGISTRY, Op
 __all__ = ["SeriesCarrier"]
 
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
-KEPT = 256  # series that are memoised
-LONGEST = 64  # the largest integer exponent that is computed by products
+MEMOISED = 256  # the number of memoised series from which `solve` drops them
+LARGEST_EXPONENT = 64  # the largest integer exponent that is computed by products
 
 
 class SeriesCarrier(TaylorCarrier):
@@ -65,10 +65,10 @@ class SeriesCarrier(TaylorCarrier):
         self.order = order
         self.forward = forward or (lambda op: functools.partial(op.forward, base))
         self._lift = lift
-        self._need = order  # the order of newly created series
-        self._made: dict[Any, tuple[Series, tuple]] = {}  # series by op and ids of arguments; holding the arguments keeps the ids unique
+        self._new_order = order  # the order of newly created series
+        self._memo: dict[Any, tuple[Series, tuple]] = {}  # series by op and ids of arguments; holding the arguments keeps the ids unique
         self._growing: list[Series] = []
-        self._waiting: list[Series] = []  # growing series whose derivative is not computed yet
+        self._to_integrate: list[Series] = []  # growing series that are integrals of their derivatives, which are not computed yet
 
     # The interface of a pass over a graph
 
@@ -103,9 +103,9 @@ class SeriesCarrier(TaylorCarrier):
         if op.kind == "multilinear":
             return self._multilinear(op, call, tensors, parameters, first)
         if op.partials and op.selects:
-            return self._chosen(op, call, tensors, parameters, first)
+            return self._piecewise_linear(op, call, tensors, parameters, first)
         if op.partials and not any(map(callable, op.partials)):
-            return self._combined(op, call, tensors, parameters, first)
+            return self._linear_combination(op, call, tensors, parameters, first)
         return self._solved(op, call, tensors, parameters, first)
 
     def _first_of(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple) -> Any:
@@ -124,10 +124,10 @@ class SeriesCarrier(TaylorCarrier):
             x.complete, x.step, x.source, x.rate = True, None, None, None
         for terms, end in ends:
             del terms[end:]
-        self._waiting.clear()
+        self._to_integrate.clear()
         self._growing.clear()
-        if len(self._made) > KEPT:
-            self._made.clear()
+        if len(self._memo) > MEMOISED:
+            self._memo.clear()
 
     def schedule(self, ends: list[tuple[list[Any], int]] | None = None) -> Callable[[int], None]:
         """The function that appends the coefficient of an order to all growing series, after the coefficients of lower order.
@@ -135,11 +135,11 @@ class SeriesCarrier(TaylorCarrier):
         `ends` gets the length of each series that has further coefficients already.
         """
         integrals = []
-        for x in self._waiting:  # each adds only series of lower order, so the highest order comes first
+        for x in self._to_integrate:  # each adds only series of lower order, so the highest order comes first
             rate = self._derivative(x)
             rates = rate.terms
             if rate.complete:
-                x.terms += integral(rates, x.order)
+                x.terms += integral_coefficients(rates, x.order)
                 if ends is not None:
                     ends.append((x.terms, len(x.terms)))
                 x.terms += [self._zero(x)] * (x.order + 1 - len(x.terms))  # zeros, which other growing series read
@@ -167,12 +167,12 @@ class SeriesCarrier(TaylorCarrier):
 
     # Construction of series
 
-    def _grown(self, terms: list[Any], step: Any, source: Any, length: int | None) -> Series:
+    def _new_series(self, terms: list[Any], step: Any, source: Any, length: int | None) -> Series:
         """A series with a first coefficient and a rule for the next one: computed at once up to a length, or growing if the length is None.
 
         `source` is the op with its tensors and parameters, or a function that returns the derivative.
         """
-        need = self._need
+        need = self._new_order
         out = Series(self, terms, need, length is not None)
         if length is not None:
             for k in range(1, length if length <= need else need + 1):
@@ -191,9 +191,9 @@ class SeriesCarrier(TaylorCarrier):
         if x.rate is not None:
             return x.rate
         if x.complete:
-            x.rate = Series(self, slopes(x.terms), x.order - 1, True)
+            x.rate = Series(self, derivative_coefficients(x.terms), x.order - 1, True)
             return x.rate
-        before, self._need = self._need, x.order - 1
+        before, self._new_order = self._new_order, x.order - 1
         try:
             source = x.source
             rate = self._by_rule(*source, x) if type(source) is tuple else source(x)
@@ -202,13 +202,13 @@ class SeriesCarrier(TaylorCarrier):
             x.rate = rate if rate.shape == x.shape else self.broadcast_to(rate, tuple(x.shape))
             return x.rate
         finally:
-            self._need = before
+            self._new_order = before
 
     def _solved(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """The solution of y' = jvp(x', y, x)."""
         key = op, *[id(x) if type(x) is Series else (type(x), x) for x in tensors], parameters
         try:
-            found = self._found(key)
+            found = self._memoised(key)
         except TypeError:  # a parameter is not hashable
             found, key = None, ()
         if found is not None:
@@ -218,16 +218,16 @@ class SeriesCarrier(TaylorCarrier):
         if first is None:
             first = self._first_of(op, call, tensors, parameters)
         if isinstance(first, tuple):
-            return self._several(op, tensors, parameters, first)
-        out = self._grown([term(first)], None, (op, tensors, parameters), None if self._need else 1)
+            return self._solved_several(op, tensors, parameters, first)
+        out = self._new_series([term(first)], None, (op, tensors, parameters), None if self._new_order else 1)
         if not out.complete:
-            self._waiting.append(out)
+            self._to_integrate.append(out)
         if key:
-            self._made[key] = out, tensors
+            self._memo[key] = out, tensors
         return out
 
-    def _several(self, op: Op, tensors: tuple, parameters: tuple, values: Any) -> Any:
-        """The same for an op with several values; `values` are their first coefficients."""
+    def _solved_several(self, op: Op, tensors: tuple, parameters: tuple, values: Any) -> Any:
+        """As `_solved`, for an op with several values; `values` are their first coefficients."""
         found: list[Any] = []
 
         def source(k: int, y: Series) -> Any:
@@ -235,19 +235,20 @@ class SeriesCarrier(TaylorCarrier):
                 found.extend(self._by_rule(op, tensors, parameters, y, out))
             return found[k]
 
-        out = type(values)(self._grown([term(v)], None, functools.partial(source, k), None if self._need else 1) for k, v in enumerate(values))
-        self._waiting += [x for x in out if not x.complete]
+        length = None if self._new_order else 1
+        out = type(values)(self._new_series([term(v)], None, functools.partial(source, k), length) for k, v in enumerate(values))
+        self._to_integrate += [x for x in out if not x.complete]
         return out
 
-    def _found(self, key: tuple) -> Series | None:
+    def _memoised(self, key: tuple) -> Series | None:
         """The memoised series of the same op and arguments, if it has enough coefficients."""
-        found = self._made.get(key)
-        return found[0] if found is not None and found[0].order >= self._need else None
+        found = self._memo.get(key)
+        return found[0] if found is not None and found[0].order >= self._new_order else None
 
     def _linear(self, call: Callable[..., Any], tensors: tuple, parameters: tuple, variadic: bool, first: Any = None) -> Series:
         """A function that acts on each coefficient separately."""
         rows = [x.terms if type(x) is Series else [x] for x in tensors]
-        length = longest(tensors)
+        length = common_length(tensors)
         zeros = [0 if type(x) is not Series else value(self._zero(x)) if x.complete and len(row) != length else None
                  for x, row in zip(tensors, rows)]
 
@@ -259,7 +260,7 @@ class SeriesCarrier(TaylorCarrier):
             rates = tuple(self._derivative(x) if varies(x) else self.zeros_like(x) if type(x) is Series else 0 for x in tensors)
             return self._linear(call, rates, parameters, variadic)
 
-        return self._grown([step(0) if first is None else term(first)], step, push, length)
+        return self._new_series([step(0) if first is None else term(first)], step, push, length)
 
     def _multilinear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """Cauchy's product, for any number of factors and any kind of product."""
@@ -281,10 +282,10 @@ class SeriesCarrier(TaylorCarrier):
                 out = each if out is None else out + each
             return term(out)
 
-        length = sum(map(len, rows)) - len(rows) + 1 if longest(tensors) else None
-        return self._grown([step(0) if first is None else term(first)], step, (op, tensors, parameters), length)
+        length = sum(map(len, rows)) - len(rows) + 1 if common_length(tensors) else None
+        return self._new_series([step(0) if first is None else term(first)], step, (op, tensors, parameters), length)
 
-    def _combined(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
+    def _linear_combination(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """A sum with constant factors."""
         first = call(*map(first_of, tensors), *parameters) if first is None else first
         parts = [(x.terms, partial) for x, partial in zip(tensors, op.partials) if partial and varies(x)]
@@ -292,10 +293,10 @@ class SeriesCarrier(TaylorCarrier):
             return self.lift_value(first)
         shape, step = tuple(first.shape), total(parts)
         stretched = any([x.shape != shape for x in tensors if varies(x)])
-        return self._grown([term(first)], (lambda k: self.base.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
-                           longest(tensors))
+        return self._new_series([term(first)], (lambda k: self.base.broadcast_to(step(k), shape)) if stretched else step, (op, tensors, parameters),
+                                common_length(tensors))
 
-    def _chosen(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
+    def _piecewise_linear(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """The series of a piecewise linear op: each argument times the partial derivative at the first coefficients."""
         firsts = [first_of(x) for x in tensors]
         first = call(*firsts, *parameters) if first is None else first
@@ -311,7 +312,7 @@ class SeriesCarrier(TaylorCarrier):
             rates = [(self._derivative(x), factor) for x, factor in parts]
             return self._weighted(functools.reduce(operator.add, [guarded_product(self.base, x.terms[0], factor) for x, factor in rates]), rates)
 
-        return self._grown([term(first)], step, rate, longest([x for x, _ in parts]))
+        return self._new_series([term(first)], step, rate, common_length([x for x, _ in parts]))
 
     # Arithmetic
 
@@ -321,19 +322,19 @@ class SeriesCarrier(TaylorCarrier):
             return self._scaled("mul", operator.mul, a, b)
         if not varies(a):
             return self._scaled("mul", operator.mul, b, a)
-        if b.complete and len(b.terms) <= self._need:
+        if b.complete and len(b.terms) <= self._new_order:
             a, b = b, a  # the shorter one first, so that all needed coefficients of the other exist
         left, right = a.terms, b.terms
         length = len(left) + len(right) - 1 if a.complete and b.complete else None
-        return self._grown([left[0] * right[0]], product(left, right, not b.complete or len(right) > self._need), (REGISTRY["mul"], (a, b), ()),
-                           length)
+        step = product(left, right, not b.complete or len(right) > self._new_order)
+        return self._new_series([left[0] * right[0]], step, (REGISTRY["mul"], (a, b), ()), length)
 
     def div(self, a: Any, b: Any) -> Series:
         """The quotient c, by Cauchy's product: a = b c."""
         if not varies(b):
             return self._scaled("div", operator.truediv, a, b)
-        length = self._need + 1 if b.complete and (type(a) is not Series or a.complete) else None
-        return self._grown(*quotient(a.terms if type(a) is Series else [a], b.terms), (REGISTRY["div"], (a, b), ()), length)
+        length = self._new_order + 1 if b.complete and (type(a) is not Series or a.complete) else None
+        return self._new_series(*quotient(a.terms if type(a) is Series else [a], b.terms), (REGISTRY["div"], (a, b), ()), length)
 
     def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
         """A series times, or divided by, a constant."""
@@ -342,8 +343,8 @@ class SeriesCarrier(TaylorCarrier):
             by = divisor(by)
         elif type(by) is float and by == 1 and type(row[0]) is float:
             return a
-        return self._grown([operate(row[0], by)], lambda k: operate(row[k], by), (REGISTRY[name], (a, b), ()),
-                           len(row) if type(a) is not Series or a.complete else None)
+        return self._new_series([operate(row[0], by)], lambda k: operate(row[k], by), (REGISTRY[name], (a, b), ()),
+                                len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
         """The power; for an integer exponent by products, which are right at a base of 0."""
@@ -353,22 +354,22 @@ class SeriesCarrier(TaylorCarrier):
             return a
         if b == 0:
             return self.ones_like(a)
-        whole = 1 < b <= LONGEST and b == int(b)
-        found = self._found(("pow", id(a), b)) if whole else self._found((REGISTRY["pow"], id(a), (type(b), b + 1), ()))
-        if not whole:
+        by_products = 1 < b <= LARGEST_EXPONENT and b == int(b)
+        found = self._memoised(("pow", id(a), b)) if by_products else self._memoised((REGISTRY["pow"], id(a), (type(b), b + 1), ()))
+        if not by_products:
             return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None) if found is None or not nonzero(a) else found / a
         if found is None:
             half = self.pow(a, b // 2)
             found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
-            self._made["pow", id(a), b] = found, (a,)
+            self._memo["pow", id(a), b] = found, (a,)
         return found
 
     def neg(self, x: Any) -> Series:
         """-x, memoised in both directions, so that functions of x and of -x share their series."""
-        found = self._found(("neg", id(x)))
+        found = self._memoised(("neg", id(x)))
         if found is None:
             found = self.apply(REGISTRY["neg"], (x,), (), operator.neg)
-            self._made["neg", id(x)], self._made["neg", id(found)] = (found, (x,)), (x, (found,))
+            self._memo["neg", id(x)], self._memo["neg", id(found)] = (found, (x,)), (x, (found,))
         return found
 
     def square(self, x: Any) -> Series:

@@ -19,10 +19,25 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.blocks import BITS, LIMIT, Blocks, Shape, alone, compact, holds, keys, mask_of, merge, same, spread, tight, whole
+from symgrad.carriers.blocks import (
+    BITS,
+    LIMIT,
+    Blocks,
+    Shape,
+    broadcast_block,
+    broadcast_shape,
+    compact,
+    contains_members,
+    deduplicated,
+    is_same_block,
+    keys,
+    mask_of,
+    merge,
+    without_constant_axes,
+)
 
-__all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "divide", "flat", "getitem", "levelled", "multiply", "numbered", "power", "smooth",
-           "stretched", "taken", "union"]
+__all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
+           "power", "smooth", "union", "with_levels"]
 
 Levels = tuple[tuple[int, int], ...]  # pairs (level, number of members), the outermost first
 MANY = 8  # the number of blocks from which a search for repeated members pays off
@@ -39,33 +54,33 @@ class Inputs:
     """The inputs 0, ..., count - 1 in the sets, and the pairs of interacting inputs found so far.
 
     `affine` describes pairs whose blocks are both views of `numbers`, by first elements, shapes and strides; the others become `keys`, which are
-    row * count + column. `second` says whether pairs are collected. `room` is the length of `numbers`, if not `count`.
+    row * count + column. `interactions` says whether pairs are collected. `capacity` is the length of `numbers`, if not `count`.
     """
 
-    most = 2  # a set with more than half of the inputs needs more colours than a sparse matrix may have
+    SHARES = 2  # a set with more than 1 / SHARES of the inputs needs more colours than a sparse matrix may have
 
-    def __init__(self, count: int, second: bool = True, room: int = 0):
-        self.count, self.second = count, second
-        self.numbers = NUMBERS if max(count, room) <= len(NUMBERS) else np.arange(max(count, room), dtype=np.int64)
+    def __init__(self, count: int, interactions: bool = True, capacity: int = 0):
+        self.count, self.interactions = count, interactions
+        self.numbers = NUMBERS if max(count, capacity) <= len(NUMBERS) else np.arange(max(count, capacity), dtype=np.int64)
         self.affine: dict[tuple, None] = {}
         self.cliques: dict[Shape, tuple[np.ndarray, np.ndarray]] = {}  # the last clique for each shape of arrays, as a table and as a mask
-        self.loose: list[tuple[np.ndarray, np.ndarray, int]] = []
-        self.weight = self.spent = 0  # the number of uncompressed pairs, and of all pairs so far
-        self.seen: np.ndarray | None = None  # the collected keys as a mask, if it is small enough
-        self.found: list[np.ndarray] = []  # the collected keys, if the mask would be too large
-        self.general = True  # whether the result is independent of the values of constants
+        self.pending: list[tuple[np.ndarray, np.ndarray, int]] = []
+        self.pending_pairs = self.total_pairs = 0  # the number of uncompressed pairs, and of all pairs so far
+        self.pair_mask: np.ndarray | None = None  # the collected keys as a mask, if it is small enough
+        self.key_arrays: list[np.ndarray] = []  # the collected keys, if the mask would be too large
+        self.for_any_constants = True  # whether the result is independent of the values of constants
 
     def leaf(self, start: int, shape: Shape) -> Dependence:
         """An array of inputs, numbered from `start` row by row."""
         return Dependence(self, (self.numbers[start:start + math.prod(shape)].reshape(shape),), shape)
 
-    def everything(self, members: np.ndarray, shape: Shape) -> Dependence:
+    def all_dependent(self, members: np.ndarray, shape: Shape) -> Dependence:
         """An array whose elements all depend on the same members."""
         if not members.size:
             return Dependence(self, (), shape)
         return Dependence(self, (np.broadcast_to(members.reshape(-1, *(1,) * len(shape)), (members.size, *shape)),), shape)
 
-    def distinct(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
+    def inputs_in(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         """The sorted inputs in some arrays."""
         found = np.zeros(self.count + 1, bool)
         for array in arrays:
@@ -75,7 +90,7 @@ class Inputs:
 
     def clique(self, x: Dependence) -> None:
         """Add all pairs within each element's set. Raises Dense if one of the sets has more than half of the inputs."""
-        if not self.second:
+        if not self.interactions:
             return
         blocks, nd = x.blocks, len(x.shape) + len(x.levels)
         if len(blocks) == 1 and (b := blocks[0]).ndim == nd and b.base is self.numbers and self.count > 1:
@@ -85,7 +100,7 @@ class Inputs:
         members = 0
         for b in blocks:
             members += math.prod(b.shape[:b.ndim - nd])
-        if self.most * members > self.count and self.most * self.distinct([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
+        if self.SHARES * members > self.count and self.SHARES * self.inputs_in([b[(..., *(0,) * nd)] for b in blocks]).size > self.count:
             raise Dense
         if all([b.base is self.numbers for b in blocks]):
             for i, a in enumerate(blocks):
@@ -93,34 +108,34 @@ class Inputs:
                     self.affine[a.item(0), b.item(0), a.shape, a.strides, b.shape, b.strides, nd] = None
             return
         table = merge(blocks, nd)
-        table, _ = alone(table, table, nd)
+        table, _ = without_constant_axes(table, table, nd)
         if len(table) > MANY:
-            table = tight(table, nd, self.count)
-            if self.most * len(table) > self.count:
+            table = deduplicated(table, nd, self.count)
+            if self.SHARES * len(table) > self.count:
                 raise Dense
         shape, size = table.shape[1:], math.prod(table.shape[1:])
         if size * self.count <= BITS:  # sets grow in a loop, and the pairs of a subset are contained in those of the set
             mask, before = mask_of(table, size, self.count), self.cliques.get(shape)
-            if before is not None and not holds(mask, before[0], size):
-                if holds(before[1], table, size):
+            if before is not None and not contains_members(mask, before[0], size):
+                if contains_members(before[1], table, size):
                     return
                 self._complete(*before)
             self.cliques[shape] = table, mask
         else:
-            self._loosely(table, table, nd)
+            self._add_pairs(table, table, nd)
 
     def _complete(self, table: np.ndarray, mask: np.ndarray) -> None:
         """Add a clique that is contained in no later one; large sets are added by a matrix product."""
         n = self.count
         if n > 16 * len(table) or len(self.numbers) * n > BITS:
-            self._loosely(table, table, table.ndim - 1)
+            self._add_pairs(table, table, table.ndim - 1)
             return
         members = mask[:, :n].astype(np.float32)
-        np.logical_or(self._seen()[:n * n], (members.T @ members).reshape(-1), out=self._seen()[:n * n])
+        np.logical_or(self._mask()[:n * n], (members.T @ members).reshape(-1), out=self._mask()[:n * n])
 
     def cross(self, x: Dependence, y: Dependence) -> None:
         """Add the pairs between the members of two sets, element by element."""
-        if not self.second:
+        if not self.interactions:
             return
         x, y = aligned(x, y)
         numbers, nd = self.numbers, len(x.shape) + len(x.levels)
@@ -129,41 +144,41 @@ class Inputs:
                 if a.base is numbers and b.base is numbers:
                     self.affine[a.item(0), b.item(0), a.shape, a.strides, b.shape, b.strides, nd] = None
                 else:
-                    self._loosely(a, b, nd)
+                    self._add_pairs(a, b, nd)
 
-    def _loosely(self, a: np.ndarray, b: np.ndarray, nd: int) -> None:
-        a, b = alone(a, b, nd)
+    def _add_pairs(self, a: np.ndarray, b: np.ndarray, nd: int) -> None:
+        a, b = without_constant_axes(a, b, nd)
         la, lb = a.ndim - nd, b.ndim - nd
-        self.loose.append((a, b, nd))
-        self.weight += math.prod(a.shape[:la]) * math.prod(b.shape[:lb]) * math.prod(max(n, m) for n, m in zip(a.shape[la:], b.shape[lb:]))
-        if self.weight > LIMIT:
-            self.settle()
+        self.pending.append((a, b, nd))
+        self.pending_pairs += math.prod(a.shape[:la]) * math.prod(b.shape[:lb]) * math.prod(max(n, m) for n, m in zip(a.shape[la:], b.shape[lb:]))
+        if self.pending_pairs > LIMIT:
+            self.compress()
 
-    def settle(self) -> None:
+    def compress(self) -> None:
         """Compress the collected pairs to distinct keys. Raises Dense if there are too many."""
-        self.spent += self.weight
-        if self.spent > 64 * LIMIT:
+        self.total_pairs += self.pending_pairs
+        if self.total_pairs > 64 * LIMIT:
             raise Dense
-        for pair in self.loose:
+        for pair in self.pending:
             for found in keys(*pair, self.count):
                 if len(self.numbers) * self.count <= BITS:
-                    self._seen()[found] = True
+                    self._mask()[found] = True
                 else:
-                    self.found.append(np.unique(found))
-        self.loose, self.weight = [], 0
+                    self.key_arrays.append(np.unique(found))
+        self.pending, self.pending_pairs = [], 0
 
-    def _seen(self) -> np.ndarray:
-        if self.seen is None:
-            self.seen = np.zeros(len(self.numbers) * self.count, bool)
-        return self.seen
+    def _mask(self) -> np.ndarray:
+        if self.pair_mask is None:
+            self.pair_mask = np.zeros(len(self.numbers) * self.count, bool)
+        return self.pair_mask
 
     def keys(self) -> list[np.ndarray]:
         """The keys of all pairs that are not affine, in arrays without repetitions. Raises Dense if there are too many."""
         for table, mask in self.cliques.values():
             self._complete(table, mask)
         self.cliques = {}
-        self.settle()
-        return self.found if self.seen is None else [*self.found, self.seen.nonzero()[0]]
+        self.compress()
+        return self.key_arrays if self.pair_mask is None else [*self.key_arrays, self.pair_mask.nonzero()[0]]
 
 
 class Dependence:
@@ -195,7 +210,7 @@ class Dependence:
 
     def members(self) -> np.ndarray:
         """The sorted inputs that any element depends on."""
-        return self.inputs.distinct(self.blocks)
+        return self.inputs.inputs_in(self.blocks)
 
     def map(self, change: Callable[[np.ndarray], np.ndarray], shape: Shape) -> Dependence:
         """An array with a function applied to every block."""
@@ -206,7 +221,7 @@ class Dependence:
         if mask.all():
             return self
         mask = np.broadcast_to(mask, self.shape)
-        return self.map(lambda b: np.where(mask, b, -1), self.shape) if mask.any() else flat(self)
+        return self.map(lambda b: np.where(mask, b, -1), self.shape) if mask.any() else constant(self)
 
     __add__ = __radd__ = lambda self, other: union(self, other)
     __sub__ = __rsub__ = __add__
@@ -216,8 +231,8 @@ class Dependence:
     __pow__ = lambda self, other: power(self, other)
     __rpow__ = lambda self, other: power(other, self)
     __neg__ = __pos__ = __abs__ = lambda self: self
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __rand__ = __ror__ = lambda self, other: flat(self, other)
-    __invert__ = lambda self: flat(self)
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __rand__ = __ror__ = lambda self, other: constant(self, other)
+    __invert__ = lambda self: constant(self)
     __eq__ = __ne__ = __lt__  # type: ignore[assignment]
     __hash__ = None  # type: ignore[assignment]
 
@@ -228,12 +243,12 @@ class Dependence:
 # Elementwise functions
 
 
-def stretched(x: Dependence, shape: Shape) -> Dependence:
+def broadcast(x: Dependence, shape: Shape) -> Dependence:
     """The array broadcast to a shape."""
     if x.shape == shape:
         return x
     nd, numbers = len(x.shape), x.inputs.numbers
-    return x.map(lambda b: spread(b, shape, nd, numbers), tuple(shape))
+    return x.map(lambda b: broadcast_block(b, shape, nd, numbers), tuple(shape))
 
 
 def aligned(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
@@ -241,10 +256,10 @@ def aligned(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
     if x.levels == y.levels:
         return x, y
     levels = x.levels + tuple(level for level in y.levels if level not in x.levels)
-    return levelled(x, levels), levelled(y, levels)
+    return with_levels(x, levels), with_levels(y, levels)
 
 
-def levelled(x: Dependence, levels: Levels) -> Dependence:
+def with_levels(x: Dependence, levels: Levels) -> Dependence:
     """The array as a batch of the given levels, which contain its own."""
     own, shape, numbers = x.levels, x.shape, x.inputs.numbers
     counts, ends = tuple(n for _, n in levels), len(shape) + len(own)
@@ -254,7 +269,7 @@ def levelled(x: Dependence, levels: Levels) -> Dependence:
     def change(b: np.ndarray) -> np.ndarray:
         lead = b.ndim - ends
         b = b.transpose((*range(lead), *(lead + i for i in order), *range(b.ndim - len(shape), b.ndim)))
-        return spread(b[(slice(None),) * lead + index], (*counts, *shape), len(index), numbers)
+        return broadcast_block(b[(slice(None),) * lead + index], (*counts, *shape), len(index), numbers)
 
     return Dependence(x.inputs, tuple([change(b) for b in x.blocks]), shape, levels)
 
@@ -267,23 +282,23 @@ def union(*xs: Any) -> Any:
             if type(x) is not Dependence:
                 return numeric.add(x, y)
             shape = getattr(y, "shape", ())
-            return x if not shape or shape == x.shape else stretched(x, whole(x.shape, shape))
+            return x if not shape or shape == x.shape else broadcast(x, broadcast_shape(x.shape, shape))
         if type(x) is not Dependence:
             shape = getattr(x, "shape", ())
-            return y if not shape or shape == y.shape else stretched(y, whole(y.shape, shape))
+            return y if not shape or shape == y.shape else broadcast(y, broadcast_shape(y.shape, shape))
         if x is y:
             return x
         shape = x.shape
         if shape != y.shape:
-            shape = whole(shape, y.shape)
-            x, y = stretched(x, shape), stretched(y, shape)
+            shape = broadcast_shape(shape, y.shape)
+            x, y = broadcast(x, shape), broadcast(y, shape)
         if x.levels != y.levels:
             x, y = aligned(x, y)
         inputs = x.inputs
         blocks = list(x.blocks)
         for b in y.blocks:
             for a in blocks:
-                if same(a, b, inputs.numbers):
+                if is_same_block(a, b, inputs.numbers):
                     break
             else:
                 blocks.append(b)
@@ -300,16 +315,16 @@ def packed(x: Dependence) -> Dependence:
     inputs, shape = x.inputs, (*(n for _, n in x.levels), *x.shape)
     nd, size = len(shape), math.prod(shape)
     common = [b for b in x.blocks if not any(b.strides[b.ndim - nd:])]
-    blocks = inputs.everything(inputs.distinct(common), shape).blocks
+    blocks = inputs.all_dependent(inputs.inputs_in(common), shape).blocks
     rest = tuple(b for b in x.blocks if any(b.strides[b.ndim - nd:]))
     if rest:
         if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * size > LIMIT:
-            return inputs.everything(x.members(), x.shape)
-        blocks += (tight(merge(rest, nd), nd, inputs.count),)
+            return inputs.all_dependent(x.members(), x.shape)
+        blocks += (deduplicated(merge(rest, nd), nd, inputs.count),)
     return Dependence(inputs, blocks, x.shape, x.levels)
 
 
-def flat(*xs: Any) -> Any:
+def constant(*xs: Any) -> Any:
     """A function without a derivative: a constant."""
     out = union(*xs)
     return Dependence(out.inputs, (), out.shape, out.levels)
@@ -330,7 +345,7 @@ def multiply(x: Any, y: Any) -> Any:
         if x is y:
             out.inputs.clique(x)
         else:
-            out.inputs.cross(stretched(x, out.shape), stretched(y, out.shape))
+            out.inputs.cross(broadcast(x, out.shape), broadcast(y, out.shape))
     return out
 
 
@@ -350,27 +365,27 @@ def power(x: Any, y: Any) -> Any:
 # Elements by their positions
 
 
-def numbered(shape: Shape) -> np.ndarray:
+def positions(shape: Shape) -> np.ndarray:
     """The positions of the elements in the flattened array, as an array of the shape."""
     return np.arange(math.prod(shape)).reshape(shape)
 
 
-def taken(x: Dependence, places: np.ndarray) -> Dependence:
+def elements_at(x: Dependence, places: np.ndarray) -> Dependence:
     """The elements at some positions of the flattened array, in the shape of the positions; -1 is a zero."""
     inputs, nd, shape = x.inputs, len(x.shape), places.shape
-    holes = places < 0 if places.size and places.min() < 0 else None
+    zeros = places < 0 if places.size and places.min() < 0 else None
     blocks = []
     for b in x.blocks:
         lead = b.ndim - nd
         if any(b.strides[lead:]):
             if math.prod(b.shape[:lead]) * max(x.size, places.size) > LIMIT:
-                return inputs.everything(x.members(), shape)
+                return inputs.all_dependent(x.members(), shape)
             found = b.reshape(*b.shape[:lead], -1).take(places, axis=-1)
         else:
-            found = spread(b[(..., *(0,) * nd)], shape, 0, inputs.numbers)
+            found = broadcast_block(b[(..., *(0,) * nd)], shape, 0, inputs.numbers)
             if math.prod(found.shape) > LIMIT:
-                holes = None
-        blocks.append(found if holes is None else np.where(holes, -1, found))
+                zeros = None
+        blocks.append(found if zeros is None else np.where(zeros, -1, found))
     return Dependence(inputs, tuple(blocks), shape, x.levels)
 
 
@@ -382,7 +397,7 @@ def getitem(x: Dependence, index: Any) -> Dependence:
         if part is Ellipsis:
             dots = True
         elif type(part) is not slice and type(part) is not int and not numeric.is_basic(part):
-            return taken(x, numbered(x.shape)[index])
+            return elements_at(x, positions(x.shape)[index])
     if not dots:
         parts += (...,)  # so that a single element is an array, too
     nd, shape = len(x.shape), None

@@ -57,9 +57,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-def view(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` in another shape, with shared memory for arrays."""
-    return x.reshape(shape)
+view = reshape  # the numeric carrier refuses copies
 
 
 def permute(x: Any, dims: tuple[int, ...]) -> Any:
@@ -87,9 +85,9 @@ def getitem(x: Any, index: Any) -> Any:
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
     if type(g) is Batched and type(g.data) is np.ndarray and type(index) in (slice, int):
-        whole = np.zeros((len(g.data), *shape), g.data.dtype)
-        whole[:, index] = g.data
-        return Batched(whole, g.level)
+        out = np.zeros((len(g.data), *shape), g.data.dtype)
+        out[:, index] = g.data
+        return Batched(out, g.level)
     basic = is_basic(index)
     if basic and type(g) is Batched:
         return Batched(place(g.data, (slice(None), *(index if type(index) is tuple else (index,))), (g.data.shape[0], *shape)), g.level)

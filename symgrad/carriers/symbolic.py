@@ -41,8 +41,8 @@ def _truth(x: Any) -> Any:
     return sympy.Ne(x, 0) if isinstance(x, sympy.Expr) else x
 
 
-def _order(relation: Any) -> Any:
-    """A comparison; complex numbers are compared by their real parts."""
+def _comparison(relation: Any) -> Any:
+    """A comparison by order; complex numbers are compared by their real parts."""
     def call(a: Any, b: Any) -> Any:
         try:
             return relation(a, b)
@@ -57,7 +57,7 @@ def _may_be_complex(x: Any) -> bool:
     return bool(x.has(sympy.I)) or not builtins.all(s.is_real for s in x.free_symbols)
 
 
-_size = _each(lambda x: sympy.Abs(x) if _may_be_complex(x) else x)
+_magnitude = _each(lambda x: sympy.Abs(x) if _may_be_complex(x) else x)
 
 
 class Expressions(Cells):
@@ -100,14 +100,14 @@ log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
 one_minus_square = _each(lambda x: 1 - x**2)
 # One half is rounded up, and 1 is subtracted if the result is odd.
-round = _each(lambda x: sympy.floor(x + sympy.Rational(1, 2)) - _indicator(sympy.Eq(sympy.Mod(x + sympy.Rational(1, 2), 2), 1)))
+round = _each(lambda x: sympy.floor(x + sympy.S.Half) - _choice(sympy.Eq(sympy.Mod(x + sympy.S.Half, 2), 1), sympy.S.One, sympy.S.Zero))
 
 pow = _each(operator.pow, 2)
 atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
-eq, ne, lt, le, gt, ge = (_order(relation) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
+eq, ne, lt, le, gt, ge = (_comparison(relation) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
 Expressions.ufuncs = {np.equal: eq, np.not_equal: ne, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
 logical_and = _each(lambda a, b: sympy.And(_truth(a), _truth(b)), 2)
 logical_or = _each(lambda a, b: sympy.Or(_truth(a), _truth(b)), 2)
@@ -136,13 +136,13 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 sinc_derivative = _each(_sinc_derivative, 2)
 
 
-def _given(expr: Any, condition: Any, truth: bool, depth: int = 4) -> Any:
+def _assuming(expr: Any, condition: Any, truth: bool, depth: int = 4) -> Any:
     """An expression simplified under the assumption that a condition has a truth value, as in the safe `where` of a rule."""
     if isinstance(expr, sympy.Piecewise) and len(expr.args) == 2 and expr.args[0][1] == condition:
         return expr.args[0 if truth else 1][0]
     if not depth or not isinstance(expr, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):
         return expr
-    args = [_given(arg, condition, truth, depth - 1) for arg in expr.args]
+    args = [_assuming(arg, condition, truth, depth - 1) for arg in expr.args]
     return expr if builtins.all(map(operator.is_, args, expr.args)) else expr.func(*args)
 
 
@@ -154,11 +154,7 @@ def _choice(condition: Any, a: Any, b: Any) -> Any:
         return b
     if not isinstance(a, sympy.Expr):
         return sympy.ITE(condition, _truth(a), _truth(b))
-    return sympy.Piecewise((_given(a, condition, True), condition), (_given(b, condition, False), True))
-
-
-def _indicator(condition: Any) -> Any:
-    return _choice(condition, sympy.S.One, sympy.S.Zero)
+    return sympy.Piecewise((_assuming(a, condition, True), condition), (_assuming(b, condition, False), True))
 
 
 where = _each(_choice, 3)
@@ -170,7 +166,7 @@ def softmax(x: Any, dim: Any) -> Any:
 
 
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return sqrt(sum(square(_size(x)), dim, keepdim))
+    return sqrt(sum(square(_magnitude(x)), dim, keepdim))
 
 
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:

@@ -51,8 +51,10 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     points are drawn up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is detected where it is not given; a function
     that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than `ulp` units in the last place
     times the condition number of the truth there (and than `atol` + `rtol` times the truth), that is not finite where the truth is, or that raises
-    where the formula has a value. The verdict is "imprecise" where the function agrees at ordinary points, and the formula's own steps lose as many
-    digits wherever it does not. `range` leaves out points with numbers that are not 0 and whose size is not between its two ends.
+    where the formula has a value. The verdict is "imprecise" where every such number is right as soon as nothing is rounded: the function's own
+    program (that of its derivatives, too) is run in many digits, and the operation that loses the digits is named. A program that cannot be run so is
+    "imprecise" if it agrees at ordinary points, and the formula's own steps lose as many digits wherever it does not. `range` leaves
+    out points with numbers that are not 0 and whose size is not between its two ends.
 
     Raises ValueError for another order, TypeError for inputs the function does not take, ImportError for `rigorous` without python-flint, and
     what the function raises at its inputs. Of a function of another system: TypeError and ValueError for a domain without points, a
@@ -67,7 +69,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     >>> pair = lambda x: np.tanh(x), lambda x: 1 - np.tanh(x) ** 2
     >>> report = symgrad.check(pair, formula="tanh(x)", order=1, domain={"x": (-30, 30)}, points=20)
     >>> report.verdict, report.counterexample.where, report.agreements[1].hint.split(":")[1]
-    ('refuted', 'df/dx', ' all of 16')
+    ('imprecise', 'df/dx', ' all of 16, by sub')
     """
     given = inputs or examples_of(function) or ()
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):

@@ -20,11 +20,11 @@ from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
 from symgrad.reference.accuracy import Accuracy, measured, worse
 from symgrad.reference.differences import differences
-from symgrad.reference.exact import FULL, Entry, Exact, agreement
+from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import around, combined, constants_of_code, constants_of_graph, vectors
@@ -56,7 +56,7 @@ class Checker:
         self.names = problem.names
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
         self.errors: dict[int, Accuracy] = {}
-        self.refuted: tuple[Point, Entry] | None = None
+        self.refuted: tuple[Point, ComparedNumber] | None = None
         self.departed: tuple[Point, str] | None = None  # where the recorded graph is not the function, and how
         self.varies: str | None = None  # what makes the formula hold near the given point only
         self.compared: list[np.ndarray] = []
@@ -161,7 +161,7 @@ class Checker:
             self.departed = point, departure
             return False
         if run is not self.base and (run.escapes.lines or self.base.escapes.lines) and run.escapes.truths == self.base.escapes.truths:
-            self.varies = self.varies or difference(self.base.recorded, run.recorded)
+            self.varies = self.varies or difference(self.base, run)
         if random:
             found.random += 1
         else:
@@ -291,12 +291,12 @@ class Checker:
                 return
         raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
 
-    def _refute(self, point: Point, culprit: Entry) -> None:
+    def _refute(self, point: Point, culprit: ComparedNumber) -> None:
         """Simplify the refuting point, and report what is wrong there."""
         report, problem = self.report, self.problem
         u = direction(len(self.names), self.rng)
         end = time.monotonic() + max(2.0, min(10.0, self.seconds))
-        latest: dict[bytes, Entry] = {flat(point).tobytes(): culprit}
+        latest: dict[bytes, ComparedNumber] = {flat(point).tobytes(): culprit}
         plain = _visible(culprit)
 
         def refutes(vector: np.ndarray) -> bool:
@@ -338,7 +338,7 @@ class Checker:
                                 "such as (2/3)*x for 2*x/3")
 
 
-def _visible(e: Entry) -> bool:
+def _visible(e: ComparedNumber) -> bool:
     """Whether the two values of an entry still differ as floats; NaN differs from everything."""
     rule, truth = float(e.rule), float(e.truth)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
@@ -348,5 +348,3 @@ def _lost(e: Accuracy) -> str:
     digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
     where = ", ".join(np.array2string(v, precision=6, threshold=6) for v in e.point)
     return f"{digits} of {e.where} at ({where})"
-
-

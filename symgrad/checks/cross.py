@@ -26,8 +26,7 @@ from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.conditions import constants_of_code
 from symgrad.sampling.domain_reader import domains_of, simple_number, written
-from symgrad.sampling.drawing import room_in
-from symgrad.sampling.points import as_point
+from symgrad.sampling.points import as_point, direction, room_in
 
 __all__ = ["Agreement", "CrossReport", "Finding", "cross_check"]
 
@@ -105,11 +104,9 @@ class _CrossCheck:
     def _derivatives(self, framework: str, order: int) -> Derivatives:
         n = len(self.names)
         full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
-        rng = np.random.default_rng(0)
-        direction = np.ones(1) if n == 1 else rng.integers(1, 4, n) * rng.choice([-1.0, 1.0], n)
         partials, hessian = (f and self.call.of(f) for f in (self.options.gradient, self.options.hessian))
         adapter = adapter_of(self.call.of(self.call.function), framework, self.name, replace(self.options, gradient=partials, hessian=hessian))
-        return Derivatives(adapter, order, full, direction, lambda v: room_in(self.domains, v))
+        return Derivatives(adapter, order, full, direction(n, np.random.default_rng(0)), lambda v: room_in(self.domains, v))
 
     def run(self, points: int | None, tolerances: Tolerances, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""

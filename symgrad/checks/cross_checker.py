@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,15 @@ import numpy as np
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
-from symgrad.frameworks.generators import restored, seeded
-from symgrad.frameworks.levels import Derivatives, Levels
-from symgrad.frameworks.problem import NotCheckable
+from symgrad.frameworks.levels import Derivatives, Exact, Levels
+from symgrad.frameworks.problem import NotCheckable, restored, seeded
 from symgrad.reference.sources import DifferenceSource, Source, Truths
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
 from symgrad.sampling.conditions import around, asked, combined
-from symgrad.sampling.drawing import NORMAL, drawn, special
-from symgrad.sampling.points import as_point
+from symgrad.sampling.points import NORMAL, as_point, drawn, flat, special
 from symgrad.sampling.shrink import shrunk, weight
 from symgrad.types.domains import Domain
 
@@ -30,6 +28,7 @@ __all__ = ["CrossChecker"]
 SPECIALS = 60  # special points for one input, and a third more for several
 ASKED = 60  # numbers that the formula asks for
 CONSTANTS, AROUND, INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
+PROGRAM = 65, 400  # digits in which the program is run
 FEWEST = 8  # random points that are compared even when the time is over
 Progress = Callable[[str, int, int], None]
 
@@ -44,9 +43,10 @@ class CrossChecker:
         self.wanted, self.seed, self.progress = points, seed, progress
         self.start = time.monotonic()
         self.end = self.start + seconds
-        self.measure = Measure(report.names, tolerances, self._named)
+        self.measure = Measure(report.names, tolerances, self._named, self._program)
         low, high = tolerances.range or (0.0, np.inf)
         self.within = lambda v: bool(np.all((v == 0) | (np.abs(v) >= low) & (np.abs(v) <= high)))
+        self.programs: dict[tuple[bytes, int], dict[int, Exact | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
     named: Sequence[float] = ()  # the constants that the function's source names
@@ -59,7 +59,7 @@ class CrossChecker:
             if isinstance(self.truth, DifferenceSource) and self.first.error is not None and not self.first.error[0]:
                 error = self.first.error[1]
                 raise NotCheckable(f"{report.function} raises {type(error).__name__}: {first_line(error)}, at "
-                                   f"{at(self._named(self._vector(self.base)))}; give inputs of the shapes it takes")
+                                   f"{at(self._named(flat(self.base)))}; give inputs of the shapes it takes")
             self._compare_all()
             self._called_twice(self.first)
             self._conclude()
@@ -95,11 +95,22 @@ class CrossChecker:
         points.singular += truths.order < self.report.order and not truths.kink
         return self.measure.findings(vector, self._levels(vector, truths.order), truths)
 
+    def _program(self, vector: np.ndarray, order: int) -> Iterator[Exact | None]:
+        """What the program gives in more and more digits up to an order, None where it cannot be run so."""
+        key = vector.tobytes(), order
+        if key not in self.programs:
+            self.programs = {key: {}}  # of one point and order
+        known = self.programs[key]
+        for digits in PROGRAM:
+            if digits not in known:
+                known[digits] = self.derivatives.exact(as_point(self.base, vector), order, digits, isinstance(self.truth, DifferenceSource))
+            yield known[digits]
+
     # All points
 
     def _called_twice(self, before: Levels | None = None) -> None:
         """Whether two calls at one point, before and after all others, give the same."""
-        vector = self._vector(self.base)
+        vector = flat(self.base)
         self.first = before or self._levels(vector)
         second = self._levels(vector)
         for k, value in self.first.values.items():
@@ -122,11 +133,8 @@ class CrossChecker:
         return (f"two calls at the same point gave the {what} {np.ravel(value)[place]:.10g} and {np.ravel(again)[place]:.10g}: "
                 f"{self.report.function} {cause}")
 
-    def _vector(self, point: Sequence[np.ndarray]) -> np.ndarray:
-        return np.concatenate([np.ravel(v).astype(np.float64) for v in point])
-
     def _compare_all(self) -> None:
-        base = self._vector(self.base)
+        base = flat(self.base)
         numbers = [y for k, c in enumerate(combined(self.named)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(self.named) else 3]]
         places = asked(self.truth.expressions[:4], self.report.names, base)[:ASKED] + [(k, x) for x in numbers for k in range(min(base.size, INPUTS))]
         limit = SPECIALS + SPECIALS // 3 * (base.size > 1) + len(places)
@@ -140,7 +148,7 @@ class CrossChecker:
                 break
             if not at_random and time.monotonic() > self.start + (self.end - self.start) * 0.6:
                 continue
-            vector = self._vector(as_point(self.base, vector))  # as the dtypes of the inputs have it
+            vector = flat(as_point(self.base, vector))  # as the dtypes of the inputs have it
             if not all(x in d for x, d in zip(vector, self.domains)) or not self.within(vector):
                 continue
             self.progress("comparing points", k, total)
@@ -170,7 +178,7 @@ class CrossChecker:
                 continue
             if not _shows(found):
                 for _, f in found:
-                    f.explained = False
+                    f.explained &= f.by == "program"
             wrong = sum(f.wrong for _, f in found)
             a = Agreement(order, self.derivatives.methods[order], len(found), wrong, sum(not f.agrees for _, f in found) - wrong)
             for _, f in found:
@@ -202,7 +210,8 @@ class CrossChecker:
         if bad is not None:
             first = self._simplified(bad)
             report.verdict = IMPRECISE
-            report.reason = (f"{what} with {report.against} wherever floats can show it, at {where}; digits are lost as in the steps of the formula: "
+            lost = f" in {first.operation}" if first.operation else " as in the steps of the formula" if first.by == "formula" else ""
+            report.reason = (f"{what} with {report.against} wherever floats can show it, at {where}; digits are lost{lost}: "
                              f"{_what(first)} {self._says(first)}")
             return
         report.verdict = VERIFIED
@@ -236,7 +245,7 @@ class CrossChecker:
         end = time.monotonic() + 3.0
 
         def refutes(candidate: np.ndarray) -> bool:
-            candidate = self._vector(as_point(self.base, candidate))
+            candidate = flat(as_point(self.base, candidate))
             if time.monotonic() > end or not all(x in d for x, d in zip(candidate, self.domains)) or not self.within(candidate):
                 return False
             self.progress("simplifying the point", len(latest), len(latest) + 1)
@@ -248,7 +257,7 @@ class CrossChecker:
             latest[candidate.tobytes()] = found
             return True
 
-        vector = shrunk(vector, refutes, 60)
+        vector = flat(as_point(self.base, shrunk(vector, refutes, 60)))
         first = latest[vector.tobytes()]
         if self.adapter.compiled:
             self.adapter.compiled = False

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symgrad.frameworks.calling import flat_names
 from symgrad.reports.cross import Agreement, Finding
 
 __all__ = ["Features", "hint", "is_ordinary"]
@@ -78,7 +80,8 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     wrong = [(v, f) for v, f in found if not f.agrees]
     if not wrong:
         return ""
-    where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else f" at {len(wrong)} of {len(found)} points"
+    where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else (
+        f" at {len(wrong)} of {len(found)} points{_ranges(wrong) if not a.wrong else ''}")
     ordinary = [(v, f) for v, f in found if is_ordinary(v)]
     bad = [f for _, f in ordinary if not f.agrees]
     typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # beside which a lost digit is nothing
@@ -97,12 +100,22 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
         return f"{start}: {thing} itself is wrong, not its last digits"
     if gross and len(gross) >= EXAMPLES:
         return f"{thing} is wrong{where}, by more than its digits"
+    names = Counter(f.operation.partition("(")[0] for _, f in wrong if f.operation).most_common(1)
+    by = f", by {names[0][0]}" if names else ""
     if kinds == {"not finite"}:
-        return f"not finite{where}, where the truth is"
+        return f"not finite{where}, where the truth is{by}"
     finite = [f.ulp for _, f in wrong if f.kind == "differs"]
     lost = min(16.0, math.log10(max(finite))) if finite and math.isfinite(max(finite)) else 16.0
     also = f", and it is not finite at {sum(f.kind == 'not finite' for _, f in wrong)} points" if "not finite" in kinds else ""
-    return f"digits are lost{where}: {'all' if lost > 15.5 else f'{lost:.0f}'} of 16{also}"
+    return f"digits are lost{where}: {'all' if lost > 15.5 else f'{lost:.0f}'} of 16{by}{also}"
+
+
+def _ranges(found: Sequence[tuple[np.ndarray, Finding]]) -> str:
+    """Where points lie, in terms of the size of each argument."""
+    sizes = np.abs([v for v, _ in found])
+    names = flat_names(list(found[0][1].point), [np.shape(x) for x in found[0][1].point.values()])
+    shown = [f"|{name}| from {low:.3g} to {high:.3g}" for name, low, high in zip(names, sizes.min(0), sizes.max(0))]
+    return f", {', '.join(shown)}" if len(shown) <= 3 else ""
 
 
 def _cause(framework: str) -> str:

@@ -13,7 +13,7 @@ import sympy
 from symgrad.carriers import symbolic
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, applied, parse
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Box, RecordingCarrier
 
 __all__ = ["expressions_of", "names_of", "parsed"]
 
@@ -32,7 +32,7 @@ def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
     """
     formula = parse(text)
     _probe(formula)
-    recorder = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
+    recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
     names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
     value = formula.evaluated(lambda x: _box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
                               lambda step, operands: applied(step, operands, lambda name: getattr(recorder, _op_name(name))))
@@ -46,7 +46,7 @@ def _op_name(name: str) -> str:
     return str(_functions()[name].op.name)  # type: ignore[attr-defined]
 
 
-def _box(recorder: Recorder, e: sympy.Expr) -> Box:
+def _box(recorder: RecordingCarrier, e: sympy.Expr) -> Box:
     return Box(recorder, symbolic.ExactExpressions.fill([e], ()))
 
 

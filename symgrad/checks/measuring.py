@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
 
 from symgrad.algebra.ladder import condition
-from symgrad.frameworks.levels import Levels
+from symgrad.frameworks.levels import Exact, Levels
 from symgrad.reference.differences import MARGIN, VAGUE
 from symgrad.reference.rounding import Rounded
-from symgrad.reference.sources import Truths
+from symgrad.reference.sources import TrueNumber, Truths
 from symgrad.reports.cross import Finding
-from symgrad.reports.labels import label
-from symgrad.reports.numbers import first_line
+from symgrad.reports.numbers import first_line, label
 from symgrad.types.ulp import Ulp, ulp_of
 
 __all__ = ["Measure", "Tolerances", "worse"]
@@ -44,12 +43,14 @@ class Measure:
     """Findings from what a function gives and what is true.
 
     A number may be off by `ulp` units in the last place of the truth, times the condition number of the truth there, and by the smallest
-    normal number of its type, and by `atol` and `rtol` times the truth. What is farther off is explained where the formula itself, computed
-    in floats, loses as much.
+    normal number of its type, and by `atol` and `rtol` times the truth. What is farther off is explained where the function's own program is not in
+    many digits, as `program(point, order)` runs it with more and more of them; or, where it cannot be run so, where the formula itself, computed in
+    floats, loses as much.
     """
 
-    def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]]):
-        self.names, self.tolerances, self.point_of = names, tolerances, point_of
+    def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]],
+                 program: Callable[[np.ndarray, int], Iterator[Exact | None]]):
+        self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
 
     def findings(self, vector: np.ndarray, levels: Levels, truths: Truths) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
@@ -80,15 +81,35 @@ class Measure:
                 if movement is None and not distance <= self.tolerances.ulp * kind.unit(t.value):
                     movement = truths.movement()
                 moved = mpmath.mpf(0) if movement is None else movement[k]
-                found = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
+                found, allowed = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
                 if not found.agrees:
-                    found.explained = rounded.explain(t, value)
+                    self._explain(found, t, rounded, self.program(vector, t.order), allowed)
                 if t.order not in out or worse(found, out[t.order]):
                     out[t.order] = found
         return out
 
+    def _explain(self, found: Finding, t: TrueNumber, rounded: Rounded, program: Iterator[Exact | None], allowed: Any) -> None:
+        """Say whether digits are lost: the program is right in many digits, or else the formula's rounded steps lose as much."""
+        followed = False
+        for exact in program:
+            if exact is None:
+                break
+            number = exact.values[t.order][t.index]
+            followed |= number != found.value
+            truth = exact.differences[t.index] if exact.differences is not None else t.value
+            if not abs(number - truth) <= allowed and not (exact.shadow.beyond and found.kind == "not finite"):
+                continue
+            if abs(number - found.value) <= allowed:  # the difference quotients lost the digits
+                found.kind, found.truth = "agrees", float(truth)
+            else:
+                found.explained, found.by, found.operation = True, "program", exact.shadow.culprit
+            return
+        if not followed and rounded.explain(t, found.value):
+            found.explained, found.by = True, "formula"
+
     def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Ulp, slack: float | None, where: str,
-                 vector: np.ndarray) -> Finding:
+                 vector: np.ndarray) -> tuple[Finding, Any]:
+        """What is found about a number, and how far it may be off."""
         size = abs(t.value)
         unit = kind.unit(t.value if size else moved or scale)
         allowed = self.tolerances.ulp * max(unit, kind.epsilon * moved) + kind.tiny
@@ -103,4 +124,4 @@ class Measure:
         if not distance <= allowed:
             word = "differs" if np.isfinite(value) else "not finite"
         return Finding(t.order, where, self.point_of(vector), value, float(t.value), float(distance / unit), float(allowed / unit),
-                       condition(t.value, moved) if size else 1.0, word)
+                       condition(t.value, moved) if size else 1.0, word), allowed

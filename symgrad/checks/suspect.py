@@ -11,7 +11,7 @@ from symgrad.autograd.formulas import declares_another
 from symgrad.engine.recording import core
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.problem import silence
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.exact import Exact, agreement
@@ -34,7 +34,7 @@ def suspect(run: Run, order: int) -> tuple[str, int] | None:
     for k in range(1, order + 1):
         seen: dict[Any, int] = {}
         for node in upstream([run.root]):
-            if isinstance(node, (Leaf, Link)):
+            if isinstance(node, (Leaf, DerivativeNode)):
                 continue
             seen[node.op] = seen.get(node.op, 0) + 1
             if seen[node.op] <= CALLS and _is_wrong(node, k):

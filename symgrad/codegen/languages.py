@@ -17,14 +17,14 @@ from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.pycode import PythonCodePrinter
 
-from symgrad.codegen.lines import Result
+from symgrad.codegen.equations import Result
 from symgrad.symbolic.conversion import number_of
-from symgrad.symbolic.programs import Place, Program, Step
+from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
 __all__ = ["C", "Jax", "NumPy", "Source", "Text", "Torch"]
 
 
-WIDE = 70  # characters up to which an expression is written inside another
+LONGEST = 70  # characters up to which an expression is written inside another
 
 
 class Text(str):
@@ -58,14 +58,14 @@ class Source(CodePrinter):
     tensors: ClassVar[frozenset[str]] = frozenset()  # ops whose operands must not be plain numbers
     assignment: ClassVar[str] = "{} = {}"
 
-    def __init__(self, program: Program, names: Sequence[str], shapes: Sequence[tuple[int, ...]]):
+    def __init__(self, program: OpProgram, names: Sequence[str], shapes: Sequence[tuple[int, ...]]):
         super().__init__({})
         self.program, self.names, self.shapes = program, names, shapes
         self.lines: list[str] = []
-        self.fresh = (name for name in (f"v{i}" for i in count(1)) if name not in names)
-        self.texts = self._all()
+        self.new_names = (name for name in (f"v{i}" for i in count(1)) if name not in names)
+        self.texts = self._write_steps()
 
-    def _all(self) -> list[Text]:
+    def _write_steps(self) -> list[Text]:
         steps = self.program.steps
         needed = [0] * len(steps)
         for i in self.program.outputs:
@@ -77,14 +77,14 @@ class Source(CodePrinter):
         texts: list[Any] = []
         for i, step in enumerate(steps):
             text = self._text(step, texts) if needed[i] else Text("")
-            if step.inputs and needed[i] and (needed[i] > 1 or len(text) > WIDE):
-                name = next(self.fresh)
+            if step.inputs and needed[i] and (needed[i] > 1 or len(text) > LONGEST):
+                name = next(self.new_names)
                 self.lines.append(self.assignment.format(name, text))
                 text = Text(name)
             texts.append(text)
         return texts
 
-    def _text(self, step: Step, texts: Sequence[Any]) -> Text:
+    def _text(self, step: OpStep, texts: Sequence[Any]) -> Text:
         if step.what == "input":
             return Text(self.element(step.value))
         if step.what == "constant":
@@ -131,17 +131,17 @@ OPERATORS = {
     "add": "4 {0:4} + {1:5}", "sub": "4 {0:4} - {1:5}", "mul": "5 {0:5} * {1:6}", "div": "5 {0:5} / {1:6}", "neg": "6 -{0:7}",
     "pow": "7 {0:8}**{1:7}", "square": "7 {0:8}**2", "eq": "2 {0:4} == {1:4}", "ne": "2 {0:4} != {1:4}", "lt": "2 {0:4} < {1:4}",
     "le": "2 {0:4} <= {1:4}", "gt": "2 {0:4} > {1:4}", "ge": "2 {0:4} >= {1:4}"}
-ONE = ("abs acos acosh angle asin asinh atan atanh ceil conj cos cosh exp exp2 expm1 floor imag log log10 log1p log2 logical_not real round rsqrt "
-       "sign sin sinc sinh sqrt tan tanh trunc").split()
-TWO = "atan2 floor_divide hypot logaddexp logical_and logical_or maximum minimum remainder".split()
-HELPED = {f"sinc{n}": f"9 _sinc{n}({{0}})" for n in (1, 2, 3)} | {
+UNARY = ("abs acos acosh angle asin asinh atan atanh ceil conj cos cosh exp exp2 expm1 floor imag log log10 log1p log2 logical_not real round rsqrt "
+         "sign sin sinc sinh sqrt tan tanh trunc").split()
+BINARY = "atan2 floor_divide hypot logaddexp logical_and logical_or maximum minimum remainder".split()
+HELPER_OPS = {f"sinc{n}": f"9 _sinc{n}({{0}})" for n in (1, 2, 3)} | {
     "sech": "9 _sech({0})", "sech_square": "7 _sech({0})**2", "direction": "9 _direction({0}, {1})"}
 
 
 def _calls(module: str, known: dict[str, Any]) -> dict[str, str]:
     """Ops as calls of functions, which are called like the op where SymPy's printer does not know another name."""
-    names = {op: module + str(known.get(op, op)).rpartition(".")[2] for op in ONE + TWO}
-    return {op: f"9 {name}({'{0}, {1}' if op in TWO else '{0}'})" for op, name in names.items()} | {
+    names = {op: module + str(known.get(op, op)).rpartition(".")[2] for op in UNARY + BINARY}
+    return {op: f"9 {name}({'{0}, {1}' if op in BINARY else '{0}'})" for op, name in names.items()} | {
         "fmod_tensor": f"9 {module}fmod({{0}}, {{1}})", "where": f"9 {module}where({{0}}, {{1}}, {{2}})"}
 
 
@@ -162,7 +162,7 @@ def _direction(x, y):
     h = {m}.hypot(x, y)
     return {m}.where(h == 0, 0.0, x / {m}.where(h == 0, 1.0, h))
 '''
-HEAD = '''
+ARRAY = '''
 
 def _array(shape, *elements):
     out = {m}.stack({broadcast}(*elements), {axis}=-1)
@@ -199,7 +199,7 @@ def _sinc(n: int) -> tuple[str, str]:
 
 def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
     """Helpers in Python, for a module with these names."""
-    out = {"_sech": SECH.format(m=m), "_direction": DIRECTION.format(m=m), "_array": HEAD.format(m=m, broadcast=broadcast, axis=axis)}
+    out = {"_sech": SECH.format(m=m), "_direction": DIRECTION.format(m=m), "_array": ARRAY.format(m=m, broadcast=broadcast, axis=axis)}
     for n in (1, 2, 3):
         near, far = _sinc(n)
         out[f"_sinc{n}"] = SINC.format(n=n, m=m, pi=math.pi, near=near, far=far)
@@ -207,7 +207,7 @@ def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
 
 
 class _Python(Source):
-    ops = OPERATORS | HELPED
+    ops = OPERATORS | HELPER_OPS
     named = frozenset((sympy.pi, sympy.E))
 
     def _print_Rational(self, expr: Any) -> str:

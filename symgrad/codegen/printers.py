@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.codegen.lines import Lines, Result, lines
+from symgrad.codegen.equations import Equations, Result, equations_of
 from symgrad.types.trees import LEAF
 
 __all__ = ["to_latex"]
@@ -31,20 +31,20 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
     \frac{\partial f}{\partial y} &= \sin{\left(x \right)}
     \end{aligned}
     """
-    found = lines(fn, shapes, symbols, at, domain, derivatives)
+    found = equations_of(fn, shapes, symbols, at, domain, derivatives)
     flat = found.flat
     results = found.valid(found.results if flat is None else flat)
     if flat is not None and found.form is LEAF:
-        return str(sympy.latex(_whole(results[0])))
+        return str(sympy.latex(_as_array(results[0])))
     title = sympy.latex(sympy.Symbol(name or "f"))
     equations = [(sympy.latex(symbol), e) for symbol, e in found.equations] if flat is None else []
     for label, result in zip(_labels(found, title, derivatives), results):
-        equations.append((label, _whole(result)))
+        equations.append((label, _as_array(result)))
     rows = [rf"{label} &= {sympy.latex(e)}" for label, e in equations]
     return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
 
 
-def _whole(result: Result) -> Any:
+def _as_array(result: Result) -> Any:
     """A result as one SymPy object."""
     if not result.shape:
         return result.elements[0]
@@ -52,15 +52,11 @@ def _whole(result: Result) -> Any:
     return sympy.Matrix(result.elements) if len(result.shape) == 1 else array.tomatrix() if len(result.shape) == 2 else array
 
 
-def _labels(found: Lines, title: str, derivatives: int) -> list[str]:
+def _labels(found: Equations, title: str, derivatives: int) -> list[str]:
     """The left side of each result."""
     if not derivatives:
         return [title] if len(found.results) == 1 else [f"{title}_{{{i}}}" for i, _ in zip(count(1), found.results)]
     by = [sympy.latex(sympy.Symbol(p.name)) for p in found.parameters]
     first = [rf"\frac{{\partial {title}}}{{\partial {x}}}" for x in by]
-    second = [_second(title, x, y) for x in by for y in by]
+    second = [rf"\frac{{\partial^{{2}} {title}}}{{\partial {x}" + ("^{2}}" if x == y else rf" \partial {y}}}") for x in by for y in by]
     return [title, *first, *second[:len(second) * (derivatives > 1)]]
-
-
-def _second(title: str, x: str, y: str) -> str:
-    return rf"\frac{{\partial^{{2}} {title}}}{{\partial {x}^{{2}}}}" if x == y else rf"\frac{{\partial^{{2}} {title}}}{{\partial {x} \partial {y}}}"

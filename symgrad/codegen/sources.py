@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from symgrad.codegen.equations import Equations, Result, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, Source, Text, Torch
-from symgrad.codegen.lines import Lines, Result, lines
 from symgrad.symbolic.parameters import sanitised
 from symgrad.symbolic.programs import Place, Writer
 
@@ -23,7 +23,7 @@ OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that 
 FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # names of C's header that would collide with variables
 
 
-def _written(found: Lines, language: type[Source], derivatives: int) -> tuple[Source, list[tuple[Result, list[int]]]]:
+def _source_of(found: Equations, language: type[Source], derivatives: int) -> tuple[Source, list[tuple[Result, list[int]]]]:
     """The program of equations as source, and the places of the results in it.
 
     Derivatives are kept as they were computed: merged into one expression, SymPy would rewrite them into forms that overflow.
@@ -33,19 +33,18 @@ def _written(found: Lines, language: type[Source], derivatives: int) -> tuple[So
     writer = Writer(inputs, language.ops.__contains__)
     for symbol, e in found.equations if flat is None else ():
         writer.let(symbol, e)
-    results = found.valid(found.results if flat is None else flat)
-    placed = [(result, [writer.add(e) for e in result.elements]) for result in results]
-    writer.program.outputs = [i for _, outputs in placed for i in outputs]
-    return language(writer.program, _names(found), [p.least for p in found.parameters]), placed
+    results = [(result, [writer.add(e) for e in result.elements]) for result in found.valid(found.results if flat is None else flat)]
+    writer.program.outputs = [i for _, places in results for i in places]
+    return language(writer.program, _names(found), [p.least for p in found.parameters]), results
 
 
-def _names(found: Lines) -> list[str]:
+def _names(found: Equations) -> list[str]:
     """The parameters' names, changed where they are reserved in a language."""
     taken = RESERVED | FUNCTIONS | OUTPUTS
     return sanitised([p.name + "_" if p.name in taken or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
 
-def _title(name: str | None, found: Lines) -> str:
+def _function_name(name: str | None, found: Equations) -> str:
     if name is None:
         return found.name if found.name.isidentifier() and not keyword.iskeyword(found.name) and found.name not in RESERVED | FUNCTIONS else "f"
     taken = isinstance(name, str) and (name in RESERVED | FUNCTIONS or keyword.iskeyword(name))
@@ -72,12 +71,12 @@ def _literal(tree: Any) -> str:
 RETURNS = ("", "The value, and the gradient as a tuple by argument.", "The value, the gradient and the Hessian, as tuples by argument.")
 
 
-def _python(language: type[Source], found: Lines, name: str | None, derivatives: int) -> str:
-    printer, placed = _written(found, language, derivatives)
-    texts = [Text(printer.result(result, outputs)) for result, outputs in placed]
+def _python(language: type[Source], found: Equations, name: str | None, derivatives: int) -> str:
+    printer, results = _source_of(found, language, derivatives)
+    texts = [Text(printer.result(result, places)) for result, places in results]
     body = [f'"""{RETURNS[derivatives]}"""'] * (derivatives > 0) + printer.lines + [f"return {_literal(found.form.unflatten(texts))}"]
     code = "\n".join("    " + line for line in body)
-    text = f"{printer.called(code)}\n\ndef {_title(name, found)}({', '.join(printer.names)}):\n{code}\n"
+    text = f"{printer.called(code)}\n\ndef {_function_name(name, found)}({', '.join(printer.names)}):\n{code}\n"
     header = printer.header if "math." in text else printer.header.replace("import math\n\n", "")
     return (header if re.search(r"\bjax\.", text) else header.replace("import jax\n", "")) + text
 
@@ -102,7 +101,7 @@ def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain
         return y * v1 + np.exp(v1)
     <BLANKLINE>
     """
-    return _python(NumPy, lines(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
+    return _python(NumPy, equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
 
 
 def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -116,7 +115,7 @@ def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
         return x * torch.sigmoid(x)
     <BLANKLINE>
     """
-    return _python(Torch, lines(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
+    return _python(Torch, equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
 
 
 def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -130,7 +129,7 @@ def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: A
         return jnp.exp(x) / 3
     <BLANKLINE>
     """
-    return _python(Jax, lines(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
+    return _python(Jax, equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
 
 
 def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -148,30 +147,30 @@ def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any
     }
     <BLANKLINE>
     """
-    found = lines(fn, shapes, symbols, at, domain, derivatives, stable=True)
-    printer, placed = _written(found, C, derivatives)
+    found = equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True)
+    printer, results = _source_of(found, C, derivatives)
     arguments = [("const double *" if p.shape else "double ") + n for p, n in zip(found.parameters, printer.names)]
     body, kind = list(printer.lines), "void"
     if derivatives:
-        for order, part in enumerate(_by_order(placed, len(printer.names), derivatives)):
+        for order, part in enumerate(_places_by_order(results, len(printer.names), derivatives)):
             target = ("value", "gradient", "hessian")[order]
             arguments.append(f"double *{target}")
             body += [f"{target}[{k}] = {printer.texts[i]};" for k, i in enumerate(part)]
-    elif len(placed) == 1 and not placed[0][0].shape:
+    elif len(results) == 1 and not results[0][0].shape:
         kind = "double"
-        body.append(f"return {printer.texts[placed[0][1][0]]};")
+        body.append(f"return {printer.texts[results[0][1][0]]};")
     else:
         arguments.append("double *out")
         body += [f"out[{k}] = {printer.texts[i]};" for k, i in enumerate(printer.program.outputs)]
     code = "\n".join("    " + line for line in body)
-    return f"{C.header}{printer.called(code)}\n{kind} {_title(name, found)}({', '.join(arguments) or 'void'})\n{{\n{code}\n}}\n"
+    return f"{C.header}{printer.called(code)}\n{kind} {_function_name(name, found)}({', '.join(arguments) or 'void'})\n{{\n{code}\n}}\n"
 
 
-def _by_order(placed: Sequence[tuple[Result, list[int]]], count: int, derivatives: int) -> list[list[int]]:
+def _places_by_order(results: Sequence[tuple[Result, list[int]]], count: int, derivatives: int) -> list[list[int]]:
     """The places of the value, of the whole gradient, and of the whole Hessian row by row."""
-    out = [placed[0][1], [i for _, outputs in placed[1:count + 1] for i in outputs]]
+    out = [results[0][1], [i for _, places in results[1:count + 1] for i in places]]
     if derivatives == 2:
-        sizes = [len(outputs) for _, outputs in placed[1:count + 1]]
+        sizes = [len(places) for _, places in results[1:count + 1]]
         out.append([i for k, height in enumerate(sizes) for r in range(height)
-                    for (_, outputs), n in zip(placed[(k + 1) * count + 1:], sizes) for i in outputs[r * n:(r + 1) * n]])
+                    for (_, places), n in zip(results[(k + 1) * count + 1:], sizes) for i in places[r * n:(r + 1) * n]])
     return out

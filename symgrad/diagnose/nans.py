@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.anomaly import NonFiniteGradient, set_detect_anomaly
-from symgrad.autograd.causes import Cause, finite, first_forward, whole
+from symgrad.autograd.causes import Cause, finite, first_forward
+from symgrad.carriers.batched import raw
 from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
@@ -120,11 +121,11 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
     if type(order) is not int or order < 1:
         raise ValueError(f"explain_nan: order must be an integer of at least 1, not {order!r}")
     frame = user_frame(1)
-    here = frame.f_code, frame.f_lineno
+    call_site = frame.f_code, frame.f_lineno
     if isinstance(loss, Tensor):
         run = run_of(loss, inputs, "explain_nan")
         with silence():
-            return _explained("loss", run, order, here)
+            return _explained("loss", run, order, call_site)
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
 
@@ -135,25 +136,25 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
             run = problem.run(problem.point, named=True)
         except NotCheckable as error:
             return NanReport(name, FINITE, str(error))
-        return _explained(name, run, order, here)
+        return _explained(name, run, order, call_site)
 
 
-def _explained(name: str, run: Any, order: int, here: tuple[CodeType, int]) -> NanReport:
+def _explained(name: str, run: Any, order: int, call_site: tuple[CodeType, int]) -> NanReport:
     report = NanReport(name, FINITE, "", None, float(run.result.value))
     if not np.isfinite(run.result.value):
         report.verdict, report.order = NOT_FINITE, 0
         trail: list[Any] = []
-        report.forward = _forward(first_forward(run.root, None, trail), here)
+        report.forward = _forward(first_forward(run.root, None, trail), call_site)
         report.steps = _steps(trail)
     result = run.result
     for k in range(1, order + 1):
-        error, gradients = _pulled(run, result, create=k < order)
+        error, gradients = _cause_and_gradients(run, result, create=k < order)
         if error is not None and (report.verdict == FINITE or k == 1):
             report.verdict = NOT_FINITE
             report.order = k if report.order is None else report.order
-            report.backward = _backward(error, here)
+            report.backward = _backward(error, call_site)
             if report.forward is None and error.forward is not None:
-                report.forward = _forward(error.forward, here)
+                report.forward = _forward(error.forward, call_site)
         if report.verdict == NOT_FINITE or k == order:
             break
         parts = [(g * tensor(np.arange(1.0, g.numel() + 1).reshape(g.shape).astype(g.value.dtype))).sum() for g in gradients if g.requires_grad]
@@ -162,13 +163,13 @@ def _explained(name: str, run: Any, order: int, here: tuple[CodeType, int]) -> N
         result = sum(parts[1:], parts[0])
     report.reason = _reason(report, order)
     report.remedies = list(dict.fromkeys(_remedies(report)))
-    unharmed = [node for node in upstream([run.root]) if not finite(node.value)]
-    if report.verdict == FINITE and unharmed:
-        report.notes.append(f"{len(unharmed)} intermediate values are not finite, the first of {unharmed[0].name()}, but they were not chosen")
+    not_chosen = [node for node in upstream([run.root]) if not finite(node.value)]
+    if report.verdict == FINITE and not_chosen:
+        report.notes.append(f"{len(not_chosen)} intermediate values are not finite, the first of {not_chosen[0].name()}, but they were not chosen")
     return report
 
 
-def _pulled(run: Any, result: Any, create: bool) -> tuple[Any, list[Any]]:
+def _cause_and_gradients(run: Any, result: Any, create: bool) -> tuple[Any, list[Any]]:
     """The cause of the first NaN of a pullback, or of the first infinity, and the gradients."""
     gradients: list[Any] = []
     for infinite in (False, True):
@@ -181,23 +182,23 @@ def _pulled(run: Any, result: Any, create: bool) -> tuple[Any, list[Any]]:
         if all(np.isfinite(g.value).all() for g in gradients):
             return None, gradients
     node = next(leaf._node for leaf, g in zip(run.leaves, gradients) if not np.isfinite(g.value).all())
-    bad = next(g.value for g in gradients if not np.isfinite(g.value).all())
-    place = tuple(int(i) for i in np.argwhere(~np.isfinite(bad))[0]) if np.ndim(bad) else ()
-    return Cause("sum", node, None, 0, np.asarray(bad)[place], place), []
+    bad_value = next(g.value for g in gradients if not np.isfinite(g.value).all())
+    place = tuple(int(i) for i in np.argwhere(~np.isfinite(bad_value))[0]) if np.ndim(bad_value) else ()
+    return Cause("sum", node, None, 0, np.asarray(bad_value)[place], place), []
 
 
-def _line(record: Any, here: tuple[CodeType, int]) -> tuple[str | None, tuple[str, ...]]:
+def _line(record: Any, call_site: tuple[CodeType, int]) -> tuple[str | None, tuple[str, ...]]:
     """The user's line of an operation, and the backward passes it is a part of; backward passes of the report itself have no line."""
     line: str | None = None
     within = []
     while record is not None:
-        ours = record.inducer is not None and record.stack[0] == here
-        if line is None and not ours:
+        is_own = record.inducer is not None and record.stack[0] == call_site
+        if line is None and not is_own:
             line = record.line
         if record.inducer is None:
             break
         name, record = record.inducer
-        within.append(f"that of {name}" + ("" if record is None or record.stack[0] == here else f", called at {record.line}"))
+        within.append(f"that of {name}" + ("" if record is None or record.stack[0] == call_site else f", called at {record.line}"))
     return line, tuple(within)
 
 
@@ -210,10 +211,10 @@ def _float(x: Any) -> float:
     return float(abs(x)) if isinstance(x, complex) else float(x)
 
 
-def _forward(found: Any, here: tuple[CodeType, int]) -> NanCause | None:
+def _forward(found: Any, call_site: tuple[CodeType, int]) -> NanCause | None:
     if found is None:
         return None
-    line, within = _line(found.record, here)
+    line, within = _line(found.record, call_site)
     local = found.local
     name = found.name.strip()
     if found.kind == "leaf":
@@ -224,8 +225,8 @@ def _forward(found: Any, here: tuple[CodeType, int]) -> NanCause | None:
                     text="a constant operand" if found.kind == "constant" else "")
 
 
-def _backward(cause: Any, here: tuple[CodeType, int]) -> NanCause:
-    line, within = _line(cause.record, here)
+def _backward(cause: Any, call_site: tuple[CodeType, int]) -> NanCause:
+    line, within = _line(cause.record, call_site)
     local, i = cause.local, cause.output
     name = cause.node.name()
     words = {"given": "the gradient that was given", "hook": "a hook on a tensor", "posthook": "a hook on the node",
@@ -243,11 +244,11 @@ def _steps(trail: Sequence[Any]) -> list[tuple[str, float]]:
     """The operations from a cause to the result, with the first number of each that is not finite."""
     out: list[tuple[str, float]] = []
     for node, place in reversed(trail):
-        value = np.asarray(whole(node.value))
-        bad = value[place] if place is not None and np.ndim(value) == len(place) else value[~np.isfinite(value)].ravel()[0]
+        value = np.asarray(raw(node.value))
+        bad_value = value[place] if place is not None and np.ndim(value) == len(place) else value[~np.isfinite(value)].ravel()[0]
         name = node.op.name if getattr(node, "op", None) is not None else node.name()
-        if node.parents and (not out or (name, _float(bad)) != out[-1]):
-            out.append((name, _float(bad)))
+        if node.parents and (not out or (name, _float(bad_value)) != out[-1]):
+            out.append((name, _float(bad_value)))
     return out
 
 
@@ -259,14 +260,11 @@ def _reason(report: NanReport, order: int) -> str:
     if cause is None:
         return f"{what} is not finite, and where it became so is not known: the values on the way there were not kept"
     where = "an input" if cause.kind == "leaf" else "a constant" if cause.kind == "constant" else cause.op
-    turned = next((op for op, v in report.steps if np.isnan(v)), None) if not np.isnan(cause.value) else None
+    kind = "NaN" if np.isnan(cause.value) else "infinite"
+    made_nan = next((op for op, v in report.steps if np.isnan(v)), None) if kind == "infinite" else None
     which = f" of order {report.order}" if cause.where == "backward" else ""
-    return (f"{what} is not finite; the first cause is in the {cause.where} pass{which}: {where} is {_words(cause.value)}" +
-            (f", of which {turned} makes NaN" if turned else ""))
-
-
-def _words(x: float) -> str:
-    return "NaN" if np.isnan(x) else "infinite"
+    return (f"{what} is not finite; the first cause is in the {cause.where} pass{which}: {where} is {kind}" +
+            (f", of which {made_nan} makes NaN" if made_nan else ""))
 
 
 # Remedies
@@ -278,7 +276,7 @@ def _remedies(report: NanReport) -> Iterator[str]:
         if cause is None:
             continue
         values = list(cause.operands.values())
-        op = _rule(cause.op)
+        op = _op_name(cause.op)
         if cause.kind == "leaf":
             yield "an input is not finite already: look at what it was read or computed from"
         elif op == "sqrt" and cause.where == "backward" and 0.0 in values:
@@ -315,8 +313,6 @@ def _logarithm(x: float, op: str) -> str:
             f"inside a where")
 
 
-def _rule(name: str) -> str:
+def _op_name(name: str) -> str:
     """The op of a node, by the node's name."""
     return name.partition("Backward")[0].lower() if "Backward" in name else name
-
-

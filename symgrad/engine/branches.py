@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import Released
-from symgrad.graph.link import Link
 from symgrad.graph.modes import thread
 from symgrad.graph.node import NAMED, Leaf, Node, next_sequence
 from symgrad.graph.order import upstream
@@ -50,7 +50,7 @@ def _keep(node: Node, truth: bool) -> None:
         copy.parents = tuple(None if p is None else copies[p] for p in parents)
         copy.args = tuple(a if p is None else None for p, a in zip(parents, args)) + args[len(parents):]
         copy.sequence_nr, copy.flags = original.sequence_nr, original.flags
-        copy.value = original.value if isinstance(original, Link) else Released(original.value)
+        copy.value = original.value if isinstance(original, DerivativeNode) else Released(original.value)
         what: Any = original.op if not isinstance(original, Leaf) else (original.symbol, original.value.shape)
         if isinstance(original, Leaf):
             copy.reference, copy.symbol, copy.conditions = original.reference, original.symbol, []

@@ -78,10 +78,10 @@ def in_dtype(g: Any, x: Any) -> Any:
 
     A narrower one stays as it is: its rule has lost digits, and `gradcheck` says so.
     """
-    value = g._value if isinstance(g, Tensor) else g
-    if value.dtype.itemsize <= x.dtype.itemsize or value.dtype.kind == "c" or x.dtype.kind == "c":
+    value, dtype = g._value if isinstance(g, Tensor) else g, x.dtype
+    if value.dtype is dtype or value.dtype.itemsize <= dtype.itemsize or value.dtype.kind == "c" or dtype.kind == "c":
         return g
-    return g.to(dtype_of(x.dtype)) if isinstance(g, Tensor) else value.astype(x.dtype)  # type: ignore[attr-defined]
+    return g.to(dtype_of(dtype)) if isinstance(g, Tensor) else value.astype(dtype)  # type: ignore[attr-defined]
 
 
 def bare(x: Any) -> Any:

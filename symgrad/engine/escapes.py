@@ -7,18 +7,19 @@ formula and its derivatives are those at one value of the constant. Two calls at
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from symgrad.engine.storage.versions import user_frame
-from symgrad.graph.modes import DEFAULT, Recorder, thread
+from symgrad.graph.modes import DEFAULT, Recorder, in_mode, thread
 from symgrad.graph.node import TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["FAR", "Escapes", "Recorded", "departure", "difference"]
+__all__ = ["FAR", "Escapes", "departure", "difference", "observing"]
 
 FAR = (7.3, -3.1, 0.013, 1300.0)  # factors from a point to others
 SPELLING = {"__float__": "float()", "__int__": "int()", "__complex__": "complex()", "__array__": "numpy.asarray()", "__index__": "an index",
@@ -57,16 +58,18 @@ class Escapes(Recorder):
         return ", ".join(self.lines) or "a computation without grad mode, or by grad without create_graph"
 
 
-class Recorded(NamedTuple):
-    """One call of a function: the node of its result, its inputs, which have names, and what left the graph."""
+@contextmanager
+def observing() -> Iterator[Escapes]:
+    """A context in which the graph keeps all values, and what leaves it is noted."""
+    found = Escapes()
+    with in_mode(keep_values=True, observers=(*thread.modes.observers, found)):
+        yield found
 
-    root: Node
-    leaves: Sequence[Leaf]
-    escapes: Escapes
 
-
-def departure(here: Recorded, call: Callable[[list[np.ndarray]], Recorded], far: bool = False) -> str | None:
+def departure(here: Any, call: Callable[[list[np.ndarray]], Any], far: bool = False) -> str | None:
     """How the graph of a call differs from the function around its point, by further calls beside it; None where it is the function.
+
+    A call has the node of its result as `root`, those of its inputs as `nodes`, and its `escapes`.
 
     A constant of the graph that changes when the inputs move a little is a number that left the graph. With `far`, where numbers left it, the
     graphs of far points are compared, too: a whole number changes only there. Where an `if` goes another way, nothing is said.
@@ -80,7 +83,7 @@ def departure(here: Recorded, call: Callable[[list[np.ndarray]], Recorded], far:
             if other.escapes.truths == here.escapes.truths:
                 yield difference(here, other)
 
-    values = [leaf.value for leaf in here.leaves]
+    values = [leaf.value for leaf in here.nodes]
     beside = list(found([_beside(v, sign) for v in values] for sign in (1, -1)))
     how = beside[0] if beside and None not in beside else None
     if how is None and far and here.escapes.lines:
@@ -95,11 +98,11 @@ def _beside(value: np.ndarray, sign: int) -> np.ndarray:
     return (value + sign * step * shares * np.where(value == 0, 1.0, value)).astype(value.dtype)
 
 
-def difference(first: Recorded, second: Recorded) -> str | None:
+def difference(first: Any, second: Any) -> str | None:
     """What differs in the graphs of two calls but for the values of the inputs; None if nothing does."""
     one, other = upstream([first.root]), upstream([second.root])
-    places: list[dict[Any, Any]] = [{None: None} | {leaf: i for i, leaf in enumerate(call.leaves)} for call in (first, second)]
-    count = len(first.leaves)
+    places: list[dict[Any, Any]] = [{None: None} | {leaf: i for i, leaf in enumerate(call.nodes)} for call in (first, second)]
+    count = len(first.nodes)
     one, other = ([n for n in nodes if n not in known] for nodes, known in zip((one, other), places))
     for k, (a, b) in enumerate(zip(one, other)):
         if _name(a) != _name(b):

@@ -175,9 +175,9 @@ def _attached(node: Node) -> Hooks:
 
 def unhooked(node: Node) -> Node:
     """A copy of a node without its hooks."""
-    twin = copy.copy(node)
-    twin.flags, twin.hooks = twin.flags & ~HOOKED, None
-    return twin
+    duplicate = copy.copy(node)
+    duplicate.flags, duplicate.hooks = duplicate.flags & ~HOOKED, None
+    return duplicate
 
 
 def move_hooks(old: Node, new: Node) -> None:

@@ -14,6 +14,7 @@ from symgrad.engine.cotangents import (
     conjugated,
     fitted,
     guarded_vjp,
+    in_dtype,
     is_complex,
     mark,
     receivers,
@@ -42,7 +43,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         """Run the hooks of a leaf whose cotangent is complete."""
         g = pending.pop(leaf)
         own = hooks(leaf)  # type: ignore[misc]
-        g = own.incoming(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else g, deliver is not None)
+        g = own.incoming(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf), deliver is not None)
         if deliver is None:
             out[leaf] = g
             return
@@ -66,7 +67,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         if needed and node in keep:
             out[node] = g
         if own is not None:
-            g = own.incoming(g, needed)
+            g = own.incoming(_typed(g, node), needed)
         if not needed:
             out[node] = g
             continue
@@ -119,6 +120,11 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
             c = fitted(xp, c, node.value, p.value)
         out.append(c)
     return tuple(out)
+
+
+def _typed(g: Any, node: Node) -> Any:
+    """A cotangent as hooks see it, in the dtype of the node's value."""
+    return in_dtype(g, node.value) if hasattr(g, "dtype") and hasattr(node.value, "dtype") else g
 
 
 def _hooked_leaf(node: Node) -> bool:

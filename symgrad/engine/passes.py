@@ -160,5 +160,3 @@ def _undefined(pending: Cotangents, heap: Heap, zeros: list[Node], node: Node, p
         heappush(heap, MARK)
     else:
         zeros.append(p)
-
-

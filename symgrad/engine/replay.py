@@ -10,14 +10,17 @@ from typing import Any
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import fills
 from symgrad.carriers.guarding import guarded_map, guarded_product, has_nan
-from symgrad.engine.cotangents import Read, mark_as_guarded
+from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
+from symgrad.engine.saved import read, read_traced
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
 from symgrad.graph.node import TRACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 
-__all__ = ["arguments", "call_rule", "guarded_jvp", "pushforward", "replay"]
+__all__ = ["arguments", "call_rule", "guarded_jvp", "push", "pushforward", "replay"]
 
 
 def guarded_jvp(xp: Any, op: Op, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
@@ -52,7 +55,7 @@ def replay(xp: Any, roots: Sequence[Node], leaf: Callable[[Leaf], Any], constant
             continue
         if isinstance(node, Leaf):
             values[node] = leaf(node)
-        elif type(node) is Link:
+        elif type(node) is DerivativeNode:
             values[node] = constant(node.value) if node.parents[0] is None else values[node.parents[0]]
         else:
             values[node] = call_rule(xp, node, arguments(node, values, constant), node.args or ())
@@ -95,3 +98,16 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out
+
+
+def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False) -> list[Tensor | None]:
+    """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape and dtype.
+
+    The result is None for an output that depends on none of the nodes. With `create_graph` it can be differentiated again. It may share memory
+    with a tangent.
+    """
+    starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
+    roots = [y._node for y in outputs if y._node is not None]
+    out = pushforward(traced, roots, starts, read_traced) if create_graph else pushforward(numeric, roots, starts, read)
+    found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
+    return found if create_graph else [None if t is None else wrap(t) for t in found]

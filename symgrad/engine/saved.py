@@ -26,7 +26,7 @@ TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16":
          "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 
 
-class _Spy:
+class _ReadTracer:
     """A tracer for an argument of a rule: it records whether the value is read, and not only shape or dtype."""
 
     def __init__(self, name: str, read: set[str]):
@@ -34,14 +34,14 @@ class _Spy:
 
     def __getattr__(self, name: str) -> Any:
         if name in ("zeros_like", "ones_like", "eye_like"):  # these read only shape and dtype
-            return lambda *_: _Spy("", self.read)
+            return lambda *_: _ReadTracer("", self.read)
         return (lambda condition, like: self.note(condition)) if name == "indicator" else self.note
 
     def note(self, *others: Any, **kwargs: Any) -> Any:
-        for spy in (self, *others):
-            if isinstance(spy, _Spy):
-                self.read |= {spy.name} - {""}
-        return _Spy("", self.read)
+        for tracer in (self, *others):
+            if isinstance(tracer, _ReadTracer):
+                self.read |= {tracer.name} - {""}
+        return _ReadTracer("", self.read)
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = note
     __lt__ = __gt__ = __le__ = __ge__ = __invert__ = __and__ = __getitem__ = note
@@ -67,9 +67,9 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
         read: set[str] = set()
         found = partial
         if callable(partial):
-            spies = [_Spy(name, read) for name in ("result", *op.argument_names)]
-            found = partial(_Spy("", read), *spies, *(op.examples[0] if op.examples else ()))
-        out.append(frozenset(read | {found.name} - {""} if isinstance(found, _Spy) else read))
+            tracers = [_ReadTracer(name, read) for name in ("result", *op.argument_names)]
+            found = partial(_ReadTracer("", read), *tracers, *(op.examples[0] if op.examples else ()))
+        out.append(frozenset(read | {found.name} - {""} if isinstance(found, _ReadTracer) else read))
     return tuple(out)
 
 

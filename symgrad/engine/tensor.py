@@ -195,5 +195,3 @@ def wrap(value: Any, node: Node | None = None) -> Tensor:
     out = new(Tensor)
     out._value, out._node_slot, out._view = value, node, None
     return out
-
-

@@ -330,4 +330,3 @@ zeros_like = like(_filler(0), "Zeros of the shape and dtype of another tensor.",
 ones_like = like(_filler(1), "Ones of the shape and dtype of another tensor.", "ones_like")
 empty_like = like(_untouched, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
 full_like = like(_filled, "A tensor of the shape and dtype of another whose elements are all `fill_value`.", "full_like")
-

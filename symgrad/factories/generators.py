@@ -208,7 +208,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
 # Tensors
 
 
-def _floats(name: str, what: str, dtype: DType | None) -> np.dtype:
+def _floats(what: str, dtype: DType | None) -> np.dtype:
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         raise NotImplementedError(f'"{what}" not implemented for \'{dtype.words}\'')
     return numpy_dtype(dtype)
@@ -238,13 +238,13 @@ def _normal(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
 @maker
 def rand(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
     """Uniform numbers from [0, 1)."""
-    return _uniform(sizes_of("rand", sizes, size), _floats("rand", "check_uniform_bounds", dtype), generator)
+    return _uniform(sizes_of("rand", sizes, size), _floats("check_uniform_bounds", dtype), generator)
 
 
 @maker
 def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
     """Numbers from the standard normal distribution; the parts of complex numbers have variance 1/2."""
-    return _normal(sizes_of("randn", sizes, size), _floats("randn", "normal_kernel_cpu", dtype), generator)
+    return _normal(sizes_of("randn", sizes, size), _floats("normal_kernel_cpu", dtype), generator)
 
 
 IN_C = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
@@ -387,19 +387,11 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
 # Like another tensor
 
 
-def _drawn_like(draw: Callable[..., Any]) -> Callable[..., Any]:
+def _drawn_like(draw: Callable[..., Any], what: str) -> Callable[..., Any]:
     def fill(array: np.ndarray, *, generator: Any = None) -> None:
-        array[...] = draw(array.shape, array.dtype, generator)
+        array[...] = draw(array.shape, _floats(what, dtype_of(array.dtype)), generator)
 
     return fill
-
-
-def _rand(shape: Any, dtype: Any, generator: Any) -> Any:
-    return _uniform(shape, _floats("rand_like", "check_uniform_bounds", dtype_of(dtype)), generator)
-
-
-def _randn(shape: Any, dtype: Any, generator: Any) -> Any:
-    return _normal(shape, _floats("randn_like", "normal_kernel_cpu", dtype_of(dtype)), generator)
 
 
 def _randint(array: np.ndarray, low: Any = None, high: Any = None, *, generator: Any = None) -> None:
@@ -407,7 +399,7 @@ def _randint(array: np.ndarray, low: Any = None, high: Any = None, *, generator:
     array[...] = between(int(low), int(high), array.shape, array.dtype, generator)
 
 
-rand_like = like(_drawn_like(_rand), "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
-randn_like = like(_drawn_like(_randn), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
+rand_like = like(_drawn_like(_uniform, "check_uniform_bounds"), "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
+randn_like = like(_drawn_like(_normal, "normal_kernel_cpu"), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
 randint_like = like(_randint, "Integers from `low` up to, but not with, `high`, of the shape and dtype of another tensor; randint_like(x, high) "
                     "starts at 0.", "randint_like")

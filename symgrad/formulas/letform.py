@@ -22,7 +22,7 @@ import sympy
 from symgrad.autograd.engine import _paths
 from symgrad.carriers.symbolic import Expressions
 from symgrad.engine.replay import arguments
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
@@ -204,7 +204,7 @@ class LetForm(dict):
                 continue
             if isinstance(node, Leaf):
                 self[node] = reading.leaf(node)
-            elif type(node) is Link:
+            elif type(node) is DerivativeNode:
                 self[node] = reading.constant(node.value) if node.parents[0] is None else self[node.parents[0]]
             else:
                 self[node] = self.called(reading.xp, node, arguments(node, self, reading.constant), node.args or ())

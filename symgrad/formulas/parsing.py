@@ -7,6 +7,7 @@ registry. It has no attributes, strings or imports. Length, nesting and powers a
 from __future__ import annotations
 
 import difflib
+import inspect
 import keyword
 import math
 import operator
@@ -44,7 +45,7 @@ class ParseError(ValueError):
 
 
 @dataclass(frozen=True)
-class Step:
+class Instruction:
     """One instruction: push a number or a variable, or apply an operation to the topmost values."""
 
     kind: str
@@ -55,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True)
 class ParsedFormula:
-    """A parsed formula: `names` are its variables in order of appearance; a call with their values evaluates it.
+    """A parsed formula as a function: `names` are its variables, and its parameters, in order of appearance.
 
     >>> formula = parse("x**2 + 2*y")
     >>> formula.names, formula(x=3.0, y=0.5)
@@ -63,17 +64,22 @@ class ParsedFormula:
     """
 
     text: str
-    steps: tuple[Step, ...]
+    steps: tuple[Instruction, ...]
     names: tuple[str, ...]
 
-    def __call__(self, **values: Any) -> Any:
+    def __post_init__(self) -> None:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        object.__setattr__(self, "__signature__", inspect.Signature([inspect.Parameter(name, kind) for name in self.names]))
+        object.__setattr__(self, "__name__", "formula")
+
+    def __call__(self, *args: Any, **values: Any) -> Any:
         """The value: a number for numbers, a Tensor with its graph for Tensors."""
-        known = _functions()
+        known, values = _functions(), dict(zip(self.names, args)) | values
         with np.errstate(all="ignore"):
             return self.evaluated(lambda x: x, values, lambda step, operands: self._applied(
                 known[step.what] if step.kind == "call" else step.what, operands, step))
 
-    def evaluated(self, number: Callable[[Any], Any], values: Mapping[str, Any], applied: Callable[[Step, list[Any]], Any]) -> Any:
+    def evaluated(self, number: Callable[[Any], Any], values: Mapping[str, Any], applied: Callable[[Instruction, list[Any]], Any]) -> Any:
         """The result of the steps: `number` converts constants, `values` are those of the variables, `applied` performs a step."""
         stack: list[Any] = []
         for step in self.steps:
@@ -87,7 +93,7 @@ class ParsedFormula:
                 stack.append(applied(step, operands))
         return stack.pop()
 
-    def _applied(self, what: Any, operands: list[Any], step: Step) -> Any:
+    def _applied(self, what: Any, operands: list[Any], step: Instruction) -> Any:
         constant = all(isinstance(x, (float, bool)) for x in operands)
         if step.kind == "negate":
             return -operands[0]
@@ -104,7 +110,7 @@ class ParsedFormula:
         return bool(out) if what in COMPARISONS else float(out)
 
 
-def applied(step: Step, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
+def applied(step: Instruction, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
     """The result of a step on operands with Python's operators; `function` returns the function of a name."""
     if step.kind == "negate":
         return -operands[0]
@@ -134,7 +140,7 @@ class _Reader:
         self.text, self.at, self.depth = text, 0, 0
         if len(text) > MAX_LENGTH:
             raise ParseError(f"the text is longer than {MAX_LENGTH} characters", text, MAX_LENGTH)
-        self.steps: list[Step] = []
+        self.steps: list[Instruction] = []
         self.degrees: list[float] = []
         self.names: dict[str, None] = {}
         self.functions = _functions()
@@ -163,7 +169,7 @@ class _Reader:
             self.fail(f"expected {what}" + (f" before {self.token!r}" if self.token else ", but the text ends"))
         self.advance()
 
-    def push(self, step: Step, degree: float) -> None:
+    def push(self, step: Instruction, degree: float) -> None:
         self.steps.append(step)
         del self.degrees[len(self.degrees) - step.count:]
         if degree > MAX_DEGREE:
@@ -176,7 +182,7 @@ class _Reader:
             sign, at = self.token, self.start
             self.advance()
             self.product()
-            self.push(Step("operation", sign, at, 2), max(self.degrees[-2:]))
+            self.push(Instruction("operation", sign, at, 2), max(self.degrees[-2:]))
 
     def product(self) -> None:
         self.signed()
@@ -184,7 +190,7 @@ class _Reader:
             sign, at = self.token, self.start
             self.advance()
             self.signed()
-            self.push(Step("operation", sign, at, 2), sum(self.degrees[-2:]))
+            self.push(Instruction("operation", sign, at, 2), sum(self.degrees[-2:]))
 
     def signed(self) -> None:
         """A power with signs before it: -x**2 is -(x**2)."""
@@ -195,7 +201,7 @@ class _Reader:
         self.power()
         for sign, at in signs:
             if sign == "-":
-                self.push(Step("negate", None, at, 1), self.degrees[-1])
+                self.push(Instruction("negate", None, at, 1), self.degrees[-1])
 
     def power(self) -> None:
         self.deeper()
@@ -206,7 +212,7 @@ class _Reader:
             self.signed()
             base, exponent = self.degrees[-2:]
             constant = self.constant(first, at)
-            self.push(Step("operation", "**", at, 2), base * max(1.0, abs(constant)) if constant is not None else base + exponent)
+            self.push(Instruction("operation", "**", at, 2), base * max(1.0, abs(constant)) if constant is not None else base + exponent)
         self.depth -= 1
 
     def constant(self, first: int, at: int) -> float | None:
@@ -228,7 +234,7 @@ class _Reader:
             value = float(token)
             if not math.isfinite(value):
                 self.fail("this number is too large for a float", at)
-            self.push(Step("number", value, at), 0)
+            self.push(Instruction("number", value, at), 0)
         elif kind == "name":
             self.advance()
             self.name(token, at)
@@ -243,7 +249,7 @@ class _Reader:
         if self.token == "(":
             self.call(name, at)
         elif name in CONSTANTS:
-            self.push(Step("number", CONSTANTS[name], at), 0)
+            self.push(Instruction("number", CONSTANTS[name], at), 0)
         elif keyword.iskeyword(name) or name.startswith("_"):
             self.fail(f"{name!r} cannot be a variable", at)
         elif name in self.functions:
@@ -252,7 +258,7 @@ class _Reader:
             if self.kind in ("name", "number"):
                 self.fail(f"expected an operator before {self.token!r}; a product is written with *")
             self.names[name] = None
-            self.push(Step("name", name, at), 1)
+            self.push(Instruction("name", name, at), 1)
 
     def call(self, name: str, at: int) -> None:
         if name not in self.functions:
@@ -270,7 +276,7 @@ class _Reader:
                     self.fail("the first argument of where is a comparison, such as x > 0")
                 self.advance()
                 self.expression()
-                self.push(Step("operation", sign, place, 2), max(self.degrees[-2:]))
+                self.push(Instruction("operation", sign, place, 2), max(self.degrees[-2:]))
             count += 1
             if self.token != ",":
                 break
@@ -284,7 +290,7 @@ class _Reader:
             degree = sum(self.degrees[-2:])
         elif name == "square":
             degree *= 2
-        self.push(Step("call", name, at, count), degree)
+        self.push(Instruction("call", name, at, count), degree)
         self.depth -= 1
 
     def end(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.naming import import_path
+from symgrad.frameworks.shadow import NoShadow, Shadow
 from symgrad.reference.tensors import is_active
 
 __all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "counted", "extra", "is_active",
@@ -102,6 +103,7 @@ class Adapter:
 
     framework = "numpy"
     op: Any = None  # the Op of symgrad whose rules are called, None for a function
+    shadow: Any = None  # the Shadow that follows the calls, whose numbers `array` gives then
     memory = True
     subnormals = True
     compiles = False
@@ -172,6 +174,10 @@ class Adapter:
     def refuses_order(self, error: Exception) -> bool:
         """Whether an error says that the function cannot be differentiated further, rather than that it is wrong."""
         return ONCE in str(error)
+
+    def new_shadow(self) -> Shadow:
+        """A follower of calls in many digits. Raises NoShadow where there is none."""
+        raise NoShadow(f"functions of {self.framework} are not followed")
 
     def context(self) -> AbstractContextManager[Any]:
         """A context in which the framework's values keep their precision."""

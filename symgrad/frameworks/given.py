@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
+from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, counted, is_active
 from symgrad.frameworks.problem import NotCheckable
+from symgrad.frameworks.shadow import RecordedShadow
 
 __all__ = ["Given", "NumpyAdapter", "typed"]
 
@@ -111,6 +114,12 @@ class NumpyAdapter(Given):
     (array([0.]), [array([2.])], 1)
     """
 
+    def new_shadow(self) -> RecordedShadow:
+        return RecordedShadow()
+
+    def leaf(self, x: Array, differentiated: bool = True) -> Any:
+        return super().leaf(x, differentiated) if self.shadow is None else tensor(x, dtype=x.dtype, requires_grad=is_active(x))
+
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result of the function."""
         found = super().call(leaves)
@@ -121,6 +130,8 @@ class NumpyAdapter(Given):
 
     def array(self, value: Any) -> Array:
         """The result as an array."""
+        if self.shadow is not None:
+            return self.shadow.read(value)
         out = np.asarray(value.detach() if hasattr(value, "detach") else value)
         if out.dtype.kind not in "fciubV":
             what = f"an array of {out.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
@@ -142,6 +153,5 @@ def _summed(c: Array, x: Array) -> Array:
     if c.shape != x.shape:
         if np.broadcast_shapes(c.shape, x.shape) == x.shape:  # a constant derivative
             c = np.broadcast_to(c, x.shape)
-        c = c.sum(axis=tuple(range(c.ndim - x.ndim)))
-        c = c.sum(axis=tuple(k for k, size in enumerate(x.shape) if size == 1 != c.shape[k]), keepdims=True)
-    return c if c.dtype == x.dtype else c.astype(x.dtype)
+        c = numeric.sum_to_size(c, x.shape)
+    return c if c.dtype in (x.dtype, object) else c.astype(x.dtype)  # objects are numbers in many digits

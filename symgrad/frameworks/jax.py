@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, extra, is_active, not_applicable
 from symgrad.frameworks.given import Given
+from symgrad.frameworks.shadow_jax import JaxShadow
 
 __all__ = ["JaxAdapter", "JaxPair"]
 
@@ -61,9 +62,12 @@ class JaxAdapter(Adapter):
     def _called(self, *leaves: Any) -> Any:
         return self.numpy.asarray(self.chosen(self.function(*leaves, *self.parameters)))
 
+    def new_shadow(self) -> JaxShadow:
+        return JaxShadow(self.jax)
+
     def array(self, value: Any) -> Array:
         """A copy of the array."""
-        return np.array(value)
+        return np.array(value) if self.shadow is None else self.shadow.read(value)
 
     def evaluated(self, xs: Arrays) -> Array:
         """The value, compiled as its derivatives are."""
@@ -105,6 +109,8 @@ class JaxAdapter(Adapter):
     def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
         with self.context():
+            if self.shadow is not None:
+                return self.shadow.run(function, *args)
             if self.compiled:
                 if key not in self._compiled:
                     self._compiled[key] = self.jax.jit(function)
@@ -180,3 +186,8 @@ class JaxAdapter(Adapter):
 
 class JaxPair(Given, JaxAdapter):
     """A function of JAX whose derivatives are functions of its arrays, too."""
+
+    def _given(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
+        if self.shadow is None:
+            return super()._given(function, xs, *first)
+        return self._run(("given",), lambda *args: function(*args, *self.parameters), *first, *xs)

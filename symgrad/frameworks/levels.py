@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from ml_dtypes import finfo
 
 from symgrad.autograd.modes import enable_grad
+from symgrad.carriers import precise
 from symgrad.frameworks.adapter import Adapter
 from symgrad.frameworks.problem import NotCheckable, silence
-from symgrad.reference.differences import differences
+from symgrad.frameworks.shadow import NoShadow, Shadow
+from symgrad.reference.differences import contracted, differences
 
-__all__ = ["Derivatives", "Levels"]
+__all__ = ["Derivatives", "Exact", "Levels"]
 
 
 @dataclass
@@ -31,6 +33,14 @@ class Levels:
     error: tuple[int, BaseException] | None = None
     dtype: Any = np.dtype(np.float64)
     shape: tuple[int, ...] = ()
+
+
+class Exact(NamedTuple):
+    """What a program gives in many digits: the numbers by order, as in `Levels`; the shadow of its run; quotients of the order below."""
+
+    values: dict[int, np.ndarray]
+    shadow: Shadow
+    differences: np.ndarray | None = None
 
 
 class Derivatives:
@@ -62,8 +72,47 @@ class Derivatives:
             out.error = len(out.values), error
         return out
 
+    def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> Exact | None:
+        """What the same program gives in many digits; None where it cannot be run so, or not to this order.
+
+        With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
+        """
+        with precise.working(digits):
+            try:
+                values, shadow = self._followed(point, order)
+                return Exact(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
+            except Exception:  # whatever an unusual number makes a user's function raise, and NoShadow
+                return None
+
+    def _followed(self, point: Sequence[np.ndarray], order: int) -> tuple[dict[int, np.ndarray], Shadow]:
+        out = Levels()
+        if order > self.highest:
+            raise NoShadow(f"order {order} is by finite differences")
+        try:
+            with silence(), enable_grad(), self.adapter.context():
+                shadow = self.adapter.shadow = self.adapter.new_shadow()
+                with shadow.active():
+                    self._own(point, order, out)
+        finally:
+            self.adapter.shadow = None
+        return out.values, shadow
+
+    def _quotients(self, point: Sequence[np.ndarray], order: int) -> np.ndarray:
+        """The derivatives of an order by central differences of the order below, extrapolated once, over the steps h and 2h."""
+        vector = np.concatenate([np.ravel(v) for v in point]).astype(np.float64)
+        bits = min(int(-np.log2(float(finfo(v.dtype).eps))) for v in point) * 2 // 5
+
+        def slope(i: int, h: float) -> Any:
+            ends = [self._followed(self._shaped(vector + k * h * (np.arange(vector.size) == i), point), order - 1)[0][order - 1] for k in (1, -1)]
+            return (ends[0] - ends[1]) / (2 * h)
+
+        steps = [2.0 ** (np.frexp(x)[1] - bits) for x in vector]
+        found = np.array([(4 * slope(i, h) - slope(i, 2 * h)) / 3 for i, h in enumerate(steps)], object)
+        return np.moveaxis(found, 0, -1) if order <= self.full else contracted(found, self.direction, order == self.full + 1)
+
     def _own(self, point: Sequence[np.ndarray], order: int, out: Levels) -> None:
         """The value and the derivatives that the adapter computes."""
+        kind = np.float64 if self.adapter.shadow is None else object
         n = self.direction.size
         units = np.eye(n)
         orders = [[*itertools.product(range(n), repeat=k)] if k < self.full else [(*(n,) * k,)] for k in range(order)]
@@ -75,9 +124,9 @@ class Derivatives:
         out.shape = value.shape if value.size != 1 else ()
         kinds = [value.dtype, *(v.dtype for v in point)]
         out.dtype = max((k for k in kinds if k.kind in "fV"), key=lambda k: float(finfo(k).eps), default=np.dtype(np.float64))
-        out.values[0] = np.sum(value.astype(np.float64) * self._weights(value).astype(np.float64))
+        out.values[0] = np.sum(value.astype(kind) * self._weights(value).astype(np.float64))
         for k in range(1, order + 1):
-            rows = [np.concatenate([np.zeros(v.size) if g is None else np.ravel(g).astype(np.float64) for g, v in zip(row, point)])
+            rows = [np.concatenate([np.zeros(v.size) if g is None else np.ravel(g).astype(kind) for g, v in zip(row, point)])
                     for row in next(found)]
             out.values[k] = np.reshape(rows, (n,) * (k if k <= self.full else 1))
 

@@ -111,7 +111,8 @@ def parameters_of(op: Any) -> list[inspect.Parameter] | None:
     owner = owner_of(op)
     if owner is not None:  # apply takes any arguments
         op = getattr(owner, "forward", op)
-        skip = 0 if any("setup_context" in vars(c) for c in owner.__mro__[:-1] if not _of_framework(c)) else 1
+        own = (c for c in owner.__mro__[:-1] if c.__module__.partition(".")[0] not in ("torch", "symgrad"))
+        skip = 0 if any("setup_context" in vars(c) for c in own) else 1
     elif hasattr(type(op), "forward") and not inspect.isroutine(op):  # a module
         op = op.forward
     try:
@@ -126,10 +127,6 @@ def _placed(op: Any) -> list[inspect.Parameter] | None:
     if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return None
     return [p for p in parameters if p.kind in PLACED]
-
-
-def _of_framework(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] in ("torch", "symgrad")
 
 
 def import_path(op: Any) -> tuple[str, str] | None:

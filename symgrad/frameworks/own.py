@@ -16,6 +16,7 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor
 from symgrad.frameworks.adapter import Array, Arrays, Options, RecordingAdapter, is_active, not_applicable
 from symgrad.frameworks.problem import real_parts
+from symgrad.frameworks.shadow import RecordedShadow
 from symgrad.func import jvp, vmap
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
@@ -49,8 +50,13 @@ class SymgradAdapter(RecordingAdapter):
         parts = real_parts(found, self.name)
         return parts[0] if len(parts) == 1 else FUNCTIONS["cat"]([p.reshape(-1) for p in parts])
 
+    def new_shadow(self) -> RecordedShadow:
+        return RecordedShadow()
+
     def array(self, value: Any) -> Array:
         """The tensor's own array."""
+        if self.shadow is not None:
+            return self.shadow.read(value)
         return np.asarray(value._value if isinstance(value, Tensor) else value)
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
@@ -58,6 +64,7 @@ class SymgradAdapter(RecordingAdapter):
         kept = [(v, g) for v, g in zip(values, cotangents) if v.requires_grad]
         if not kept:
             return [None] * len(leaves)
+        again |= self.shadow is not None
         return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], retain_graph=True, create_graph=again, allow_unused=True)
 
     def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:

@@ -1,10 +1,12 @@
-"""The subject of a check: a function, the arguments by which it is differentiated, and one run of it at a point."""
+"""The subject of a check: a function, the arguments by which it is differentiated, one run of it at a point, and the state around it."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import io
+import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +16,19 @@ import numpy as np
 
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import Escapes, departure
+from symgrad.engine.escapes import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
+from symgrad.factories.generators import fork_rng, manual_seed
 from symgrad.frameworks.adapter import parts_of
 from symgrad.frameworks.naming import name_of
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
-from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 
-__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "run_of", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "restored", "run_of", "seeded", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -51,10 +53,6 @@ def silence() -> Iterator[None]:
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _real_value(value: Any, given: bool) -> np.ndarray | None:
@@ -107,7 +105,7 @@ class Problem:
     def _inputs(self, explicit: set[str]) -> Iterator[Input]:
         for name, value in self.bound.arguments.items():
             parameter = self.signature.parameters[name]
-            integral = parameter.annotation in (int, "int") or _is_integer(parameter.default)
+            integral = parameter.annotation in (int, "int") or type(parameter.default) is int
             if parameter.kind is parameter.VAR_POSITIONAL:
                 parts: list[tuple[str, Any, Any]] = [(f"{name}{i}", i, v) for i, v in enumerate(value)]
             elif parameter.kind is parameter.VAR_KEYWORD:
@@ -141,16 +139,13 @@ class Problem:
             else:
                 arguments[i.parameter][i.key] = leaf
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
-        escapes = Escapes()
-        with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
-            with enable_grad():
-                result = self.function(*bound.args, **bound.kwargs)
-                return Run(leaves, *scalar_of(result, self.name), escapes)
+        with observing() as escapes, enable_grad():
+            return Run(leaves, *scalar_of(self.function(*bound.args, **bound.kwargs), self.name), escapes)
 
     def departure(self, run: Run) -> str | None:
         """How the graph of a named run differs from the function around its point; None where they are the same."""
         with silence():
-            return departure(run.recorded, lambda point: self.run(point, named=True).recorded)
+            return departure(run, lambda point: self.run(point, named=True))
 
     def _copied(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind
@@ -206,7 +201,7 @@ def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) ->
         raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
                         f"function and its inputs")
     nodes = upstream([loss._node])
-    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, Link))):
+    if any(node.args is None for node in nodes if not isinstance(node, (Leaf, DerivativeNode))):
         raise RuntimeError(f"{asking}: {FREED} Or give the function and its inputs.")
     leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
     if inputs is not None:
@@ -214,3 +209,27 @@ def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) ->
     if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):
         raise TypeError(f"{asking}: inputs must be leaves that require grad, from which the tensor was computed")
     return Run(leaves, *scalar_of(loss, "the loss"))
+
+
+@contextlib.contextmanager
+def restored() -> Iterator[None]:
+    """Restore the states of all generators at the end: of Python, NumPy, symgrad and, where it is loaded, torch."""
+    torch = sys.modules.get("torch")
+    state, numbers, tensors = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
+    try:
+        with fork_rng():
+            yield
+    finally:
+        random.setstate(state)
+        np.random.set_state(numbers)
+        if torch is not None:
+            torch.random.set_rng_state(tensors)
+
+
+def seeded() -> None:
+    """Give every generator the seed 0."""
+    random.seed(0)
+    np.random.seed(0)
+    manual_seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, extra, is_active, not_applicable
 from symgrad.frameworks.given import Given
+from symgrad.frameworks.shadow_torch import TorchShadow
 
 __all__ = ["TorchAdapter", "TorchPair"]
 
@@ -71,8 +72,13 @@ class TorchAdapter(RecordingAdapter):
             raise TypeError(f"{self.name} returned no floating-point tensor")
         return tensors[0] if len(tensors) == 1 else self.torch.cat([t.reshape(-1) for t in tensors])
 
+    def new_shadow(self) -> TorchShadow:
+        return TorchShadow(self.name)
+
     def array(self, value: Any) -> Array:
         """The tensor's own memory as an array."""
+        if self.shadow is not None and isinstance(value, self.torch.Tensor):
+            return self.shadow.read(value)
         if not isinstance(value, self.torch.Tensor):
             return np.asarray(value)
         if value.dtype == self.torch.bfloat16:

@@ -44,9 +44,9 @@ def _exchange(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
     unknown = [name for name in given if name not in places]
     missing = [name for name, (table, key) in places.items() if name not in given and table[key] is not None] if strict else []
     if strict and (unknown or missing):
-        told = [f"{len(found)} {word} key(s) {', '.join(map(repr, found))}" for word, found in (("unexpected", unknown), ("missing", missing))
+        problems = [f"{len(found)} {word} key(s) {', '.join(map(repr, found))}" for word, found in (("unexpected", unknown), ("missing", missing))
                 if found]
-        raise RuntimeError(f"functional_call: {' and '.join(told)} for a {type(module).__name__}; the names are those of named_parameters() and "
+        raise RuntimeError(f"functional_call: {' and '.join(problems)} for a {type(module).__name__}; the names are those of named_parameters() and "
                            f"named_buffers()")
     if unknown:
         raise KeyError(f"functional_call: {type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(places)}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import push
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import named
 from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
@@ -51,7 +51,8 @@ def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: in
 def _footprint(outputs: Sequence[Tensor], since: int) -> int:
     """A hash of the operations between the sequence number `since` and the outputs, with their shapes and dtypes."""
     nodes = upstream([y._node for y in outputs], stop=_Before(since))
-    return hash(tuple([(type(node), node.value.shape, node.value.dtype) for node in nodes]))
+    described = [(getattr(node, "op", None), type(node).__name__, node.value.shape, node.value.dtype) for node in nodes]
+    return hash(tuple(described))  # an op has several classes of nodes
 
 
 class _Before:

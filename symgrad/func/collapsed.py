@@ -24,7 +24,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import PathProgram, second
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
@@ -81,12 +81,12 @@ class _Caching:
     def __init__(self, carrier: Any):
         self.carrier = carrier
         self.known: dict[tuple[str, int], Any] = {}
-        self.held: list[Any] = []  # keeps the arrays alive, since the cache uses their ids
+        self.references: list[Any] = []  # keeps the arrays alive, since the cache uses their ids
 
     def note(self, name: str, x: Any, y: Any) -> None:
         """Store `y` as the value of a function at `x`."""
         self.known[name, id(x)] = y
-        self.held.append(x)
+        self.references.append(x)
 
     def __getattr__(self, name: str) -> Any:
         function = plain = getattr(self.carrier, name)
@@ -141,7 +141,7 @@ class _Collapsed:
     def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """The tangents of a node, if they are needed, and its sum, from those of its arguments."""
         op = node.op
-        if type(node) is Link:
+        if type(node) is DerivativeNode:
             return ts[0], ss[0]
         if type(node) is Output:
             k = node.output_nr
@@ -338,7 +338,7 @@ class CollapsedProgram:
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
         once = _Collapsed(_Caching(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
-        del once.xp, once.dual, once.ones, once.times  # these hold recorded numbers, while the steps use the level and the count only
+        del once.xp, once.dual, once.ones, once.times, once.jvp  # these hold recorded numbers, while the steps use the level and the count only
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:

@@ -131,7 +131,7 @@ class _Call(Rule):
     def begun(self, tensors: Tensors) -> Any:
         """The output of the call, with its node."""
         self.state, before, since = None, chance(), next_sequence()
-        self.asks = any(t._node is not None and t._node.flags & (GRADIENT | IN_FORWARD) for t in tensors)
+        self.is_differentiated = any(t._node is not None and t._node.flags & (GRADIENT | IN_FORWARD) for t in tensors)
         output = self.owner._first(self, [wrap(t._value) for t in tensors])
         self.state = None if chance() == before else before
         leaves, self.output_form = flatten(output)
@@ -270,7 +270,7 @@ class custom_vjp(_Custom):
             raise AttributeError(f"No VJP defined for custom_vjp function {named(self.fun)} using defvjp.")
 
     def _first(self, call: _Call, tensors: Tensors) -> Any:
-        if not call.asks:
+        if not call.is_differentiated:
             return call.called(self.fun, tensors)
         output, call.residuals = self._forward(call, tensors)
         call.since = next_sequence()

@@ -23,23 +23,22 @@ from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_traced, verify_all
+from symgrad.engine.replay import push, pushforward
+from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation, Input, own
 from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
 from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
-__all__ = ["Derivative", "Program", "gradient"]
+__all__ = ["Derivative", "ScalarGradient", "gradient"]
 
 _dual = DualCarrier(numeric)
 Direction = Sequence[Any]  # a vector for each end, None for zero
 
 
-class Program(Walk):
+class ScalarGradient(Walk):
     """A recorded scalar whose gradient is to be differentiated `depth` more times."""
 
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int, depth: int):
@@ -104,7 +103,7 @@ def _same(a: Direction, b: Direction) -> bool:
 class Derivative(Rule):
     """The derivative of order k of a program's gradient along a vector: Dᵏ∇y(x)[v, ..., v], by the ends with the numbers `by`."""
 
-    def __init__(self, program: Program, by: Sequence[int], direction: Direction, order: int):
+    def __init__(self, program: ScalarGradient, by: Sequence[int], direction: Direction, order: int):
         self.program, self.by, self.direction, self.order = program, by, direction, order
         self.values = tuple([end.value for end in program.ends])
 
@@ -162,12 +161,9 @@ class Derivative(Rule):
         if known is not None:
             return known
         places, ys = self._recorded(tensors)
-        tracked = thread.modes.grad
-        starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
-        found = pushforward(traced if tracked else numeric, [y._node for y in ys], starts, read_traced if tracked else None)  # type: ignore[misc, arg-type]
+        found = push(ys, {x._node: t for x, t in zip(places, tangents) if t is not None}, thread.modes.grad)  # type: ignore[misc]
         closed(places)
-        out = [found.get(y._node) for y in ys]  # type: ignore[arg-type]
-        return [t if t is None or isinstance(t, Tensor) else wrap(t) for t in out]
+        return found
 
 
 def _at(parts: Some, places: Sequence[int], count: int) -> Some:
@@ -202,7 +198,7 @@ def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
     found = walked(ev, y)
     if found is None:
         return None
-    program = Program(*found, _depth(ev.nodes))
+    program = ScalarGradient(*found, _depth(ev.nodes))
     ends = program.ends
     values = [wrap(np.zeros_like(end.value) if v is None else v) for end, v in zip(ends, program.gradient())]
     each = dict(zip(ends, attached(_op, Derivative(program, range(program.count), (), 0), [wrap(end.value, end) for end in ends], values)))

@@ -18,7 +18,7 @@ from symgrad.engine.data import as_value, copied
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.link import tied
+from symgrad.graph.derivative import joined_inputs
 from symgrad.graph.modes import DEFAULT, in_mode, thread
 from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
 from symgrad.graph.op import Op
@@ -75,14 +75,14 @@ class Evaluation:
     path: Sequence[Node]
     wanted: set[Node] | None
     tracked: bool
-    _inputs: Sequence[Node] = ()
+    _joined_inputs: Sequence[Node] = ()
 
     @property
-    def tie(self) -> Sequence[Node]:
-        """The nodes to which the derivatives by the inputs are linked."""
-        if not self._inputs:
-            self._inputs = tied(self.nodes)
-        return self._inputs
+    def joined_inputs(self) -> Sequence[Node]:
+        """The inputs as parents of `DerivativeNode`s."""
+        if not self._joined_inputs:
+            self._joined_inputs = joined_inputs(self.nodes)
+        return self._joined_inputs
 
     @property
     def calls_code(self) -> bool:

@@ -18,9 +18,9 @@ import numpy as np
 
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import push
 from symgrad.carriers.batched import Batched, batch, new_level, unbatch
 from symgrad.engine.data import as_value
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import cut

@@ -12,13 +12,13 @@ from symgrad.func.sparsity import plan_hessian
 from symgrad.program.cache import Cache
 from symgrad.program.signature import has_signature, signature_of
 
-__all__ = ["Entry", "Plans"]
+__all__ = ["SignaturePlan", "Plans"]
 
 SECOND = 2  # the use of a signature at which recording the steps pays off
 KEPT = 8  # the signatures kept for one function; a function with control flow has several
 
 
-class Entry:
+class SignaturePlan:
     """The entry of one signature: the plan if it was needed, the number of uses, and the recorded program after the second use."""
 
     def __init__(self) -> None:
@@ -28,13 +28,13 @@ class Entry:
 
     def planned(self, ev: Evaluation, y: Tensor) -> Any:
         """The plan for the Hessian."""
-        if self.plan is None or not self.plan.general:
+        if self.plan is None or not self.plan.for_any_constants:
             self.plan = plan_hessian(y._node, ev.nodes)
         return self.plan
 
     def products(self, ev: Evaluation, y: Tensor, seeds: Callable[[], Any]) -> Any:
         """The products with vectors that are fixed for this signature: from the second use on by a recorded program, if that is small."""
-        if self.plan is not None and not self.plan.general:
+        if self.plan is not None and not self.plan.for_any_constants:
             return products(ev, y, seeds(), None)
         self.uses += 1
         if self.program is None and self.uses == SECOND:
@@ -48,18 +48,18 @@ class Plans:
 
     def __init__(self) -> None:
         self._entries = Cache(KEPT)
-        self._newest: tuple[Any, Entry] | None = None  # the entry that most calls use
+        self._newest: tuple[Any, SignaturePlan] | None = None  # the entry that most calls use
 
-    def of(self, ev: Evaluation, y: Tensor) -> Entry:
+    def of(self, ev: Evaluation, y: Tensor) -> SignaturePlan:
         """The entry for the signature of a graph."""
         newest = self._newest
         if newest is not None and has_signature(newest[0], ev.nodes, ev.path, y._node):
             return newest[1]
         form = signature_of(ev.nodes, ev.path, y._node)
         if form is None:
-            return Entry()
+            return SignaturePlan()
         entry = self._entries.get(form)
         if entry is None:
-            entry = self._entries.put(form, Entry())
+            entry = self._entries.put(form, SignaturePlan())
         self._newest = form, entry
         return entry

@@ -17,8 +17,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.dependence import DIRECT, dependence, mixed, reduced
-from symgrad.carriers.sets import Dense, Dependence, Inputs, flat, smooth, stretched, union
+from symgrad.carriers.dependence import DIRECT, dependence, reduced, with_interactions
+from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, constant, smooth, union
 from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
 from symgrad.func.checkpointing import _Block
@@ -26,14 +26,13 @@ from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.derivative import Derivative
 from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
 from symgrad.func.rules import closed, gate, inside, recording, standing
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.link import Link
 from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.cache import shared
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
-
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,11 @@ class Plan:
     """How to compute a sparse matrix: the products `matrix @ seed` for each of the `seeds`, then `recover` of them.
 
     `dense` means that sparse products would not be cheaper; such a plan has no seeds and no positions. A matrix of n columns is dense if it needs
-    more than n / 2 colours, or if n > 16 and more than a quarter of its entries are nonzero. `general` says that the plan holds for every graph
-    with the same signature; it does not if the pattern depends on the zeros of a constant matrix.
+    more than n / 2 colours, or if n > 16 and more than a quarter of its entries are nonzero. A plan that holds `for_any_constants` holds for every
+    graph with the same signature; others depend on the zeros of a constant matrix.
     """
 
-    general = True
+    for_any_constants = True
 
     def __init__(self, shape: tuple[int, int], pattern: Pattern | None = None, colouring: Colouring | None = None):
         self.shape, self._pattern, self._colouring = shape, pattern, colouring
@@ -153,11 +152,7 @@ class Plan:
 # Reading a graph
 
 
-def _median(x: Dependence, index: Any) -> Dependence:
-    return reduced(x)
-
-
-READ = {"median_of_all": _median, "nanmedian_of_all": _median}  # their derivative is divided among equal elements
+READ = dict.fromkeys(("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
 KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward
 
 
@@ -186,11 +181,11 @@ def _by_kind(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: 
         depends = [d for d, partial in zip(found, op.partials) if d is not None and (callable(partial) or partial not in (None, 0))]
         if any(callable(partial) for partial in op.partials):
             smooth(*given)
-        return stretched(union(*depends), shape) if depends else Dependence(inputs, (), shape)
-    if REGISTRY.get(op.name) is not op and inputs.second:
+        return broadcast(union(*depends), shape) if depends else Dependence(inputs, (), shape)
+    if REGISTRY.get(op.name) is not op and inputs.interactions:
         raise Dense  # such as a Function, whose code may use any element
-    out = inputs.everything(inputs.distinct([b for d in given for b in d.blocks]), shape)
-    return out if op.kind == "linear" or not out.blocks else mixed(out)
+    out = inputs.all_dependent(inputs.inputs_in([b for d in given for b in d.blocks]), shape)
+    return out if op.kind == "linear" or not out.blocks else with_interactions(out)
 
 
 def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[..., Any] | None = None, asked: bool = True) -> Any:
@@ -206,7 +201,7 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
             found = [sets.get(p) for p in parents]  # type: ignore[arg-type]
             if not any(found):
                 continue
-        if type(node) is Link:
+        if type(node) is DerivativeNode:
             if found[0] is not None:
                 sets[node] = found[0]
             continue
@@ -238,7 +233,7 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
         else:
             out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:])
         if type(out) is Dependence and out.blocks:
-            sets[node] = out if out.shape == node.value.shape or node.value.shape is None else stretched(out, node.value.shape)
+            sets[node] = out if out.shape == node.value.shape or node.value.shape is None else broadcast(out, node.value.shape)
     return sets.get(root)
 
 
@@ -253,7 +248,7 @@ def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> An
     ends = [*starts, *map(standing, rule.captured)]
     sets: dict[Any, Dependence] = {t._node: d for t, d in zip(ends, [*found, *found[len(found) - len(rule.captured):]]) if d is not None}
     out = tuple([None if y._node is None else _read(inputs, y._node, dict(sets)) for y in outputs])
-    return out if len(out) > 1 else out[0] or flat(next(iter(sets.values())))
+    return out if len(out) > 1 else out[0] or constant(next(iter(sets.values())))
 
 
 def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
@@ -268,11 +263,7 @@ def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
                 for p in node.parents:
                     if p is not None and p not in seen:
                         stack.append(p)
-    out.sort(key=_age)
-    return out
-
-
-_age = operator.attrgetter("sequence_nr")
+    return sorted(out, key=operator.attrgetter("sequence_nr"))
 
 
 def _batched(index: Any) -> bool:
@@ -293,15 +284,15 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     def locally(node: Node, found: Sequence[Dependence | None], read: Callable[..., Any] | None) -> Dependence | None:
         op, args, count, shape = node.op, node.args, len(node.parents), tuple(node.value.shape)
         assert args is not None
-        filled = [a if d is None else stretched(d, shape) for d, a in zip(found, args)]
+        filled = [a if d is None else broadcast(d, shape) for d, a in zip(found, args)]
         weight = None if weights is None else weights.get(node)
-        silent = weights is not None and weight is None
-        if not silent:
-            seen = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
+        ignored = weights is not None and weight is None
+        if not ignored:
+            effective = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
             if read is None:
-                _by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in seen], shape)
+                _by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in effective], shape)
             else:
-                read(*seen, *args[count:])
+                read(*effective, *args[count:])
         ones, depends = np.ones(shape), []
         with np.errstate(all="ignore"):
             for i, d in enumerate(filled):
@@ -343,19 +334,19 @@ def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool
 def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
     keys, n = inputs.keys(), shape[1]
     found = grids(inputs, symmetric)
-    if not keys and inputs.general:
+    if not keys and inputs.for_any_constants:
         return _cached_plan(found, shape, symmetric)
     if symmetric:
         keys = keys + [key % n * n + key // n for key in keys]
     plan = _plan(found, keys, shape, symmetric)
-    plan.general = inputs.general
+    plan.for_any_constants = inputs.for_any_constants
     return plan
 
 
-def _started(nodes: Sequence[Node], second: bool, room: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
+def _started(nodes: Sequence[Node], interactions: bool, capacity: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
     """The inputs with consecutive numbers for all their elements."""
     count = sum([math.prod(node.value.shape) for node in nodes])
-    inputs, sets, start = Inputs(count, second, room), {}, 0
+    inputs, sets, start = Inputs(count, interactions, capacity), {}, 0
     for node in nodes:
         sets[node] = inputs.leaf(start, tuple(node.value.shape))
         start += sets[node].size
@@ -371,13 +362,12 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
     """
     inputs, sets = _started(nodes, True)
     shape = inputs.count, inputs.count
-    if root is not None:
-        try:
+    try:
+        if root is not None:
             _read(inputs, root, sets, _locally(_weights(root, nodes)) if local else None, False)
-            return _finished(inputs, shape, True)
-        except Dense:
-            return Plan(shape)
-    return _finished(inputs, shape, True)
+        return _finished(inputs, shape, True)
+    except Dense:
+        return Plan(shape)
 
 
 def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
@@ -395,14 +385,12 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     shape = tuple(root.value.shape) if root is not None else shape
     rows = math.prod(shape)
     inputs, sets = _started(nodes, False, rows)
-    out = None
-    if root is not None:
-        out = _read(inputs, root, sets, _locally(None) if local else None)
+    out = None if root is None else _read(inputs, root, sets, _locally(None) if local else None)
     whole = rows, inputs.count
     if out is not None and out.blocks:
         if any([math.prod(b.shape) > LARGEST for b in out.blocks]):
             return Plan(whole)
-        inputs.second = True
+        inputs.interactions = True
         inputs.cross(Dependence(inputs, (inputs.numbers[:rows].reshape(shape),), shape), out)
     try:
         return _finished(inputs, whole, False)

@@ -27,7 +27,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.curves import curve
 from symgrad.func.evaluation import Evaluation, evaluate, named, owned
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAF
@@ -69,7 +69,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if node in known:
             continue
         parents = node.parents
-        if type(node) is Link:
+        if type(node) is DerivativeNode:
             known[node] = known.get(parents[0]) or carrier.lift_value(node.value)
             continue
         written = node.sequence_nr < all_threads.written
@@ -196,7 +196,7 @@ def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[floa
         t = t * f if f != 1 else t
         if ev.tracked:
             t = t if isinstance(t, Tensor) else wrap(t)
-            row.append(wrap(t._value, Link(t._value, t._node, ev.tie)))  # so that a constant derivative can be differentiated
+            row.append(wrap(t._value, DerivativeNode(t._value, t._node, ev.joined_inputs)))  # so that a constant derivative can be differentiated
         else:
             row.append(wrap(np.float64(t) if type(t) is float else t))
     return row

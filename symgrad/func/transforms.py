@@ -14,15 +14,14 @@ from symgrad.carriers.batched import Batched, new_level, raw, unbatch
 from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import as_value
 from symgrad.engine.passes import pullback
-from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_traced
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient
 from symgrad.func.evaluation import UNCHANGED, Evaluation, evaluate, named, no_arguments, owned, recording, scalar
 from symgrad.func.rules import inside, levels_with
 from symgrad.func.steps import unobserved
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import Spec, flatten, transpose
 
@@ -48,22 +47,19 @@ def pulled(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain: bool = F
 
 def pushed(ev: Evaluation, tangents: Sequence[Any]) -> list[Tensor]:
     """The tangents of the outputs for tangents of the inputs, None for zero: Σ ∂y/∂xᵢ · tᵢ."""
-    starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
-    roots = [y._node for y in ev.outputs if y._node in ev.between]
+    starts = {node: t for node, t in zip(ev.nodes, tangents) if t is not None}
     with UNCHANGED if ev.plain else in_mode(grad=ev.tracked, batches=levels_with(thread.modes.batches, *tangents)):
-        out = pushforward(ev.xp, roots, starts, read_traced if ev.tracked else read)
-    return [finished(ev, y, out.get(y._node) if y._node is not None else None) for y in ev.outputs]
+        found = push([y if y._node in ev.between else wrap(y._value) for y in ev.outputs], starts, ev.tracked)
+    if not ev.tracked:
+        return [wrap(np.zeros_like(y._value)) if t is None else t for y, t in zip(ev.outputs, found)]
+    return [finished(ev, y, t) for y, t in zip(ev.outputs, found)]
 
 
 def finished(ev: Evaluation, like: Tensor, found: Any) -> Tensor:
-    """A derivative as a Tensor, zero if it is None; linked to the inputs if it may be differentiated again."""
-    if found is None:
-        found = np.zeros_like(like._value)
-    found = in_dtype(found, like._value)
-    if not ev.tracked:
-        return wrap(found)
+    """A derivative as a Tensor, zero if it is None; with a `DerivativeNode` if it may be differentiated again."""
+    found = np.zeros_like(like._value) if found is None else in_dtype(found, like._value)
     t = found if isinstance(found, Tensor) else wrap(found)
-    return wrap(t._value, Link(t._value, t._node, ev.tie))
+    return wrap(t._value, DerivativeNode(t._value, t._node, ev.joined_inputs)) if ev.tracked else t
 
 
 def _direction(given: Any, form: Spec, like: Sequence[Tensor], name: str, of: str, asking: str) -> list[Tensor]:

@@ -15,7 +15,8 @@ from typing import Any
 from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["DEFAULT", "Modes", "Recorder", "Scope", "SetAtOnce", "in_mode", "node_by_flags", "observed", "special", "thread", "turn_hot_path_off"]
+__all__ = ["DEFAULT", "Modes", "ImmediateScope", "Recorder", "Scope", "in_mode", "node_by_flags", "observed", "special", "thread",
+           "turn_hot_path_off"]
 
 special: set[weakref.ref[Any]] = set()  # empty: the hot path records in every thread
 
@@ -50,12 +51,12 @@ class Recorder:
         """A tensor is converted to plain numbers; with `shared`, the result shares its memory."""
 
     def write(self, target: Any) -> None:
-        """An array is about to be written in holder."""
+        """An array is about to be written in place."""
 
-    def rebase(self, *places: tuple[Any, Node | None]) -> None:
+    def rebase_history(self, *places: tuple[Any, Node | None]) -> None:
         """A write is about to replace the nodes of tensors; `places` are pairs of a tensor and its present node."""
 
-    def outdate(self, view: weakref.ref[Any]) -> None:
+    def stale_view(self, view: weakref.ref[Any]) -> None:
         """The node of a view became stale, because its base was written."""
 
     def branch(self, node: Node, truth: bool) -> None:
@@ -175,7 +176,7 @@ def _abandoned(kind: type[Scope], fields: dict[str, Any], before: Any, after: An
         scope._leave()
 
 
-class SetAtOnce(Scope):
+class ImmediateScope(Scope):
     """The base of scopes that set their modes on construction, so that they can be called as functions, too."""
 
     __slots__ = ()

@@ -231,5 +231,3 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         if op.kind != "function":  # an op of kind "function" belongs to one call
             _classes[key] = found
     return found
-
-

@@ -13,17 +13,17 @@ from symgrad.matrixcalc.labelled import (
     Labelled,
     aligned,
     applied,
-    fresh,
+    fresh_axes,
+    general_power,
     identity,
     indexed,
+    indices_of,
     lift,
-    moved,
-    named,
     number_of,
     one_plus_exp,
     power_of,
-    raised,
     square,
+    with_axes,
 )
 from symgrad.matrixcalc.terms import (
     Determinant,
@@ -103,10 +103,10 @@ class _Carrier:
         self.copy: Callable = lambda x, order="K": x
         self.astype: Callable = lambda x, dtype: x
         self.view = self.reshape
-        self.pow, self.getitem = raised, indexed
+        self.pow, self.getitem = general_power, indexed
 
     def _sech_square(self, x: Any) -> Labelled:
-        """1 / cosh(x)², which is 4 σ(2x) (1 - σ(2x)): the half of a sum came from a sigmoid."""
+        """1 / cosh(x)²; where x has fractions, as in the slope of a sigmoid, in the form 4 σ(2x) (1 - σ(2x))."""
         if any(t.coefficient.is_Rational and t.coefficient.q != 1 for t in x.total.terms):
             slope = self.sigmoid(x * 2)
             return slope * (1 - slope) * 4
@@ -132,7 +132,7 @@ class _Carrier:
         if condition.negated:
             a, b, first, second = b, a, second, first
         if condition.kind == "eq":
-            return Labelled(axes, plus(named(axes), [(1, b.total, second)]))
+            return Labelled(axes, plus(indices_of(axes), [(1, b.total, second)]))
         step = applied("step", condition.difference)
         return step * a + (1 - step) * b
 
@@ -142,9 +142,9 @@ class _Carrier:
 
     def ones_like(self, x: Any, shape: Any = None) -> Labelled:
         """Ones."""
-        axes = fresh(x.axes) if shape is None and isinstance(x, Labelled) else tuple(
+        axes = fresh_axes(x.axes) if shape is None and isinstance(x, Labelled) else tuple(
             None if n == 1 else Index(Dimension(n)) for n in (x.shape if shape is None else shape))
-        return Labelled(axes, Sum(named(axes), constant(1).terms))
+        return Labelled(axes, Sum(indices_of(axes), constant(1).terms))
 
     def eye_like(self, x: Any, n: int) -> Labelled:
         """The identity matrix."""
@@ -154,7 +154,7 @@ class _Carrier:
 
     def permute(self, x: Labelled, dims: Sequence[int]) -> Labelled:
         """The axes in another order."""
-        return moved(x, tuple(x.axes[d] for d in dims))
+        return with_axes(x, tuple(x.axes[d] for d in dims))
 
     def reshape(self, x: Labelled, shape: Sequence[int]) -> Labelled:
         """Axes of size one inserted or removed."""
@@ -166,14 +166,14 @@ class _Carrier:
             raise NoCompactForm(f"matrix_expr: reshape from {list(x.shape)} to {list(shape)} merges or splits axes, which has no compact form; keep "
                                 f"the axes apart, as in sums over several of them")
         rest = iter(indices)
-        return moved(x, tuple(None if n == 1 else next(rest) for n in shape))
+        return with_axes(x, tuple(None if n == 1 else next(rest) for n in shape))
 
     def broadcast_to(self, x: Labelled, size: Sequence[int]) -> Labelled:
         """Broadcasting along new axes."""
         extra = len(size) - x.ndim
         axes = tuple((x.axes[n - extra] if n >= extra and x.axes[n - extra] is not None else None if m == 1 else Index(Dimension(m)))
                      for n, m in enumerate(size))
-        return moved(x, axes)
+        return with_axes(x, axes)
 
     def sum_to_size(self, x: Labelled, size: Sequence[int]) -> Labelled:
         """The sum over the axes along which `size` would be broadcast."""
@@ -184,10 +184,10 @@ class _Carrier:
     def sum(self, x: Labelled, dim: Any = None, keepdim: bool = False) -> Labelled:
         """The sum over axes."""
         dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
-        gone = [x.axes[d] for d in dims if x.axes[d] is not None]
+        summed = [x.axes[d] for d in dims if x.axes[d] is not None]
         axes = tuple(None if n in dims else i for n, i in enumerate(x.axes) if keepdim or n not in dims)
-        parts = [times(named(axes), [(Sum(x.total.out, (t,)), x.total.out)]) for t in x.total.terms]
-        out = tuple(i for i in x.total.out if i not in gone)
+        parts = [times(indices_of(axes), [(Sum(x.total.out, (t,)), x.total.out)]) for t in x.total.terms]
+        out = tuple(i for i in x.total.out if i not in summed)
         return Labelled(axes, Sum(out, tuple(t for part in parts for t in part.rename(out))))
 
     # Products
@@ -204,7 +204,7 @@ class _Carrier:
         for word, x in zip(left.split(","), xs):
             parts.append((x.total, tuple(letters[c] for c, index in zip(word, x.axes) if index is not None)))
         axes = tuple(letters.get(c) for c in right)
-        return Labelled(axes, times(named(axes), parts))
+        return Labelled(axes, times(indices_of(axes), parts))
 
     def matmul(self, a: Labelled, b: Labelled) -> Labelled:
         """Products of vectors and matrices, and of stacks of them."""

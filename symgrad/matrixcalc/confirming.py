@@ -36,18 +36,18 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
     return lambda d: known.get(d.root(), d.size)
 
 
-def confirm(problem: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
+def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
     """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
     with precise.working(WORKING):
         points, generator = 0, random.Random(len(text))
-        truth = _truth(problem)
-        for values, sizes in _points(problem, generator):
-            expected = _differences(truth, values, sizes, by, generator)
-            for direction, wanted in expected:
+        reference = _reference(graph)
+        for values, sizes in _points(graph, generator):
+            derivatives = _differences(reference, values, sizes, by, generator)
+            for direction, expected in derivatives:
                 found = of_sum(compact, values, PRECISE, sizes)
                 if form is not None:
-                    _same(_flat(found, compact), of_form(form, values, PRECISE, sizes), text)
-                _same(np.asarray(_along(found, direction)), wanted, text)
+                    _check_equal(_flat(found, compact), of_form(form, values, PRECISE, sizes), text)
+                _check_equal(np.asarray(_contracted(found, direction)), expected, text)
             points += 1
             if points == POINTS:
                 return points
@@ -63,65 +63,65 @@ def _flat(array: Any, total: Sum) -> Any:
     return array.reshape(-1, 1) if array.ndim == 1 else array.reshape(1, 1) if not array.ndim else array
 
 
-def _same(found: Any, wanted: Any, text: str) -> None:
+def _check_equal(found: Any, expected: Any, text: str) -> None:
     """Raise Disagreement unless two arrays agree to the digits required, relative to the largest element."""
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    if found.ndim == wanted.ndim:
-        found, wanted = np.broadcast_arrays(found, wanted)
-    if found.shape != wanted.shape:
-        raise Disagreement(f"matrix_expr: {text} has shape {found.shape} where the truth has {wanted.shape}; please report this")
-    size = max([abs(x) for x in wanted.ravel().tolist()] + [precise.context.mpf(10) ** -20])
-    for x, y in zip(found.ravel().tolist(), wanted.ravel().tolist()):
+    found, expected = np.asarray(found), np.asarray(expected)
+    if found.ndim == expected.ndim:
+        found, expected = np.broadcast_arrays(found, expected)
+    if found.shape != expected.shape:
+        raise Disagreement(f"matrix_expr: {text} has shape {found.shape} where the truth has {expected.shape}; please report this")
+    size = max([abs(x) for x in expected.ravel().tolist()] + [precise.context.mpf(10) ** -20])
+    for x, y in zip(found.ravel().tolist(), expected.ravel().tolist()):
         if not abs(x - y) <= size * precise.context.mpf(10) ** -DIGITS:
             one, other = (precise.context.nstr(number, 15) for number in (x, y))
             raise Disagreement(f"matrix_expr: {text} is {one} where the truth is {other}; please report this")
 
 
-def _is_small(problem: TensorGraph) -> bool:
-    return all(node.value.ndim == 0 or np.prod(node.value.shape) <= SMALL for node in problem.nodes)
+def _is_small(graph: TensorGraph) -> bool:
+    return all(node.value.ndim == 0 or np.prod(node.value.shape) <= SMALL for node in graph.nodes)
 
 
-def _truth(problem: TensorGraph) -> Callable[[Values, Any], Any]:
+def _reference(graph: TensorGraph) -> Callable[[Values, Any], Any]:
     """The value as a function of the arrays."""
-    if not _is_small(problem):
-        _recorded(problem)
-        return lambda values, sizes: of_sum(problem.literal, values, PRECISE, sizes)
+    if not _is_small(graph):
+        _check_recorded(graph)
+        return lambda values, sizes: of_sum(graph.normal_form, values, PRECISE, sizes)
 
     def run(values: Values, sizes: Any) -> Any:
-        nodes = replay(precise, [node for node, _ in problem.roots], lambda leaf: precise.lift_value(
+        nodes = replay(precise, [node for node, _ in graph.roots], lambda leaf: precise.lift_value(
             values[leaf.symbol] if leaf.symbol is not None else leaf.value), precise.lift_value)
         total: Any = 0
-        for node, g in problem.roots:
+        for node, g in graph.roots:
             total = total + (nodes[node] if g is None else (nodes[node] * precise.lift_value(g)).sum())
         return np.asarray(total).reshape([n for n in total.shape if n != 1])
 
     return run
 
 
-def _recorded(problem: TensorGraph) -> None:
+def _check_recorded(graph: TensorGraph) -> None:
     """Compare the normal form with the recorded numbers. Raises Disagreement."""
-    values = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in problem.leaves.items()}
-    sizes = sizes_of(problem.symbols, values)
-    wanted: Any = 0.0
-    for node, g in problem.roots:
-        wanted = wanted + (np.asarray(node.value, float) if g is None else np.sum(node.value * g))
-    found = of_sum(problem.literal, values, FLOATS, sizes)
-    wanted = np.asarray(wanted).reshape(found.shape)
-    if not np.allclose(found, wanted, rtol=1e-4 if any(leaf.value.dtype.itemsize < 8 for leaf in problem.leaves) else 1e-7,
-                       atol=1e-7 * np.max(np.abs(wanted), initial=1e-30), equal_nan=True):
+    values = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in graph.leaves.items()}
+    sizes = sizes_of(graph.symbols, values)
+    expected: Any = 0.0
+    for node, g in graph.roots:
+        expected = expected + (np.asarray(node.value, float) if g is None else np.sum(node.value * g))
+    found = of_sum(graph.normal_form, values, FLOATS, sizes)
+    expected = np.asarray(expected).reshape(found.shape)
+    if not np.allclose(found, expected, rtol=1e-4 if any(leaf.value.dtype.itemsize < 8 for leaf in graph.leaves) else 1e-7,
+                       atol=1e-7 * np.max(np.abs(expected), initial=1e-30), equal_nan=True):
         raise Disagreement("matrix_expr: what was read from the graph has not the value that was recorded; please report this")
 
 
-def _points(problem: TensorGraph, generator: random.Random) -> Iterator[tuple[Values, Any]]:
+def _points(graph: TensorGraph, generator: random.Random) -> Iterator[tuple[Values, Any]]:
     """Arrays of random numbers: near those of the leaves if they are small, else of small sizes in the same order."""
     mp = precise.context
-    small = _is_small(problem)
-    lengths = sorted({d.size for s in problem.symbols.values() for d in s.dimensions})
-    short = {n: n if small else min(k + 2, n) for k, n in enumerate(lengths)}
+    small = _is_small(graph)
+    lengths = sorted({d.size for s in graph.symbols.values() for d in s.dimensions})
+    sizes_of_lengths = {n: n if small else min(k + 2, n) for k, n in enumerate(lengths)}
     for attempt in range(20):
         values = {}
-        for leaf, symbol in problem.leaves.items():
-            shape = tuple(short[d.size] for d in symbol.dimensions)
+        for leaf, symbol in graph.leaves.items():
+            shape = tuple(sizes_of_lengths[d.size] for d in symbol.dimensions)
             out = np.empty(shape, object)
             scale = mp.mpf(2) ** -(attempt // 2)
             for index in np.ndindex(shape):
@@ -132,8 +132,8 @@ def _points(problem: TensorGraph, generator: random.Random) -> Iterator[tuple[Va
             if symbol.symmetric:
                 out = (out + out.T) / 2
             values[symbol.name] = out
-        sizes = sizes_of(problem.symbols, values)
-        if _finite(problem.literal, values, sizes):
+        sizes = sizes_of(graph.symbols, values)
+        if _finite(graph.normal_form, values, sizes):
             yield values, sizes
 
 
@@ -145,12 +145,12 @@ def _finite(total: Sum, values: Values, sizes: Any) -> bool:
     return all(isinstance(x, precise.context.mpf) and precise.context.isfinite(x) for x in found.ravel().tolist())
 
 
-def _differences(truth: Callable[[Values, Any], Any], values: Values, sizes: Any, by: Sequence[Symbol],
+def _differences(reference: Callable[[Values, Any], Any], values: Values, sizes: Any, by: Sequence[Symbol],
                  generator: random.Random) -> list[tuple[list[Any], Any]]:
     """Directions, one for each derivative, and the derivative along them."""
     mp = precise.context
     if not by:
-        return [([], truth(values, sizes))]
+        return [([], reference(values, sizes))]
     h = mp.mpf(10) ** -STEP
     directions = []
     for symbol in by:
@@ -163,14 +163,14 @@ def _differences(truth: Callable[[Values, Any], Any], values: Values, sizes: Any
         new = dict(values)
         for sign, symbol, direction in zip(signs, by, directions):
             new[symbol.name] = new[symbol.name] + sign * h * direction
-        return truth(new, sizes)
+        return reference(new, sizes)
 
     if len(by) == 1:
         return [(directions, (moved([1]) - moved([-1])) / (2 * h))]
     return [(directions, (moved([1, 1]) - moved([1, -1]) - moved([-1, 1]) + moved([-1, -1])) / (4 * h * h))]
 
 
-def _along(array: Any, directions: Sequence[Any]) -> Any:
+def _contracted(array: Any, directions: Sequence[Any]) -> Any:
     """An array of derivatives contracted with a direction for each of them."""
     for direction in reversed(directions):
         array = np.tensordot(array, direction, direction.ndim)

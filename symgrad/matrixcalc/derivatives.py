@@ -28,13 +28,13 @@ from symgrad.matrixcalc.terms import (
 __all__ = ["derivative"]
 
 
-def derivative(total: Sum, symbol: Symbol) -> Sum:
+def derivative(total: Sum, symbol: Symbol, by: tuple[Index, ...] = ()) -> Sum:
     """The derivative of every element by every element of a symbol, whose axes come last: ∂y[i…] / ∂x[k…] at [i…, k…].
 
-    The elements of a symbol vary independently, also those of a symmetric matrix.
+    The elements of a symbol vary independently, also those of a symmetric matrix. `by` are the indices of the symbol's axes, by default new ones.
     """
-    by = tuple(Index(d) for d in symbol.dimensions)
-    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False)
+    by = by or tuple(Index(d) for d in symbol.dimensions)
+    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), unwrap=False)
 
 
 def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
@@ -59,18 +59,18 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
         return []
     else:
         argument = head.argument
-        inside = derivative_terms(argument, symbol, by)
-        if not inside:
+        inside = derivative(argument, symbol, by)
+        if not inside.terms:
             return []
         if isinstance(head, Applied):
             slope = None if head.function is None else _slope(head.function, argument, indices)
             if head.function is not None and slope is None:
                 return []
-            inner = [Term(t.coefficient, t.factors if slope is None else (slope, *t.factors)) for t in _at(inside, argument.out, indices, by)]
+            inner = [Term(t.coefficient, t.factors if slope is None else (slope, *t.factors)) for t in inside.rename(indices + by)]
         else:
             a, b = (Index(i.dimension) for i in argument.out)
             inverse = head if isinstance(head, Inverse) else Inverse(argument)
-            middle = _at(inside, argument.out, (a, b), by)
+            middle = inside.rename((a, b, *by))
             if isinstance(head, Inverse):
                 i, k = indices
                 inner = [Term(-t.coefficient, (Factor(inverse, (i, a)), *t.factors, Factor(inverse, (b, k)))) for t in middle]
@@ -81,15 +81,6 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
     if power == 1:
         return inner
     return [Term(power * t.coefficient, (Factor(head, indices, power - 1), *t.factors)) for t in inner]
-
-
-def derivative_terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> tuple[Term, ...]:
-    """The terms of a derivative whose output is that of the sum, followed by `by`."""
-    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), flat=False).terms
-
-
-def _at(terms: tuple[Term, ...], out: tuple[Index, ...], indices: tuple[Index, ...], by: tuple[Index, ...]) -> tuple[Term, ...]:
-    return Sum(out + by, terms).rename(indices + by)
 
 
 def _slope(function: Elementwise, argument: Sum, indices: tuple[Index, ...]) -> Factor | None:

@@ -72,17 +72,17 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
         while left:
             f = next((g for g in left if any(i in letters for i in g.indices)), left[0])
             left.remove(f)
-            array, indices = _distinct(field.power(_head(f, values, field, sizes, memo), f.power), f.indices)
+            array, indices = _at_distinct_indices(field.power(_head_value(f, values, field, sizes, memo), f.power), f.indices)
             joined = letters + [i for i in indices if i not in letters]
-            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _laid(array, indices, joined)
+            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _aligned(array, indices, joined)
             summed = [n for n, i in enumerate(joined) if i not in total.out and not any(i in g.indices for g in left)]
             product = np.asarray(np.add.reduce(product, axis=tuple(summed)) if summed else product)
             letters = [i for n, i in enumerate(joined) if n not in summed]
-        out = out + _laid(product, letters, total.out)
+        out = out + _aligned(product, letters, total.out)
     return np.asarray(out)
 
 
-def _distinct(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
+def _at_distinct_indices(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
     """An array at distinct indices: the diagonal is taken where an index is repeated."""
     found = list(indices)
     for n in range(len(found) - 1, 0, -1):
@@ -93,7 +93,7 @@ def _distinct(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
     return array, found
 
 
-def _laid(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
+def _aligned(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
     """An array with its axes in the order of the letters, and an axis of size one for each letter it lacks."""
     order = sorted(range(len(indices)), key=lambda n: letters.index(indices[n]))
     return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
@@ -106,14 +106,14 @@ def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, m
         numbers: dict[Index, int] = {}
         operands: list[Any] = [np.asarray(float(term.coefficient)), []]
         for f in term.factors:
-            operands += [field.power(_head(f, values, field, sizes, memo), f.power), [numbers.setdefault(i, len(numbers)) for i in f.indices]]
+            operands += [field.power(_head_value(f, values, field, sizes, memo), f.power), [numbers.setdefault(i, len(numbers)) for i in f.indices]]
         kept = [i for i in total.out if i in numbers]
         found = np.einsum(*operands, [numbers[i] for i in kept], optimize=len(term.factors) > 1)
         out += found[tuple(slice(None) if i in kept else None for i in total.out)]
     return out
 
 
-def _head(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
+def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any]) -> Any:
     head = f.head
     if id(head) in memo:
         return memo[id(head)]
@@ -140,7 +140,7 @@ def _head(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes, memo
 
 def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -> Any:
     """The value of matrix notation as a matrix: a column for a vector, one element for a scalar."""
-    def full(f: Form) -> Any:
+    def evaluated(f: Form) -> Any:
         return field.lift(of_form(f, values, field, sizes))
 
     kind, args = form.kind, form.args
@@ -165,20 +165,20 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
         number, powers = form.value if kind == "scale" else (1, form.value)
         out = field.full(number, (1, 1))
         for f, p in zip(args, powers):
-            out = out * field.power(full(f), p)
-        return out * full(args[-1]) if len(args) > len(powers) else out
+            out = out * field.power(evaluated(f), p)
+        return out * evaluated(args[-1]) if len(args) > len(powers) else out
     if kind == "add":
         out = field.full(0, (1, 1))
         for f, number in zip(args, form.value):
-            out = out + field.full(number, (1, 1)) * full(f)
+            out = out + field.full(number, (1, 1)) * evaluated(f)
         return out
-    first = full(args[0])
+    first = evaluated(args[0])
     if kind == "product":
         for f in args[1:]:
-            first = first.dot(full(f))
+            first = first.dot(evaluated(f))
         return first
     if kind == "kron":
-        second = full(args[1])
+        second = evaluated(args[1])
         (a, b), (c, d) = first.shape, second.shape
         return (first[:, None, :, None] * second[None, :, None, :]).reshape(a * c, b * d)
     simple = {"transpose": lambda: first.T, "inverse": lambda: inverse(field.xp, first), "apply": lambda: field.apply(form.value, first),

@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.engine.escapes import Escapes, Recorded, departure
+from symgrad.engine.escapes import departure, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.matrixcalc.confirming import confirm, sizes_of
 from symgrad.matrixcalc.derivatives import derivative
 from symgrad.matrixcalc.evaluation import FLOATS, SYMPY, of_sum
 from symgrad.matrixcalc.form import Form
-from symgrad.matrixcalc.forms import form_of, pinned, weight
+from symgrad.matrixcalc.forms import form_of, weight, with_recorded_lengths
 from symgrad.matrixcalc.indexed import index_latex, index_numpy, index_text
 from symgrad.matrixcalc.printing import Latex, Text
 from symgrad.matrixcalc.reading import TensorGraph
@@ -26,6 +25,7 @@ from symgrad.matrixcalc.rewriting import reflected, split, with_softmax, without
 from symgrad.matrixcalc.simplify import expanded, factored, simplified
 from symgrad.matrixcalc.source import NumPy
 from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
+from symgrad.reference.run import Run
 
 __all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
 
@@ -40,12 +40,12 @@ class MatrixExpression:
     at which it agreed to fifty digits.
     """
 
-    def __init__(self, problem: TensorGraph, by: Sequence[Symbol], total: Sum):
-        self._problem, self._by = problem, tuple(by)
+    def __init__(self, graph: TensorGraph, by: Sequence[Symbol], total: Sum):
+        self._graph, self._by = graph, tuple(by)
         self._total = total
-        self._sum, self._form = _most_compact(with_symbols(total, problem.symbols))
-        self._text = index_text(self._sum) if self._form is None else Text().show(pinned(self._form))
-        self.points = confirm(problem, self._by, self._sum, self._form, self._text)
+        self._sum, self._form = _most_compact(with_symbols(total, graph.symbols))
+        self._text = index_text(self._sum) if self._form is None else Text().show(with_recorded_lengths(self._form))
+        self.points = confirm(graph, self._by, self._sum, self._form, self._text)
 
     def __str__(self) -> str:
         return self._text
@@ -64,7 +64,7 @@ class MatrixExpression:
     @property
     def names(self) -> tuple[str, ...]:
         """The arrays that the value depends on, in the order in which they were made."""
-        return tuple(self._problem.symbols)
+        return tuple(self._graph.symbols)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ class MatrixExpression:
 
     def latex(self) -> str:
         """The formula as LaTeX."""
-        return index_latex(self._sum) if self._form is None else Latex().show(pinned(self._form))
+        return index_latex(self._sum) if self._form is None else Latex().show(with_recorded_lengths(self._form))
 
     def indices(self) -> str:
         """The formula in index notation."""
@@ -85,7 +85,7 @@ class MatrixExpression:
         A derivative of a matrix by a matrix that has a Kronecker form is a matrix there, with the elements of both counted column by column.
         """
         def size(dimension: Dimension) -> str:
-            for symbol in self._problem.symbols.values():
+            for symbol in self._graph.symbols.values():
                 for axis, d in enumerate(symbol.dimensions):
                     if d.root() is dimension.root():
                         return f"{symbol.name}.shape[{axis}]"
@@ -99,7 +99,7 @@ class MatrixExpression:
         Raises ValueError for an unknown name or a wrong number of axes.
         """
         given = {**(values or {}), **arrays}
-        found = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in self._problem.leaves.items()}
+        found = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in self._graph.leaves.items()}
         for name, value in given.items():
             if name not in found:
                 raise ValueError(f"evaluate: there is no {name}; the formula is one of {', '.join(found)}")
@@ -108,12 +108,12 @@ class MatrixExpression:
                 raise ValueError(f"evaluate: {name} has {found[name].ndim} axes, but the array given has shape {list(array.shape)}")
             found[name] = array
         lengths: dict[Dimension, tuple[int, str]] = {}
-        for name, symbol in self._problem.symbols.items():
+        for name, symbol in self._graph.symbols.items():
             for axis, (d, n) in enumerate(zip(symbol.dimensions, found[name].shape)):
                 before, other = lengths.setdefault(d.root(), (n, f"axis {axis} of {name}"))
                 if before != n:
                     raise ValueError(f"evaluate: axis {axis} of {name} has length {n}, but {other}, which must agree with it, has {before}")
-        return of_sum(self._sum, found, FLOATS, sizes_of(self._problem.symbols, found))
+        return of_sum(self._sum, found, FLOATS, sizes_of(self._graph.symbols, found))
 
     def sympy(self, sizes: Mapping[str, int] | None = None) -> Any:
         """The elements as a SymPy Array (an expression for a scalar) of symbols A_0_0, A_0_1 and so on, for the recorded sizes.
@@ -121,7 +121,7 @@ class MatrixExpression:
         `sizes` gives other ones by the names of the dimensions, if these were declared.
         """
         given = dict(sizes or {})
-        known = {d.name for s in self._problem.symbols.values() for d in s.dimensions if d.name}
+        known = {d.name for s in self._graph.symbols.values() for d in s.dimensions if d.name}
         if set(given) - known:
             raise ValueError(f"sympy: there is no dimension {', '.join(sorted(set(given) - known))}; those with a name are "
                              f"{', '.join(sorted(known)) or 'none'}")
@@ -130,7 +130,7 @@ class MatrixExpression:
             return given.get(dimension.name or "", dimension.size)
 
         values = {}
-        for name, symbol in self._problem.symbols.items():
+        for name, symbol in self._graph.symbols.items():
             shape = tuple(map(size, symbol.dimensions))
             values[name] = np.empty(shape, object)
             for index in np.ndindex(shape):
@@ -146,34 +146,34 @@ class MatrixExpression:
         """
         if len(self._by) == 2:
             raise ValueError("gradient: derivatives beyond the second are not made in matrix notation; differentiate with symgrad.func instead")
-        symbol = _symbol(self._problem, wrt)
-        return MatrixExpression(self._problem, (*self._by, symbol), derivative(self._total, symbol))
+        symbol = _symbol(self._graph, wrt)
+        return MatrixExpression(self._graph, (*self._by, symbol), derivative(self._total, symbol))
 
 
 def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
     """The shortest of the ways to write a sum."""
     plain = simplified(total)
     best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
-    ways = (plain, split(plain, (Inverse,)), split(plain))
-    apart = expanded(plain)
-    for found in (*ways, *map(factored, ways), factored(plain, True), factored(apart), factored(apart, True), expanded(plain, 3),
-                  factored(expanded(reflected(plain)))):
-        way = without_minus(with_softmax(found))
+    candidates = (plain, split(plain, (Inverse,)), split(plain))
+    expanded_sum = expanded(plain)
+    for found in (*candidates, *map(factored, candidates), factored(plain, True), factored(expanded_sum), factored(expanded_sum, True),
+                  expanded(plain, 3), factored(expanded(reflected(plain)))):
+        candidate = without_minus(with_softmax(found))
         form: Form | None
         try:
-            form = form_of(way)
-            text = Text().show(pinned(form))
+            form = form_of(candidate)
+            text = Text().show(with_recorded_lengths(form))
         except NoCompactForm:
-            form, text = None, "x" * sum(len(t.factors) for t in way.terms)
-        partly = 1 < len(way.terms) < len(plain.terms)  # a common factor of only some terms makes a formula harder to read
+            form, text = None, "x" * sum(len(t.factors) for t in candidate.terms)
+        partly = 1 < len(candidate.terms) < len(plain.terms)  # a common factor of only some terms makes a formula harder to read
         cost = form is None, 0 if form is None else weight(form) + 3 * partly, len(text)
         if best is None or cost < best[0]:
-            best = cost, way, form
+            best = cost, candidate, form
     assert best is not None
     return best[1], best[2]
 
 
-def _symbol(problem: TensorGraph, wrt: Any) -> Symbol:
+def _symbol(graph: TensorGraph, wrt: Any) -> Symbol:
     """The symbol for a name or a leaf."""
     if isinstance(wrt, Tensor):
         node = wrt._node
@@ -182,11 +182,11 @@ def _symbol(problem: TensorGraph, wrt: Any) -> Symbol:
             raise ValueError("matrix_gradient: the tensor to differentiate by has no symbol; make it with symbol=\"x\"")
     else:
         name = wrt
-    if name not in problem.symbols:
-        whole = next((n for n in problem.symbols if isinstance(name, str) and re.fullmatch(rf"{re.escape(n)}(_\d+)+", name)), None)
-        raise ValueError(f"matrix_gradient: {name} is one element of {whole}; matrix notation is of whole arrays, so differentiate by {whole}"
-                         if whole else f"matrix_gradient: there is no {name} in this formula; its arrays are {', '.join(problem.symbols) or 'none'}")
-    return problem.symbols[name]
+    if name not in graph.symbols:
+        array = next((n for n in graph.symbols if isinstance(name, str) and re.fullmatch(rf"{re.escape(n)}(_\d+)+", name)), None)
+        raise ValueError(f"matrix_gradient: {name} is one element of {array}; matrix notation is of whole arrays, so differentiate by {array}"
+                         if array else f"matrix_gradient: there is no {name} in this formula; its arrays are {', '.join(graph.symbols) or 'none'}")
+    return graph.symbols[name]
 
 
 def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
@@ -211,17 +211,17 @@ def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
         raise TypeError(f"matrix_expr: expected a Tensor, not {type(t).__name__}; matrix_gradient takes functions")
     node = t._node
     if node is not None and node.flags & NAMED:
-        problem = TensorGraph([(node, None)], symmetric)
-        return MatrixExpression(problem, (), problem.literal)
+        graph = TensorGraph([(node, None)], symmetric)
+        return MatrixExpression(graph, (), graph.normal_form)
     parts = getattr(t, "_formula", None)
     seeds = [(root, g) for part, _ in parts or () for root, g in part if root.flags & NAMED]
     if not seeds:
         raise ValueError("matrix_expr: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
-    problem = TensorGraph(seeds, symmetric)
-    by = problem.leaves.get(parts[0][1]) if parts else None
+    graph = TensorGraph(seeds, symmetric)
+    by = graph.leaves.get(parts[0][1]) if parts else None
     if by is None:
         raise NoCompactForm("matrix_expr: this is the gradient by a value that is no named leaf; take it with create_graph=True")
-    return MatrixExpression(problem, (by,), derivative(problem.literal, by))
+    return MatrixExpression(graph, (by,), derivative(graph.normal_form, by))
 
 
 def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], dict[str, tuple[Dimension, ...]], list[str]]:
@@ -251,17 +251,16 @@ def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], 
     return tensors, named, symmetric
 
 
-def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> tuple[Tensor, Recorded]:
-    """A call of a function: its result, and the graph of it."""
-    escapes = Escapes()
-    with np.errstate(all="ignore"), in_mode(observers=(*thread.modes.observers, escapes)):
+def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Run:
+    """A call of a function."""
+    with np.errstate(all="ignore"), observing() as escapes:
         y = of(**tensors)
     if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:
         raise ValueError("matrix_gradient: the function must return a Tensor computed from its arguments")
-    return y, Recorded(y._node, [t._node for t in tensors.values()], escapes)  # type: ignore[misc]
+    return Run(list(tensors.values()), y, None, escapes)
 
 
-def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> TensorGraph:
+def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetric: Sequence[str]) -> TensorGraph:
     if isinstance(of, Tensor):
         if arrays:
             raise TypeError(f"matrix_gradient: {', '.join(arrays)} belongs to a function; a tensor has its arrays already")
@@ -275,14 +274,14 @@ def _problem(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmetr
         raise TypeError("matrix_gradient: give the function's arguments by name, as dimensions (A=\"m n\") or as arrays")
     for seed in range(24):
         tensors, named, more = _declared(arrays, seed)
-        y, recorded = _recorded(of, tensors)
-        if np.isfinite(y.detach().numpy()).all():
+        run = _recorded(of, tensors)
+        if np.isfinite(run.result.value).all():
             break
-    how = departure(recorded, lambda values: _recorded(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)})[1],
+    how = departure(run, lambda values: _recorded(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
-    return TensorGraph([(recorded.root, None)], [*symmetric, *more], named)
+    return TensorGraph([(run.root, None)], [*symmetric, *more], named)
 
 
 def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:
@@ -296,9 +295,9 @@ def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Seq
     >>> matrix_gradient(lambda A, X, B: symgrad.trace(A @ X @ B), "X", A="n m", X="m k", B="k n")
     AᵀBᵀ
     """
-    problem = _problem(of, arrays, symmetric)
-    symbol = _symbol(problem, wrt)
-    return MatrixExpression(problem, (symbol,), derivative(problem.literal, symbol))
+    graph = _graph_of(of, arrays, symmetric)
+    symbol = _symbol(graph, wrt)
+    return MatrixExpression(graph, (symbol,), derivative(graph.normal_form, symbol))
 
 
 def matrix_hessian(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:
@@ -312,9 +311,9 @@ def matrix_hessian(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequ
     >>> matrix_hessian(lambda T, U, V: symgrad.sum((T - U @ V.T) ** 2), "U", T="n m", U="n k", V="m k")
     2 VᵀV ⊗ I
     """
-    problem = _problem(of, arrays, symmetric)
+    graph = _graph_of(of, arrays, symmetric)
     first, second = (wrt if isinstance(wrt, (tuple, list)) and len(wrt) == 2 else (wrt, wrt))
-    if problem.literal.out:
-        raise ValueError(f"matrix_hessian: the second derivative of a scalar was asked for, but the value has {len(problem.literal.out)} axes")
-    one, two = _symbol(problem, first), _symbol(problem, second)
-    return MatrixExpression(problem, (one, two), derivative(derivative(problem.literal, one), two))
+    if graph.normal_form.out:
+        raise ValueError(f"matrix_hessian: the second derivative of a scalar was asked for, but the value has {len(graph.normal_form.out)} axes")
+    one, two = _symbol(graph, first), _symbol(graph, second)
+    return MatrixExpression(graph, (one, two), derivative(derivative(graph.normal_form, one), two))

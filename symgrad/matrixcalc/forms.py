@@ -26,12 +26,12 @@ from symgrad.matrixcalc.terms import (
     Term,
 )
 
-__all__ = ["form_of", "pinned", "weight"]
+__all__ = ["form_of", "with_recorded_lengths", "weight"]
 
 
-def pinned(form: Form) -> Form:
+def with_recorded_lengths(form: Form) -> Form:
     """A form with unnamed lengths replaced by the recorded numbers."""
-    args = tuple(map(pinned, form.args))
+    args = tuple(map(with_recorded_lengths, form.args))
     if form.kind == "size" and form.value.name is None:
         return Form("number", value=sympy.Integer(form.value.size), rank=0)
     if form.kind == "add" and all(f.kind == "number" for f in args):
@@ -46,7 +46,7 @@ def pinned(form: Form) -> Form:
 
 
 def weight(form: Form) -> int:
-    """The amount of text: the arrays and numbers, each as often as it is a factor."""
+    """The length of a form: its arrays and numbers, each counted as often as it is a factor."""
     if not form.args:
         return 1
     if form.kind in ("hadamard", "scale"):
@@ -55,8 +55,8 @@ def weight(form: Form) -> int:
     return sum(map(weight, form.args))
 
 
-def _turns(form: Form) -> int:
-    return sum(map(_turns, form.args)) + (form.kind == "transpose")
+def _transpose_count(form: Form) -> int:
+    return sum(map(_transpose_count, form.args)) + (form.kind == "transpose")
 
 
 def _product(*forms: Form) -> Form:
@@ -84,17 +84,17 @@ def _hadamard(items: Sequence[tuple[Form, Any]], rank: int) -> Form:
     return Form("hadamard", tuple(kept), tuple(kept.values()), rank, rank == 2 and all(f.symmetric for f in kept))
 
 
-def form_of(total: Sum, loose: bool = False) -> Form:
+def form_of(total: Sum, broadcast: bool = False) -> Form:
     """A sum in matrix notation. Raises NoCompactForm if it has none.
 
-    With `loose` a number may represent a vector or a matrix filled with it, next to other terms of that shape.
+    With `broadcast` a number may stand for a vector or a matrix filled with it, next to other terms of that shape.
     """
     rank = len(total.out)
     if rank > 2 and rank != 4:
         raise NoCompactForm(f"an array of {rank} axes has no matrix notation")
     if not total.terms:
         return Form("zero", value=tuple(i.dimension for i in total.out), rank=min(rank, 2))
-    parts = [_term_form(t, total.out, loose or len(total.terms) > 1) for t in total.terms]
+    parts = [_term_form(t, total.out, broadcast or len(total.terms) > 1) for t in total.terms]
     if len(parts) == 1:
         number, form = parts[0]
         return form if number == 1 else _scaled(number, (), form)
@@ -140,7 +140,7 @@ def _factor_form(f: Factor) -> Form:
     if isinstance(head, Size):
         return Form("size", value=head.dimension.root(), rank=0)
     if isinstance(head, Applied):
-        inner = form_of(head.argument, loose=True)
+        inner = form_of(head.argument, broadcast=True)
         return inner if head.function is None else Form("apply", (inner,), head.function, rank, head.symmetric)
     inner = form_of(head.argument)
     if isinstance(head, Softmax):
@@ -151,9 +151,9 @@ def _factor_form(f: Factor) -> Form:
     return Form("det" if isinstance(head, Determinant) else "logdet", (inner,), rank=0)
 
 
-def _term_form(term: Term, out: Sequence[Index], loose: bool) -> tuple[Any, Form]:
+def _term_form(term: Term, out: Sequence[Index], broadcast: bool) -> tuple[Any, Form]:
     """A term as a number and a form of the output's shape."""
-    if loose and not term.factors:
+    if broadcast and not term.factors:
         return term.coefficient, Form("number", value=ONE, rank=0)
     network = _Network(term, out)
     body = kronecker(network, out) if len(out) == 4 else network.form()
@@ -188,7 +188,7 @@ class _Network:
     def bound(self) -> list[Index]:
         return list(dict.fromkeys(i for _, indices in self.items for i in indices if i not in self.out))
 
-    def take(self, *items: Any) -> None:
+    def remove(self, *items: Any) -> None:
         self.items = [item for item in self.items if all(item is not other for other in items)]
 
     def contract(self) -> None:
@@ -208,7 +208,7 @@ class _Network:
                     continue
                 closed = all(i not in self.out and self.degree(i) == 2 for i in indices)
                 second = other[0] if other[1] == indices else transposed(other[0])
-                self.take(self.items[n], other)
+                self.remove(self.items[n], other)
                 if closed:
                     self.scalars.append((_dot(form, second) if len(indices) == 1 else _trace(transposed(form), second), ONE))
                 else:
@@ -216,19 +216,19 @@ class _Network:
                 return True
         return False
 
-    def _of(self, index: Index) -> list[tuple[Form, tuple[Index, ...]]]:
+    def _items_at(self, index: Index) -> list[tuple[Form, tuple[Index, ...]]]:
         return [item for item in self.items if index in item[1]]
 
     def _single(self, index: Index) -> bool:
         """The sum over an index that only one factor has."""
-        found = self._of(index)
+        found = self._items_at(index)
         if len(found) != 1:
             return False
         (form, indices), = found
         others = [i for i in indices if i is not index]
         if others and self.degree(others[0]) == 1:  # the sum of all elements
             others = []
-        self.take(found[0])
+        self.remove(found[0])
         if not others:
             squared = form.kind == "hadamard" and len(form.args) == 1 and form.value[0] == 2
             self.scalars.append((Form("square", form.args, rank=0) if squared else Form("sum", (form,), rank=0), ONE))
@@ -239,19 +239,19 @@ class _Network:
 
     def _vector(self, index: Index) -> bool:
         """A matrix times a vector."""
-        found = self._of(index)
+        found = self._items_at(index)
         if len(found) != 2 or {len(indices) for _, indices in found} != {1, 2}:
             return False
         vector, matrix = sorted(found, key=lambda item: len(item[1]))
         form = matrix[0] if matrix[1][1] is index else transposed(matrix[0])
         at = self.items.index(matrix)
-        self.take(*found)
+        self.remove(*found)
         self.items.insert(min(at, len(self.items)), (_product(form, vector[0]), tuple(i for i in matrix[1] if i is not index)))
         return True
 
     def _matrices(self, index: Index) -> bool:
         """A matrix times a matrix."""
-        found = self._of(index)
+        found = self._items_at(index)
         if len(found) != 2 or any(len(indices) != 2 for _, indices in found):
             return False
         (left, one), (right, two) = found
@@ -260,7 +260,7 @@ class _Network:
         i = next(k for k in one if k is not index)
         k = next(k for k in two if k is not index)
         at = self.items.index(found[0])
-        self.take(*found)
+        self.remove(*found)
         if i is not k:
             self.items.insert(at, (_product(left, right), (i, k)))
         elif self.degree(i) == 0:
@@ -275,26 +275,26 @@ class _Network:
             if len(vector[1]) == 1:
                 for matrix in self.items:
                     if len(matrix[1]) == 2 and vector[1][0] in matrix[1]:
-                        self._beside(vector, matrix)
+                        self._multiply_diagonal(vector, matrix)
                         return True
         return False
 
-    def _beside(self, vector: Any, matrix: Any) -> None:
+    def _multiply_diagonal(self, vector: Any, matrix: Any) -> None:
         diagonal = Form("diag", (vector[0],), symmetric=True)
         at = self.items.index(matrix)
         form = _product(matrix[0], diagonal) if matrix[1][1] is vector[1][0] else _product(diagonal, matrix[0])
         self.items[at] = (form, matrix[1])
-        self.take(vector)
+        self.remove(vector)
 
     def form(self) -> Form | None:
         """The form of an output of up to two axes; None for a scalar that is completely in `scalars`."""
         if self.deltas and len(self.out) == 2:
-            whole, self.out = self.out, self.out[:1]
-            if any(whole[1] in indices for _, indices in self.items):
-                self.items = [(form, tuple(whole[0] if i is whole[1] else i for i in indices)) for form, indices in self.items]
-            plain = not any(whole[0] in indices for _, indices in self.items)
+            output, self.out = self.out, self.out[:1]
+            if any(output[1] in indices for _, indices in self.items):
+                self.items = [(form, tuple(output[0] if i is output[1] else i for i in indices)) for form, indices in self.items]
+            plain = not any(output[0] in indices for _, indices in self.items)
             inner = self.form()
-            eye = Form("eye", value=whole[0].dimension, symmetric=True)
+            eye = Form("eye", value=output[0].dimension, symmetric=True)
             return eye if plain or inner is None else Form("diag", (inner,), symmetric=True)
         self.contract()
         if not self.out:
@@ -312,7 +312,7 @@ class _Network:
             return _product(column, transposed(row))
         for v in vectors:
             if v is not None:
-                self._beside(v, next(item for item in self.items if set(item[1]) == {i, k}))
+                self._multiply_diagonal(v, next(item for item in self.items if set(item[1]) == {i, k}))
         form, indices = next(item for item in self.items if set(item[1]) == {i, k})
         return form if indices[0] is i else transposed(form)
 
@@ -322,16 +322,16 @@ def _dot(a: Form, b: Form) -> Form:
     if a == b:
         return Form("square", (a,), rank=0)
     one, two = _product(transposed(a), b), _product(transposed(b), a)
-    return one if _turns(one) <= _turns(two) else two
+    return one if _transpose_count(one) <= _transpose_count(two) else two
 
 
 def _trace(a: Form, b: Form) -> Form:
     """The trace of a product, rotated so that it has the fewest transposes."""
     if transposed(a) == b and a.kind != "product":
         return Form("square", (b,), rank=0)
-    whole = _product(a, b)
-    chain = whole.args if whole.kind == "product" else (whole,)
-    turned = tuple(map(transposed, reversed(chain)))
-    candidates = [c[n:] + c[:n] for c in (chain, turned) for n in range(len(c))]
-    best = min(candidates, key=lambda c: sum(map(_turns, c)))
+    output = _product(a, b)
+    chain = output.args if output.kind == "product" else (output,)
+    reversed_chain = tuple(map(transposed, reversed(chain)))
+    candidates = [c[n:] + c[:n] for c in (chain, reversed_chain) for n in range(len(c))]
+    best = min(candidates, key=lambda c: sum(map(_transpose_count, c)))
     return Form("trace", (_product(*best),), rank=0)

@@ -22,10 +22,6 @@ class Elementwise:
     derivative: tuple[tuple[Any, tuple[tuple[Any, Any], ...]], ...]
 
 
-def _sigmoid(sp: Any, x: Any) -> Any:
-    return 1 / (1 + sp.exp(-x))
-
-
 def _named(name: str) -> Callable[[Any, Any], Any]:
     return lambda sp, x: getattr(sp, name)(x)
 
@@ -45,7 +41,7 @@ _ROWS = (
     ("atan", "atan", r"\arctan", "np.arctan({})", _named("atan"), ((1, (((1, "", 2), -1),)),)),
     ("asinh", "asinh", r"\operatorname{arsinh}", "np.arcsinh({})", _named("asinh"), ((1, (((1, "", 2), HALF),)),)),
     ("atanh", "atanh", r"\operatorname{artanh}", "np.arctanh({})", _named("atanh"), ((1, (((-1, "", 2), -1),)),)),
-    ("sigmoid", "σ", r"\sigma", "1 / (1 + np.exp(-({})))", _sigmoid, ((1, (("sigmoid", 1), ((-1, "sigmoid", 1), 1))),)),
+    ("sigmoid", "σ", r"\sigma", "1 / (1 + np.exp(-({})))", lambda sp, x: 1 / (1 + sp.exp(-x)), ((1, (("sigmoid", 1), ((-1, "sigmoid", 1), 1))),)),
     ("softplus", "softplus", r"\operatorname{softplus}", "np.logaddexp(0, {})", lambda sp, x: sp.log(1 + sp.exp(x)), ((1, (("sigmoid", 1),)),)),
     ("abs", "abs", r"\operatorname{abs}", "np.abs({})", lambda sp, x: abs(x), ((1, (("sign", 1),)),)),
     ("sign", "sign", r"\operatorname{sign}", "np.sign({})", _named("sign"), ()),

@@ -33,7 +33,7 @@ def kronecker(network: Any, out: Sequence[Index]) -> Form:
     if _separates(network, (i, j), (k, l)):
         left, right = (Form("vec", (_between(network, *pair),), rank=1) for pair in ((i, j), (k, l)))
         return Form("product", (left, transposed(right)), symmetric=left == right)
-    raise NoCompactForm("a product that ties rows to columns has no Kronecker form")
+    raise NoCompactForm("a product that couples rows with columns has no Kronecker form")
 
 
 def _separates(network: Any, first: tuple[Index, Index], second: tuple[Index, Index]) -> bool:

@@ -26,8 +26,8 @@ from symgrad.matrixcalc.terms import (
     times,
 )
 
-__all__ = ["Axes", "Condition", "Labelled", "aligned", "applied", "fresh", "identity", "indexed", "lift", "moved", "named", "number_of",
-           "one_plus_exp", "power_of", "raised", "square"]
+__all__ = ["Axes", "Condition", "Labelled", "aligned", "applied", "fresh_axes", "identity", "indexed", "lift", "with_axes", "indices_of", "number_of",
+           "one_plus_exp", "power_of", "general_power", "square"]
 
 Axes = tuple[Index | None, ...]
 
@@ -85,10 +85,10 @@ class Labelled:
         return self * -1
 
     def __pow__(self, other: Any) -> Labelled:
-        return raised(self, other)
+        return general_power(self, other)
 
     def __rpow__(self, other: Any) -> Labelled:
-        return raised(lift(other), self)
+        return general_power(lift(other), self)
 
     def __getitem__(self, index: Any) -> Labelled:
         return indexed(self, index)
@@ -116,7 +116,7 @@ def lift(value: Any) -> Labelled:
         return number_of(value)
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
-        raise NoCompactForm(f"matrix_expr: a value of dtype {array.dtype} stands in the graph; a compact form is of real numbers")
+        raise NoCompactForm(f"matrix_expr: the graph has a value of dtype {array.dtype}; a compact form is of real numbers")
     axes = tuple(None if n == 1 else Index(Dimension(n)) for n in array.shape)
     if array.size and (array == array.flat[0]).all():
         return Labelled(axes, Sum(tuple(i for i in axes if i is not None), constant(exact_number(array.flat[0].item())).terms))
@@ -147,7 +147,7 @@ def _index(i: Index | None) -> Index:
     return i
 
 
-def named(axes: Axes) -> tuple[Index, ...]:
+def indices_of(axes: Axes) -> tuple[Index, ...]:
     """The indices among axes."""
     return tuple(i for i in axes if i is not None)
 
@@ -155,13 +155,13 @@ def named(axes: Axes) -> tuple[Index, ...]:
 def _added(a: Labelled, other: Any, sign: int) -> Labelled:
     b = lift(other)
     axes, (first, second) = aligned([a, b])
-    return Labelled(axes, plus(named(axes), [(1, a.total, first), (sign, b.total, second)]))
+    return Labelled(axes, plus(indices_of(axes), [(1, a.total, first), (sign, b.total, second)]))
 
 
 def _multiplied(a: Labelled, other: Any) -> Labelled:
     b = lift(other)
     axes, (first, second) = aligned([a, b])
-    return Labelled(axes, times(named(axes), [(a.total, first), (b.total, second)]))
+    return Labelled(axes, times(indices_of(axes), [(a.total, first), (b.total, second)]))
 
 
 def power_of(x: Labelled, power: Any) -> Labelled:
@@ -202,17 +202,17 @@ def applied(name: str, x: Any) -> Labelled:
     used = {i for t in x.total.terms for i in t.indices()}
     kept = tuple(i for i in x.total.out if i in used)
     inner = Sum(kept, x.total.terms)
-    fresh = {i: Index(i.dimension) for i in kept}
-    inner = Sum(tuple(fresh.values()), inner.rename(tuple(fresh.values())))
+    indices = tuple(Index(i.dimension) for i in kept)
+    inner = Sum(indices, inner.rename(indices))
     return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (Factor(Applied(FUNCTIONS[name], inner), kept),)),)))
 
 
-def moved(x: Labelled, axes: Axes, order: Sequence[Index] | None = None) -> Labelled:
+def with_axes(x: Labelled, axes: Axes, order: Sequence[Index] | None = None) -> Labelled:
     """The same elements with axes of size one inserted or removed, or with permuted axes."""
-    return Labelled(axes, Sum(tuple(named(axes)) if order is None else tuple(order), x.total.terms))
+    return Labelled(axes, Sum(tuple(indices_of(axes)) if order is None else tuple(order), x.total.terms))
 
 
-def fresh(axes: Axes) -> Axes:
+def fresh_axes(axes: Axes) -> Axes:
     """Axes of the same lengths with indices of their own."""
     return tuple(None if i is None else Index(i.dimension) for i in axes)
 
@@ -237,7 +237,7 @@ def identity(n: int) -> Labelled:
     return Labelled((i, k), Sum((i, k), (Term(sympy.S.One, (Factor(Delta(dimension), (i, k)),)),)))
 
 
-def raised(a: Any, b: Any) -> Labelled:
+def general_power(a: Any, b: Any) -> Labelled:
     """a^b, by a number or through exp(b log a)."""
     b = lift(b)
     if not b.total.terms:
@@ -258,4 +258,4 @@ def indexed(x: Labelled, index: Any) -> Labelled:
     at = parts.index(Ellipsis)
     parts[at:at + 1] = [slice(None)] * (x.ndim - sum(p == slice(None) for p in parts if isinstance(p, slice)))
     axes = iter(x.axes)
-    return moved(x, tuple(None if p is None else next(axes) for p in parts))
+    return with_axes(x, tuple(None if p is None else next(axes) for p in parts))

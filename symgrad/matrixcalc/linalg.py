@@ -34,7 +34,7 @@ def inverse(xp: Any, x: Any) -> Any:
     if isinstance(x, Labelled):
         return carrier.inverse(x)
     if isinstance(x, Cells):
-        return _inverse_of(x)
+        return _cells_inverse(x)
     return np.linalg.inv(x) if isinstance(x, np.ndarray) else _adjugate_in(xp, x) / determinant(xp, x)
 
 
@@ -45,7 +45,7 @@ def determinant(xp: Any, x: Any) -> Any:
     if isinstance(x, Labelled):
         return carrier.determinant(x)
     if isinstance(x, Cells):
-        return type(x).fill([_determinant_of(x)], ())
+        return type(x).fill([_cells_determinant(x)], ())
     return np.asarray(np.linalg.det(x))[()] if isinstance(x, np.ndarray) else _expanded(_rows(xp, x))
 
 
@@ -58,13 +58,13 @@ def _logdeterminant(xp: Any, x: Any) -> Any:
     return np.float64(log if sign > 0 else np.nan if sign < 0 else -np.inf)
 
 
-def _determinant_of(x: Any) -> Any:
+def _cells_determinant(x: Any) -> Any:
     """The determinant of an array of SymPy expressions or many-digit floats."""
     rows = x.tolist()
     return _expanded(rows) if _symbolic(x) else _eliminated(rows)[0]
 
 
-def _inverse_of(x: Any) -> Any:
+def _cells_inverse(x: Any) -> Any:
     """The inverse of an array of SymPy expressions or many-digit floats. Raises ZeroDivisionError where a float matrix has none."""
     if _symbolic(x):
         return _adjugate(x) / _expanded(x.tolist())
@@ -153,7 +153,7 @@ def _cofactors(xp: Any, x: Any) -> Any:
     return np.linalg.det(u) * np.linalg.det(v) * ((u * others) @ v)
 
 
-def _turned_cofactors(xp: Any, x: Any, t: Any) -> Any:
+def _cofactors_pushforward(xp: Any, x: Any, t: Any) -> Any:
     """The derivative of the cofactors along T, which is its own transpose: the recursion of Faddeev and LeVerrier, which divides by no element."""
     n = x.shape[0]
     eye = xp.eye_like(x, n)
@@ -174,7 +174,7 @@ def _solution(xp: Any, a: Any, b: Any) -> Any:
     return xp.mm(inverse(xp, a), b) if b.ndim == 2 else xp.mv(inverse(xp, a), b)
 
 
-def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
+def _solve_vjp(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> tuple[Any, Any]:
     back = _solution(xp, _t(xp, args[0]), g)
     if y.ndim == 2:
         return -xp.mm(back, _t(xp, y)), back
@@ -182,7 +182,7 @@ def _solve_vjp(xp: Any, g: Any, y: Any, args: Any) -> tuple[Any, Any]:
 
 
 def _solve_jvp(xp: Any, tangents: Any, y: Any, args: Any) -> Any:
-    ta, tb = tangents
+    ta, tb = (xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args))
     return _solution(xp, args[0], tb - (xp.mm(ta, y) if y.ndim == 2 else xp.mv(ta, y)))
 
 
@@ -192,24 +192,19 @@ def _op(name: str, forward: Callable, vjp: Callable, jvp: Callable, *arguments: 
     return Op(name, "primitive", forward, vjp, jvp, len(arguments), arguments, (), f"Linalg{name.capitalize()}Backward0", public=False)
 
 
-def _filled(xp: Any, tangents: Any, args: Any) -> list[Any]:
-    return [xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)]
-
-
 INV = _op("inv", lambda xp, input: inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_t(xp, y), xp.mm(g, _t(xp, y))),),
           lambda xp, tangents, y, args: -xp.mm(y, xp.mm(tangents[0], y)), "input")
-COFACTORS = _op("cofactors", lambda xp, input: _cofactors(xp, input), lambda xp, g, y, args, needs: (_turned_cofactors(xp, args[0], g),),
-                lambda xp, tangents, y, args: _turned_cofactors(xp, args[0], tangents[0]), "input")
+COFACTORS = _op("cofactors", lambda xp, input: _cofactors(xp, input), lambda xp, g, y, args, needs: (_cofactors_pushforward(xp, args[0], g),),
+                lambda xp, tangents, y, args: _cofactors_pushforward(xp, args[0], tangents[0]), "input")
 DET = _op("det", lambda xp, input: determinant(xp, input), lambda xp, g, y, args, needs: (g * _cofactors(xp, args[0]),),
           lambda xp, tangents, y, args: xp.sum(_cofactors(xp, args[0]) * tangents[0]), "input")
 LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, inverse(xp, args[0])),),
              lambda xp, tangents, y, args: xp.trace(xp.mm(inverse(xp, args[0]), tangents[0])), "input")
-SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), lambda xp, g, y, args, needs: _solve_vjp(xp, g, y, args),
-            lambda xp, tangents, y, args: _solve_jvp(xp, _filled(xp, tangents, args), y, args), "input", "other")
+SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), _solve_vjp, _solve_jvp, "input", "other")
 _inv, _det, _logdet, _solve, _cofactor_matrix = map(core, (INV, DET, LOGDET, SOLVE, COFACTORS))
 
 
-def _matrix(name: str, x: Any) -> Tensor:
+def _square_matrix(name: str, x: Any) -> Tensor:
     x = x if isinstance(x, Tensor) else wrap(as_value(x))
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise RuntimeError(f"{name}: expected a square matrix, but got a tensor of shape {list(x.shape)}")
@@ -225,7 +220,7 @@ def inv(input: Any) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    return _inv(_matrix("inv", input))
+    return _inv(_square_matrix("inv", input))
 
 
 def det(input: Any) -> Tensor:
@@ -238,7 +233,7 @@ def det(input: Any) -> Tensor:
     >>> det(symgrad.tensor([[1.0, 0.0], [0.0, 1.0]]))
     tensor(1.)
     """
-    return _det(_matrix("det", input))
+    return _det(_square_matrix("det", input))
 
 
 def logdet(input: Any) -> Tensor:
@@ -249,7 +244,7 @@ def logdet(input: Any) -> Tensor:
     >>> logdet(symgrad.tensor([[2.0, 0.0], [0.0, 0.5]]))
     tensor(0.)
     """
-    return _logdet(_matrix("logdet", input))
+    return _logdet(_square_matrix("logdet", input))
 
 
 def solve(input: Any, other: Any) -> Tensor:
@@ -260,7 +255,7 @@ def solve(input: Any, other: Any) -> Tensor:
     >>> solve(symgrad.tensor([[2.0, 0.0], [0.0, 4.0]]), symgrad.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    input, other = _matrix("solve", input), other if isinstance(other, Tensor) else wrap(as_value(other))
+    input, other = _square_matrix("solve", input), other if isinstance(other, Tensor) else wrap(as_value(other))
     if other.ndim not in (1, 2) or other.shape[0] != input.shape[0]:
         raise RuntimeError(f"solve: expected a vector or a matrix of {input.shape[0]} rows, but got a tensor of shape {list(other.shape)}")
     return _solve(input, other)

@@ -40,10 +40,6 @@ def ordered(form: Form) -> list[tuple[Form, Any]]:
     return [pairs[first], *pairs[:first], *pairs[first + 1:]]
 
 
-def _fraction(number: Any) -> tuple[Any, Any]:
-    return (number.p, number.q) if number.is_Rational and max(abs(number.p), number.q) < 10_000 else (number, 1)
-
-
 class Text:
     """Unicode text."""
 
@@ -58,8 +54,8 @@ class Text:
             return self.leaves[form.kind]
         if form.kind in self.functions:
             return self.called(self.functions[form.kind], self.show(form.args[0]))
-        text, own = getattr(self, f"_{form.kind}")(form)
-        return text if own >= level else self.brackets(text)
+        text, precedence = getattr(self, f"_{form.kind}")(form)
+        return text if precedence >= level else self.brackets(text)
 
     def brackets(self, text: str) -> str:
         """The text in round brackets."""
@@ -116,12 +112,12 @@ class Text:
     def _inverse(self, form: Form) -> tuple[str, int]:
         return self.superscript(self.show(form.args[0], ATOM), "-1"), ATOM
 
-    def _run(self, form: Form, count: int) -> str:
+    def _power(self, form: Form, count: int) -> str:
         """A power of a matrix."""
         if count == 1 or abs(form.rank) == 1:
             return self.join([self.show(form, PRODUCT + 1)] * count)
         if form.kind == "transpose":
-            return self.superscript(self.brackets(self._run(form.args[0], count)), "T")
+            return self.superscript(self.brackets(self._power(form.args[0], count)), "T")
         if form.kind == "inverse":
             return self.superscript(self.show(form.args[0], ATOM), str(-count))
         return self.superscript(self.show(form, ATOM), str(count))
@@ -136,7 +132,7 @@ class Text:
         return out
 
     def _product(self, form: Form) -> tuple[str, int]:
-        return self.join([self._run(f, len(list(several))) for f, several in groupby(form.args)]), PRODUCT
+        return self.join([self._power(f, len(list(several))) for f, several in groupby(form.args)]), PRODUCT
 
     def _hadamard(self, form: Form) -> tuple[str, int]:
         above: list[str] = []
@@ -173,7 +169,7 @@ class Text:
         number, powers = form.value
         above = [self._scalar(f, p) for f, p in zip(form.args, powers) if p > 0]
         below = [self._scalar(f, -p) for f, p in zip(form.args, powers) if p < 0]
-        p, q = _fraction(number)
+        p, q = (number.p, number.q) if number.is_Rational and max(abs(number.p), number.q) < 10_000 else (number, 1)
         sign, p = (-1, -p) if p < 0 else (1, p)
         if len(form.args) > len(powers):
             body = form.args[-1]

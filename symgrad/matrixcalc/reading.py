@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 from symgrad.engine.replay import arguments, call_rule
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
@@ -38,14 +38,14 @@ class TensorGraph:
             raise ValueError(f"matrix_expr: {', '.join(sorted(unknown))} is declared symmetric, but the leaves are {', '.join(self.symbols)}")
         if any(i is None for i in total.axes):
             total = carrier.reshape(total, tuple(n for n in total.shape if n != 1))
-        self.literal: Sum = total.total
+        self.normal_form: Sum = total.total
 
     def _values(self) -> dict[Node, Any]:
         values: dict[Node, Any] = {}
         for node in self.nodes:
             if isinstance(node, Leaf):
-                values[node] = self._leaf(node) if node.symbol is not None else _Unnamed(node)
-            elif type(node) is Link:
+                values[node] = self._leaf(node) if node.symbol is not None else _UnnamedLeaf(node)
+            elif type(node) is DerivativeNode:
                 values[node] = lift(node.value) if node.parents[0] is None else values[node.parents[0]]
             else:
                 values[node] = self._applied(node, values)
@@ -66,20 +66,19 @@ class TensorGraph:
                 x = values[below] if below is not None else lift(inner.args[0])  # type: ignore[index]
                 found = carrier.softmax(x, inner.args[1])  # type: ignore[index]
                 return found if name == "softmax" else found - 1
-        lifted = tuple(self._checked(a) if isinstance(a, _Unnamed) else a if p is not None and not hasattr(a, "dtype") else a
-                       for p, a in zip(node.parents, args))
-        known: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": self._std,
+        lifted = tuple(self._checked(a) if isinstance(a, _UnnamedLeaf) else a for a in args[:len(node.parents)])
+        rules: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": lambda *given: carrier.sqrt(self._var(*given)),
                                  "centred": lambda x, dim: x - self._mean(x, dim, True)}
         try:
-            if name in known:
-                return known[name](*[lift(a) for a in lifted], *(node.args or ())[len(node.parents):])
+            if name in rules:
+                return rules[name](*[lift(a) for a in lifted], *(node.args or ())[len(node.parents):])
             return call_rule(carrier, node, tuple(a if hasattr(a, "kind") else lift(a) for a in lifted), node.args or ())
         except NoCompactForm as error:
             raise NoCompactForm(str(error).replace("matrix_expr: ", f"matrix_expr: {name}: ", 1) if name not in str(error) else str(error)) from None
         except (TypeError, AttributeError, ValueError) as error:
             raise NoCompactForm(f"matrix_expr: {name} has no compact form ({error}); ask for .expr, which has a formula for every element") from None
 
-    def _checked(self, leaf: _Unnamed) -> Any:
+    def _checked(self, leaf: _UnnamedLeaf) -> Any:
         try:
             return lift(leaf.node.value)
         except NoCompactForm:
@@ -126,16 +125,13 @@ class TensorGraph:
                 count = count * Labelled((), Sum((), (Term(ONE, (Factor(Size(index.dimension)),)),)))
         return total / (count - correction)
 
-    def _std(self, *given: Any) -> Labelled:
-        return carrier.sqrt(self._var(*given))
-
     def _mse(self, x: Labelled, target: Labelled, reduction: str) -> Labelled:
         each = carrier.square(x - target)
         dims = tuple(range(each.ndim))
         return each if reduction == "none" else carrier.sum(each, dims) if reduction == "sum" else self._mean(each, dims, False)
 
 
-class _Unnamed:
+class _UnnamedLeaf:
     """A leaf without a symbol."""
 
     def __init__(self, node: Leaf):

@@ -63,8 +63,8 @@ def with_softmax(total: Sum, memo: dict[int, Head] | None = None) -> Sum:
                 memo[id(f.head)] = f.head if inner is f.head.argument else Applied(f.head.function, inner)
             factors.append(Factor(memo.get(id(f.head), f.head), f.indices, f.power))
         terms.append(Term(term.coefficient, _softmaxes(factors)))
-    same = all(f.head is g.head for t, u in zip(terms, total.terms) for f, g in zip(t.factors, u.factors))
-    return total if same and all(len(t.factors) == len(u.factors) for t, u in zip(terms, total.terms)) else Sum(total.out, tuple(terms))
+    unchanged = all(f.head is g.head for t, u in zip(terms, total.terms) for f, g in zip(t.factors, u.factors))
+    return total if unchanged and all(len(t.factors) == len(u.factors) for t, u in zip(terms, total.terms)) else Sum(total.out, tuple(terms))
 
 
 def _softmaxes(factors: list[Factor]) -> tuple[Factor, ...]:
@@ -85,12 +85,11 @@ def _softmaxes(factors: list[Factor]) -> tuple[Factor, ...]:
     return tuple(factors)
 
 
-
 def split(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
     """A sum with inverses and determinants of products of square matrices as products of those of the factors."""
     terms = []
     for term in total.terms:
-        coefficient, factors = term.coefficient, []
+        factors = []
         for f in term.factors:
             chain = _chain(f.head.argument) if isinstance(f.head, kinds) and f.power == 1 else None
             if chain is None:
@@ -101,7 +100,7 @@ def split(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
                 continue
             indices = [f.indices[0], *(Index(f.indices[0].dimension) for _ in chain[1:]), f.indices[1]]
             factors += [Factor(Inverse(m), (indices[n], indices[n + 1])) for n, m in enumerate(reversed(chain))]
-        terms.append(Term(coefficient, tuple(factors)))
+        terms.append(Term(term.coefficient, tuple(factors)))
     return simplified(Sum(total.out, tuple(terms)))
 
 
@@ -117,8 +116,8 @@ def _chain(matrix: Sum) -> list[Sum] | None:
         if f.indices[0].dimension is not f.indices[1].dimension:
             return None
         rest.remove(f)
-        turned = f.indices[1] is at
+        is_transposed = f.indices[1] is at
         i, k = Index(at.dimension), Index(at.dimension)
-        out.append(Sum((i, k), (Term(ONE, (Factor(f.head, (k, i) if turned else (i, k)),)),)))
-        at = f.indices[0] if turned else f.indices[1]
+        out.append(Sum((i, k), (Term(ONE, (Factor(f.head, (k, i) if is_transposed else (i, k)),)),)))
+        at = f.indices[0] if is_transposed else f.indices[1]
     return out if at is matrix.out[1] else None

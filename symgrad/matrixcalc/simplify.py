@@ -15,7 +15,6 @@ from symgrad.matrixcalc.terms import (
     Delta,
     Determinant,
     Factor,
-    Head,
     Index,
     Inverse,
     LogDeterminant,
@@ -31,9 +30,9 @@ MANY = 12  # the largest number of terms for a search of common factors
 __all__ = ["expanded", "factored", "simplified"]
 
 
-def simplified(total: Sum, flat: bool = True) -> Sum:
-    """A sum with every head simplified, every delta contracted and equal terms collected; `flat` removes brackets around single factors."""
-    return Sum(total.out, _collected([found for term in total.terms for found in _cleaned(term, total.out, flat)], total.out))
+def simplified(total: Sum, unwrap: bool = True) -> Sum:
+    """A sum with every head simplified, every delta contracted and equal terms collected; `unwrap` expands a bracket that is a whole term."""
+    return Sum(total.out, _collected([found for term in total.terms for found in _cleaned(term, total.out, unwrap)], total.out))
 
 
 def _collected(terms: Sequence[Term], out: Sequence[Index]) -> tuple[Term, ...]:
@@ -46,7 +45,7 @@ def _collected(terms: Sequence[Term], out: Sequence[Index]) -> tuple[Term, ...]:
     return tuple(t for t in found.values() if t.coefficient != 0)
 
 
-def _cleaned(term: Term, out: Sequence[Index], flat: bool) -> list[Term]:
+def _cleaned(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]:
     """One term simplified: usually one, several if it was a single bracketed sum, none if it is zero."""
     coefficient, factors = term.coefficient, list(term.factors)
     done: list[Factor] = []
@@ -71,7 +70,7 @@ def _cleaned(term: Term, out: Sequence[Index], flat: bool) -> list[Term]:
         if cancelled is None:
             break
         done = _merged(_contracted(cancelled, out), out)
-    if flat and len(done) == 1 and isinstance(done[0].head, Applied) and done[0].head.function is None and done[0].power == 1 and not \
+    if unwrap and len(done) == 1 and isinstance(done[0].head, Applied) and done[0].head.function is None and done[0].power == 1 and not \
             [i for i in done[0].indices if i not in out] and len(set(done[0].indices)) == len(done[0].indices):
         return [Term(coefficient * t.coefficient, t.factors) for t in done[0].head.argument.rename(done[0].indices)]
     return [Term(coefficient, tuple(done))]
@@ -82,10 +81,9 @@ def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
     head, indices, power = f
     if head.argument is None:
         return ONE, None
-    argument = head.argument if "clean" in head.argument.__dict__ else simplified(head.argument)
-    argument.__dict__["clean"] = True
+    argument = _marked(head.argument if "is_simplified" in head.argument.__dict__ else simplified(head.argument))
     if isinstance(head, Applied) and head.function is not None:
-        return ONE, None if argument is head.argument else [_same(head, Factor(Applied(head.function, argument), indices, power))]
+        return ONE, None if argument is head.argument else [Factor(Applied(head.function, argument), indices, power)]
     if isinstance(head, (Determinant, LogDeterminant)):
         return ONE, None if argument is head.argument else [Factor(type(head)(argument), indices, power)]
     content = _content(argument, signed=power.is_Integer or isinstance(head, Inverse))
@@ -98,10 +96,10 @@ def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
         if len(terms) == 1 and len(terms[0].factors) == 1 and isinstance(terms[0].factors[0].head, Inverse) and terms[0].factors[0].power == 1:
             inner = terms[0].factors[0]
             order = [argument.out.index(i) for i in inner.indices]
-            return content**-power, _inlined(inner.head.argument, [indices[k] for k in order], power)
+            return content**-power, [Factor(Applied(None, inner.head.argument), tuple(indices[k] for k in order), power)]
         if argument is head.argument and content == 1:
             return ONE, None
-        return content**-power, [Factor(Inverse(_clean(argument.out, terms)), indices, power)]
+        return content**-power, [Factor(Inverse(_marked(Sum(argument.out, terms))), indices, power)]
     if len(terms) == 1:
         bound = terms[0].indices() - set(argument.out)
         if power == 1 or power.is_Integer and not bound or len(terms[0].factors) <= 1 and not bound and all(g.power == 1 for g in terms[0].factors):
@@ -109,22 +107,13 @@ def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
             return content**power, [Factor(g.head, g.indices, g.power * power) for g in only.factors]
     if argument is head.argument and content == 1:
         return ONE, None
-    return content**power, [Factor(Applied(None, _clean(argument.out, terms)), indices, power)]
+    return content**power, [Factor(Applied(None, _marked(Sum(argument.out, terms))), indices, power)]
 
 
-def _clean(out: Sequence[Index], terms: tuple[Term, ...]) -> Sum:
-    total = Sum(tuple(out), terms)
-    total.__dict__["clean"] = True
+def _marked(total: Sum) -> Sum:
+    """The sum, marked as simplified."""
+    total.__dict__["is_simplified"] = True
     return total
-
-
-def _same(old: Head, new: Factor) -> Factor:
-    """Keep the cached symmetry of a head for its simplified form."""
-    return new
-
-
-def _inlined(total: Sum, indices: Sequence[Index], power: Any) -> list[Factor]:
-    return [Factor(Applied(None, total), tuple(indices), power)]
 
 
 def _content(total: Sum, signed: bool) -> Any:
@@ -259,19 +248,19 @@ def factored(total: Sum, last: bool = False) -> Sum:
         terms[a] = _joined(terms[a], terms.pop(b), pairs, mapping, total.out)
 
 
-def _common(one: Term, two: Term, out: Sequence[Index], last: bool) -> tuple[dict[int, int], dict[Index, Index]]:
+def _common(first: Term, second: Term, out: Sequence[Index], last: bool) -> tuple[dict[int, int], dict[Index, Index]]:
     """The factors of the second term matched with those of the first, and the mapping of its indices."""
     best: tuple[dict[int, int], dict[Index, Index]] = {}, {}
     fixed = {i: i for i in out}
 
     def grow(pairs: dict[int, int], mapping: dict[Index, Index]) -> None:
         nonlocal best
-        if len(pairs) >= len(best[0]) + (not last) and _whole(one, set(pairs.values()), out) and _whole(two, set(pairs), out):
+        if len(pairs) >= len(best[0]) + (not last) and _keeps_products(first, set(pairs.values()), out) and _keeps_products(second, set(pairs), out):
             best = pairs, mapping
-        for m, g in enumerate(two.factors):
+        for m, g in enumerate(second.factors):
             if m in pairs:
                 continue
-            for n, f in enumerate(one.factors):
+            for n, f in enumerate(first.factors):
                 if n in pairs.values() or f.power != g.power or len(f.indices) != len(g.indices) or f.head.key != g.head.key:
                     continue
                 if isinstance(f.head, Delta):
@@ -282,8 +271,8 @@ def _common(one: Term, two: Term, out: Sequence[Index], last: bool) -> tuple[dic
                         grow({**pairs, m: n}, found)
                         return
 
-    for m, g in enumerate(two.factors):
-        for n, f in enumerate(one.factors):
+    for m, g in enumerate(second.factors):
+        for n, f in enumerate(first.factors):
             if f.power == g.power and len(f.indices) == len(g.indices) and f.head.key == g.head.key and not isinstance(f.head, Delta):
                 for indices in _orders(f):
                     found = _consistent(fixed, g.indices, indices)
@@ -292,8 +281,8 @@ def _common(one: Term, two: Term, out: Sequence[Index], last: bool) -> tuple[dic
     return best
 
 
-def _whole(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
-    """Whether taking out some of the factors splits no scalar product."""
+def _keeps_products(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
+    """Whether no scalar product is split if some of the factors are taken out."""
     left = set(range(len(term.factors)))
     while left:
         part, edge = set(), {left.pop()}
@@ -307,10 +296,10 @@ def _whole(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
     return True
 
 
-def _joined(one: Term, two: Term, pairs: Mapping[int, int], mapping: Mapping[Index, Index], out: Sequence[Index]) -> Term:
-    shared = [f for n, f in enumerate(one.factors) if n in pairs.values()]
-    other = renamed(Term(two.coefficient, tuple(f for m, f in enumerate(two.factors) if m not in pairs)), mapping)
-    rest = Term(one.coefficient, tuple(f for n, f in enumerate(one.factors) if n not in pairs.values()))
+def _joined(first: Term, second: Term, pairs: Mapping[int, int], mapping: Mapping[Index, Index], out: Sequence[Index]) -> Term:
+    shared = [f for n, f in enumerate(first.factors) if n in pairs.values()]
+    other = renamed(Term(second.coefficient, tuple(f for m, f in enumerate(second.factors) if m not in pairs)), mapping)
+    rest = Term(first.coefficient, tuple(f for n, f in enumerate(first.factors) if n not in pairs.values()))
     outer = {i for f in shared for i in f.indices} | set(out)
     interface = tuple(dict.fromkeys(i for t in (rest, other) for f in t.factors for i in f.indices if i in outer))
     inner = tuple(Index(i.dimension) for i in interface)

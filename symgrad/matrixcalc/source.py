@@ -27,8 +27,8 @@ class NumPy:
         """A form, in brackets if it binds less tightly than `level`."""
         if form.kind in FUNCTIONS:
             return FUNCTIONS[form.kind].format(self.show(form.args[0]))
-        text, own = getattr(self, f"_{form.kind}")(form)
-        return text if own >= level else f"({text})"
+        text, precedence = getattr(self, f"_{form.kind}")(form)
+        return text if precedence >= level else f"({text})"
 
     def number(self, number: Any) -> str:
         """A number as source."""

@@ -134,19 +134,19 @@ class Size(Head):
         return f"#{id(self.dimension.root())}"
 
 
-class _Of(Head):
-    """A head with an argument; `mark` is its name."""
+class _WithArgument(Head):
+    """A head with an argument; `label` is its name."""
 
-    mark = ""
+    label = ""
 
     def __init__(self, argument: Sum):
         self.argument = argument
 
     def describe(self) -> str:
-        return f"{self.mark}({self.argument.key})"
+        return f"{self.label}({self.argument.key})"
 
 
-class _Shaped(_Of):
+class _SameShape(_WithArgument):
     """A head of the shape of its argument."""
 
     def __init__(self, argument: Sum):
@@ -154,36 +154,36 @@ class _Shaped(_Of):
         self.dimensions = tuple(i.dimension for i in argument.out)
 
 
-class Applied(_Shaped):
+class Applied(_SameShape):
     """An elementwise function of a sum, or, without a function, the sum itself as one factor."""
 
     def __init__(self, function: Elementwise | None, argument: Sum):
         super().__init__(argument)
-        self.function, self.mark = function, function.name if function else ""
+        self.function, self.label = function, function.name if function else ""
 
 
-class Softmax(_Shaped):
+class Softmax(_SameShape):
     """exp(x) / Σ exp(x) of a vector; it is introduced last and never differentiated."""
 
-    mark = "softmax"
+    label = "softmax"
 
 
-class Inverse(_Shaped):
+class Inverse(_SameShape):
     """The inverse of a square matrix."""
 
-    mark = "inv"
+    label = "inv"
 
 
-class Determinant(_Of):
+class Determinant(_WithArgument):
     """The determinant of a square matrix."""
 
-    mark = "det"
+    label = "det"
 
 
-class LogDeterminant(_Of):
+class LogDeterminant(_WithArgument):
     """The logarithm of the determinant of a square matrix."""
 
-    mark = "logdet"
+    label = "logdet"
 
 
 class Factor(NamedTuple):
@@ -248,9 +248,9 @@ def term_key(term: Term, places: Mapping[Index, str]) -> str:
         new = {i: f"b{ranks[text]}" for text, several in bound.items() for i in several}
         if len(set(new.values())) == len(new):
             return "*".join(sorted(text for _, text in _described(term, colours | new)))
-        if all(colours[i] == new[i] for i in new):  # a tie that no neighbour decides: name one of them
-            tied = next(text for text in sorted(bound) if len(bound[text]) > 1)
-            new[bound[tied][0]] += "'"
+        if all(colours[i] == new[i] for i in new):  # indices that are equal in all their neighbours: distinguish one of them
+            equal = next(text for text in sorted(bound) if len(bound[text]) > 1)
+            new[bound[equal][0]] += "'"
         colours |= new
     return "*".join(sorted(text for _, text in _described(term, colours)))
 

@@ -18,7 +18,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
-from symgrad.engine.storage.copyslices import interrupt, rebase
+from symgrad.engine.storage.copyslices import interrupt, rebase_history
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import base_of, refuse_in_place
 from symgrad.engine.storage.writes import alike, check_memory, check_result, refuse_inference, refuse_overlap, write
@@ -98,7 +98,7 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
         if not isinstance(node, Leaf) and node.value is result._value:
             node.value = x
             node.sequence_nr = since if alias else next_sequence()
-        rebase(self, old, node, before)
+        rebase_history(self, old, node, before)
     except BaseException:
         interrupt(self)
         raise

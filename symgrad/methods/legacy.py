@@ -200,4 +200,3 @@ def _new(name: str) -> None:
 
 for _name in ("zeros", "ones", "empty", "full", "empty_strided"):
     _new(_name)
-

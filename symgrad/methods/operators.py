@@ -108,16 +108,29 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
     if kind is int:
         return _select(self, index)
     if kind is slice:
-        return (_alias if index == ALL else _slice)(self, index)
+        return _slice(self, index)
     index = plain_index(index)
     if not is_basic(index):
         first, rest = split_integer_indices(index) if type(index) is tuple else ((), index)
         return traced.getitem(self[first] if first else self, rest)
-    named = [part for part in (index if isinstance(index, tuple) else (index,)) if part is not Ellipsis and part != ALL]
-    last = named[-1] if named else ALL
-    if isinstance(last, slice):
-        return (_slice if named else _alias)(self, index)
-    return (_unsqueeze if last is None else _select)(self, index)
+    last = _last_part(index if isinstance(index, tuple) else (index,), self._value.shape)
+    return (_alias if last is Ellipsis else _unsqueeze if last is None else _slice if isinstance(last, slice) else _select)(self, index)
+
+
+def _last_part(parts: tuple, shape: tuple[int, ...]) -> Any:
+    """The last part of a basic index that is not a slice of everything, after which torch names the node; Ellipsis if there is none."""
+    taken = sum([part is not None and part is not Ellipsis for part in parts])
+    dim = len(shape) if any([part is Ellipsis for part in parts]) else taken
+    for part in reversed(parts):
+        if part is Ellipsis:
+            dim = taken - len(shape) + dim
+            continue
+        if not isinstance(part, slice):
+            return part
+        dim -= 1
+        if part != ALL and (part.start or part.step not in (None, 1) or not 0 <= dim < len(shape) or part.indices(shape[dim])[1] < shape[dim]):
+            return part
+    return Ellipsis
 
 
 def split_integer_indices(index: Any) -> tuple[tuple, Any]:

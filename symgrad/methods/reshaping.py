@@ -51,7 +51,7 @@ def _replace_value(self: Tensor, value: np.ndarray, node: Node | None, name: str
     stamp(old, name)  # makes views stale
     place, base, moved = self._node_slot, base_of(self), owner(value) is not owner(old)
     if node is not None:
-        thread.modes.recorder.rebase((self, place))
+        thread.modes.recorder.rebase_history((self, place))
     self._node_slot = None if place is None and node is None else INTERRUPTED  # until both value and node are set
     self._value = value
     if moved and base is not None:

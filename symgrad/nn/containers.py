@@ -22,7 +22,7 @@ def _position(index: Any, length: int) -> int:
     return at % length
 
 
-def _iterable(container: Any, method: str, values: Any, what: str = "an iterable") -> None:
+def _check_iterable(container: Any, method: str, values: Any, what: str = "an iterable") -> None:
     if not isinstance(values, Iterable) or isinstance(values, Tensor):
         raise TypeError(f"{type(container).__name__}.{method} should be called with {what}, but got {type(values).__name__}")
 
@@ -33,7 +33,7 @@ class _Ordered(Module):
     def _names(self) -> list[str]:
         return list(self._modules)
 
-    def _renamed(self, modules: Iterable[Any]) -> None:
+    def _set_modules(self, modules: Iterable[Any]) -> None:
         """Set the modules, named by their positions."""
         given = list(modules)
         self._modules.clear()
@@ -48,10 +48,10 @@ class _Ordered(Module):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._part(list(self._modules.items())[index])
+            return self._slice(list(self._modules.items())[index])
         return self._modules[self._names()[_position(index, len(self))]]
 
-    def _part(self, items: list[tuple[str, Any]]) -> Self:
+    def _slice(self, items: list[tuple[str, Any]]) -> Self:
         raise NotImplementedError
 
     def __setitem__(self, index: Any, module: Module) -> None:
@@ -61,7 +61,7 @@ class _Ordered(Module):
         names = self._names()
         for name in names[index] if isinstance(index, slice) else [names[_position(index, len(self))]]:
             delattr(self, name)
-        self._renamed(self._modules.values())
+        self._set_modules(self._modules.values())
 
     def pop(self, index: Any) -> Any:
         """Remove a module and return it."""
@@ -83,7 +83,7 @@ class _Ordered(Module):
     def _insert(self, index: int, module: Module) -> None:
         modules = list(self)
         modules.insert(index, module)
-        self._renamed(modules)
+        self._set_modules(modules)
 
 
 class Sequential(_Ordered):
@@ -109,7 +109,7 @@ class Sequential(_Ordered):
             input = module(input)
         return input
 
-    def _part(self, items: list[tuple[str, Any]]) -> Self:
+    def _slice(self, items: list[tuple[str, Any]]) -> Self:
         return type(self)(dict(items))
 
     def __add__(self, other: Any) -> Sequential:
@@ -156,11 +156,8 @@ class ModuleList(_Ordered):
         if modules is not None:
             self.extend(modules)
 
-    def _part(self, items: list[tuple[str, Any]]) -> Self:
+    def _slice(self, items: list[tuple[str, Any]]) -> Self:
         return type(self)(module for _, module in items)
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(itertools.chain(self, other))
@@ -169,7 +166,7 @@ class ModuleList(_Ordered):
         return self.extend(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        _iterable(self, "extend", modules)
+        _check_iterable(self, "extend", modules)
         return super().extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
@@ -234,7 +231,7 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Add modules by name, from a mapping or from pairs. Raises TypeError and ValueError for other values."""
-        _iterable(self, "update", modules, "an iterable of key/value pairs")
+        _check_iterable(self, "update", modules, "an iterable of key/value pairs")
         if isinstance(modules, (Mapping, ModuleDict)):
             pairs: Iterable[Any] = modules.items()
         else:
@@ -280,16 +277,13 @@ class ParameterList(Module):
 
     def extend(self, values: Iterable[Any]) -> Self:
         """Add parameters at the end. Raises TypeError unless they are an iterable of parameters."""
-        _iterable(self, "extend", values)
+        _check_iterable(self, "extend", values)
         for value in list(values):
             self.append(value)
         return self
 
     def __iadd__(self, values: Iterable[Any]) -> Self:
         return self.extend(values)
-
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.isdigit()]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")

@@ -14,7 +14,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.likelihood import cross_entropy, nll_loss
-from symgrad.nn.reductions import legacy, reduced, same_size, valid
+from symgrad.nn.reductions import checked_reduction, reduced, reduction_of, warn_about_sizes
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "l1_loss", "linear", "log_softmax", "logsigmoid", "mse_loss",
            "nll_loss", "relu", "relu_", "sigmoid", "softmax", "softplus", "tanh"]
@@ -108,11 +108,11 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
     >>> mse_loss(symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 4.0]))
     tensor(2.)
     """
-    reduction = legacy(size_average, reduce, reduction)
-    same_size(input, target)
+    reduction = reduction_of(size_average, reduce, reduction)
+    warn_about_sizes(input, target)
     if weight is not None:
-        return _weighted((input - target) ** 2, weight, valid(reduction))
-    return _square_error(input, target, valid(reduction))
+        return _weighted((input - target) ** 2, weight, checked_reduction(reduction))
+    return _square_error(input, target, checked_reduction(reduction))
 
 
 def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -125,10 +125,10 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
     >>> l1_loss(symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 4.0]))
     tensor(1.)
     """
-    reduction = legacy(size_average, reduce, reduction)
-    same_size(input, target)
+    reduction = reduction_of(size_average, reduce, reduction)
+    warn_about_sizes(input, target)
     errors = (input - target).abs()
-    return reduced(errors, valid(reduction)) if weight is None else _weighted(errors, weight, valid(reduction))
+    return reduced(errors, checked_reduction(reduction)) if weight is None else _weighted(errors, weight, checked_reduction(reduction))
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
@@ -141,8 +141,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     >>> binary_cross_entropy(symgrad.tensor([0.5, 0.0]), symgrad.tensor([1.0, 1.0]), reduction="none")
     tensor([  0.6931, 100.0000])
     """
-    reduction = legacy(size_average, reduce, reduction)
-    valid(reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
+    checked_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
                          f"they have the same size.")
@@ -162,8 +162,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     >>> binary_cross_entropy_with_logits(symgrad.tensor([0.0, 800.0]), symgrad.tensor([1.0, 0.0]), reduction="none")
     tensor([6.9315e-01, 8.0000e+02])
     """
-    reduction = legacy(size_average, reduce, reduction)
-    valid(reduction)
+    reduction = reduction_of(size_average, reduce, reduction)
+    checked_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     return _logit_entropy(input, target, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight, reduction)

@@ -93,14 +93,14 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> 
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
-def _deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+def _standard_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan_in if mode.lower() == "fan_in" else fan_out)
 
 
-def _empty(tensor: Tensor) -> bool:
+def _is_empty(tensor: Tensor) -> bool:
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", UserWarning, stacklevel=3)
     return 0 in tensor.shape
@@ -111,9 +111,9 @@ def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonline
 
     Raises ValueError for a tensor of fewer than two dimensions, an unknown mode or nonlinearity.
     """
-    if _empty(tensor):
+    if _is_empty(tensor):
         return tensor
-    bound = math.sqrt(3.0) * _deviation(tensor, a, mode, nonlinearity)
+    bound = math.sqrt(3.0) * _standard_deviation(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -122,4 +122,4 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinea
 
     Raises ValueError for a tensor of fewer than two dimensions, an unknown mode or nonlinearity.
     """
-    return tensor if _empty(tensor) else normal_(tensor, 0.0, _deviation(tensor, a, mode, nonlinearity), generator)
+    return tensor if _is_empty(tensor) else normal_(tensor, 0.0, _standard_deviation(tensor, a, mode, nonlinearity), generator)

@@ -167,4 +167,3 @@ class LogSoftmax(_Normalised):
     def forward(self, input: Tensor) -> Tensor:
         """log(softmax(input))."""
         return F.log_softmax(input, self.dim, _stacklevel=5)
-

@@ -12,7 +12,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.nn.reductions import legacy, valid
+from symgrad.nn.reductions import checked_reduction, reduction_of
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -32,11 +32,11 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     >>> nll_loss(symgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), symgrad.tensor([0, 1]))
     tensor(2.5000)
     """
-    reduction = valid(legacy(size_average, reduce, reduction))
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
     _check(input, target, weight)
     if type(target.value) is Batched or weight is not None and type(weight.value) is Batched:
-        return _of_members(input, target, weight, ignore_index, reduction)
-    index, at, chosen = _picks(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
+        return _batched_nll_loss(input, target, weight, ignore_index, reduction)
+    index, at, chosen = _target_indices(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
     loss = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
     given = (input,) if weight is None else (input, wrap(weight.value[chosen]))
     if reduction == "none" and input.ndim > 1:
@@ -45,43 +45,43 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     return loss(*given, index, float(total) if reduction == "mean" else 1.0, None)
 
 
-def _of_members(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
+def _batched_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
     """The loss in a vmap whose targets, or weights, are batched."""
     axis = _class_axis(input)
     target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)  # type: ignore[attr-defined]
-    at, weights = _counted(target, weight, ignore_index)
-    truth = raw(at.value)
-    outside = (truth < 0) | (truth >= input.shape[axis])
+    at, weights = _target_weights(target, weight, ignore_index)
+    classes = raw(at.value)
+    outside = (classes < 0) | (classes >= input.shape[axis])
     if outside.any():
-        raise IndexError(f"Target {truth[outside][0]} is out of bounds.")
+        raise IndexError(f"Target {classes[outside][0]} is out of bounds.")
     each = -traced.gather(input, axis, at) * (weights if weight is not None else weights.to(input.dtype))  # type: ignore[attr-defined]
     if reduction == "none":
         return traced.squeeze(each, axis)
     return each.sum() if reduction == "sum" else each.sum() / weights.sum()  # type: ignore[attr-defined]
 
 
-def _counted(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
+def _target_weights(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
     """The target classes, with a valid one for ignored targets, and the weight of each, which is 0 for ignored ones."""
     counts = traced.ne(target, ignore_index)
     at = traced.where(counts, target, traced.zeros_like(target))
     return at, counts if weight is None else traced.where(counts, weight.detach()[at], 0.0)  # type: ignore[index]
 
 
-def _picks(truth: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
+def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
     """The indices of the target classes in the input, their indices in the target, and the classes."""
-    counted = truth != ignore_index
-    every = truth.ndim == 1 and counted.all()
-    chosen = np.asarray(truth if every else truth[counted]).astype(np.int64, copy=False)
+    counted = classes != ignore_index
+    all_counted = classes.ndim == 1 and counted.all()
+    chosen = np.asarray(classes if all_counted else classes[counted]).astype(np.int64, copy=False)
     outside = chosen.view(np.uint64) >= shape[len(shape) > 1]  # as an unsigned number, a negative one is large
     if outside.any():
         raise IndexError(f"Target {chosen[outside][0]} is out of bounds.")
     if len(shape) == 1:
         return (chosen,), (), chosen
-    at = (np.arange(len(truth)),) if every else np.nonzero(counted)
+    at = (np.arange(len(classes)),) if all_counted else np.nonzero(counted)
     return (at[0], chosen, *at[1:]), at, chosen
 
 
-def _kind(t: Tensor) -> str:
+def _dtype_name(t: Tensor) -> str:
     """The name of a dtype in torch's errors, such as Long."""
     return t.type()[len("torch."):-len("Tensor")]  # type: ignore[attr-defined, no-any-return]
 
@@ -109,7 +109,7 @@ def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if rank > 2 and sizes != wanted:
         raise RuntimeError(f"Expected target size {wanted}, got {sizes}")
     if target.value.dtype not in (np.int64, np.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_kind(target)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {_dtype_name(target)}")
     _check_weight(input, weight, "")
 
 
@@ -140,29 +140,29 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     >>> cross_entropy(logits, symgrad.tensor([[1.0, 0.0], [0.0, 1.0]]))
     tensor(0.1269)
     """
-    reduction = valid(legacy(size_average, reduce, reduction))
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     axis, probabilities = _class_axis(input), input.shape == target.shape
     if probabilities:
         if not target.is_floating_point():
-            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_kind(target)}")
+            raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_dtype_name(target)}")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         _check_weight(input, weight, "cross_entropy: ")
     logs = traced.log_softmax(input, axis)
     if probabilities:
-        return _of_probabilities(logs, target, _laid_out(weight, logs), axis, reduction, label_smoothing)
+        return _of_class_probabilities(logs, target, _along_classes(weight, logs), axis, reduction, label_smoothing)
     loss = nll_loss(logs, target, weight, ignore_index=ignore_index, reduction=reduction)
     return loss if not label_smoothing else _smoothed(loss, logs, target, weight, ignore_index, axis, reduction, label_smoothing)
 
 
-def _laid_out(weight: Tensor | None, logs: Tensor) -> Tensor | None:
+def _along_classes(weight: Tensor | None, logs: Tensor) -> Tensor | None:
     """One number for each class, along the class axis."""
     return weight if weight is None or logs.ndim == 1 else weight.reshape(-1, *[1] * (logs.ndim - 2))
 
 
-def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis: int, reduction: str, smoothing: float) -> Tensor:
+def _of_class_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis: int, reduction: str, smoothing: float) -> Tensor:
     classes = logs.shape[axis]
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
@@ -176,17 +176,17 @@ def _of_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis:
 def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,
               smoothing: float) -> Tensor:
     """The loss with label smoothing: a share of it is the loss for the uniform distribution over the classes."""
-    weights = _laid_out(weight, logs)
-    spread = -(logs if weights is None else logs * weights).sum(axis)
+    weights = _along_classes(weight, logs)
+    uniform = -(logs if weights is None else logs * weights).sum(axis)
     ignored = target == ignore_index
     batched = type(target.value) is Batched or weight is not None and type(weight.value) is Batched
     if batched or ignored.any():
-        spread = spread.masked_fill(ignored.reshape(spread.shape), 0.0)
+        uniform = uniform.masked_fill(ignored.reshape(uniform.shape), 0.0)
     if reduction == "mean" and batched:
-        spread = spread.sum() / _counted(target, weight, ignore_index)[1].sum()  # type: ignore[attr-defined]
+        uniform = uniform.sum() / _target_weights(target, weight, ignore_index)[1].sum()  # type: ignore[attr-defined]
     elif reduction == "mean":
         counted = target.value[~ignored.value]
-        spread = spread.sum() / float(len(counted) if weight is None else weight.value[counted].sum())
+        uniform = uniform.sum() / float(len(counted) if weight is None else weight.value[counted].sum())
     elif reduction == "sum":
-        spread = spread.sum()
-    return (1 - smoothing) * loss + spread * (smoothing / logs.shape[axis])
+        uniform = uniform.sum()
+    return (1 - smoothing) * loss + uniform * (smoothing / logs.shape[axis])

@@ -7,7 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
 from symgrad.nn.module import Module
-from symgrad.nn.reductions import legacy
+from symgrad.nn.reductions import reduction_of
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
 
@@ -17,7 +17,7 @@ class _Loss(Module):
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
-        self.reduction = legacy(size_average, reduce, reduction)
+        self.reduction = reduction_of(size_average, reduce, reduction)
 
 
 class _WeightedLoss(_Loss):

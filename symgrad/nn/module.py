@@ -6,34 +6,31 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
+from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.methods.predicates import typename
-from symgrad.nn.calling import Called
+from symgrad.nn.calling import CallMixin
 from symgrad.nn.parameter import Buffer, Parameter
-from symgrad.nn.state import Stateful
+from symgrad.nn.state import StateMixin
 from symgrad.types.dtypes import DTYPES
 
-__all__ = ["Module", "clear"]
+__all__ = ["Module"]
 
 
-class Kind(NamedTuple):
+class MemberKind(NamedTuple):
     """One of the kinds of attributes that a module registers in a separate table: parameters, buffers and modules."""
 
     table: str
-    claims: type  # what goes into the table wherever it is assigned
-    accepts: type  # what a name in the table may be given, beside None
+    registered: type  # an object of this type is registered in the table when it is assigned to an attribute
+    accepted: type  # an object of this type, or None, can be assigned to a name in the table
     many: str
     what: str
     expected: str
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n  ")
-
-
-class Module(Called, Stateful):
+class Module(CallMixin, StateMixin):
     """The base of every network: assign parameters and other modules to it in `__init__`, and compute with them in `forward`.
 
     >>> import symgrad
@@ -52,7 +49,7 @@ class Module(Called, Stateful):
     """
 
     training: bool
-    kinds: ClassVar[tuple[Kind, ...]]
+    kinds: ClassVar[tuple[MemberKind, ...]]
 
     def __init__(self) -> None:
         # Not by assignment, which looks for these tables.
@@ -72,10 +69,10 @@ class Module(Called, Stateful):
     def __setattr__(self, name: str, value: Any) -> None:
         for kind in Module.kinds:
             table = self.__dict__.get(kind.table)
-            if isinstance(value, kind.claims):
+            if isinstance(value, kind.registered):
                 if table is None:
                     raise AttributeError(f"cannot assign {kind.many} before Module.__init__() call")
-                self._forget(name, kind.table)
+                self._remove_name(name, kind.table)
                 if isinstance(value, Parameter):
                     self.register_parameter(name, value)
                 elif isinstance(value, Buffer):
@@ -84,13 +81,13 @@ class Module(Called, Stateful):
                     table[name] = value
                 return
             if table is not None and name in table:
-                if value is not None and not isinstance(value, kind.accepts):
+                if value is not None and not isinstance(value, kind.accepted):
                     raise TypeError(f"cannot assign '{typename(value)}' as {kind.what} '{name}' ({kind.expected} or None expected)")
                 table[name] = value
                 return
         super().__setattr__(name, value)
 
-    def _forget(self, name: str, keep: str) -> None:
+    def _remove_name(self, name: str, keep: str) -> None:
         """Remove a name from all tables but one."""
         self.__dict__.pop(name, None)
         for kind in Module.kinds:
@@ -355,8 +352,7 @@ class Module(Called, Stateful):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
-        for parameter in self.parameters():
-            clear(parameter, set_to_none)
+        clear_gradients(self.parameters(), set_to_none)
 
     # Printing
 
@@ -368,7 +364,7 @@ class Module(Called, Stateful):
         return ""
 
     def _child_lines(self) -> list[str]:
-        return [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        return [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
 
     def __repr__(self) -> str:
         extra, children = self.extra_repr(), self._child_lines()
@@ -378,21 +374,8 @@ class Module(Called, Stateful):
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 
-def clear(parameter: Tensor, set_to_none: bool) -> None:
-    """Set the gradient of a tensor to None, or to zero in place and detached."""
-    gradient = parameter.grad
-    if gradient is None or set_to_none:
-        parameter.grad = None
-        return
-    if gradient.grad_fn is not None:
-        gradient.detach_()
-    else:
-        gradient.requires_grad_(False)
-    gradient.zero_()
-
-
 Module.kinds = (
-    Kind("_parameters", Parameter, Parameter, "parameters", "parameter", "torch.nn.Parameter"),
-    Kind("_modules", Module, Module, "module", "child module", "torch.nn.Module"),
-    Kind("_buffers", Buffer, Tensor, "buffer", "buffer", "torch.nn.Buffer, torch.Tensor"),
+    MemberKind("_parameters", Parameter, Parameter, "parameters", "parameter", "torch.nn.Parameter"),
+    MemberKind("_modules", Module, Module, "module", "child module", "torch.nn.Module"),
+    MemberKind("_buffers", Buffer, Tensor, "buffer", "buffer", "torch.nn.Buffer, torch.Tensor"),
 )

@@ -29,15 +29,15 @@ def scatter(inputs: Any, parts: int, dim: int = 0) -> list[Any]:
     if isinstance(inputs, Tensor):
         return list(FUNCTIONS["chunk"](inputs, parts, dim))
     if isinstance(inputs, tuple) and hasattr(inputs, "_fields"):
-        return [type(inputs)(*part) for part in _zipped(inputs, parts, dim)]
+        return [type(inputs)(*part) for part in _scattered_values(inputs, parts, dim)]
     if isinstance(inputs, (tuple, list)) and inputs:
-        return [type(inputs)(part) for part in _zipped(inputs, parts, dim)]
+        return [type(inputs)(part) for part in _scattered_values(inputs, parts, dim)]
     if isinstance(inputs, dict) and inputs:
-        return [type(inputs)(zip(inputs, part)) for part in _zipped(list(inputs.values()), parts, dim)]
+        return [type(inputs)(zip(inputs, part)) for part in _scattered_values(list(inputs.values()), parts, dim)]
     return [inputs] * parts
 
 
-def _zipped(values: Sequence[Any], parts: int, dim: int) -> list[tuple[Any, ...]]:
+def _scattered_values(values: Sequence[Any], parts: int, dim: int) -> list[tuple[Any, ...]]:
     return list(zip(*(scatter(value, parts, dim) for value in values)))
 
 

@@ -12,7 +12,7 @@ from symgrad.methods.printing import text
 __all__ = ["Buffer", "Parameter"]
 
 
-def _sharing(cls: type, data: Any, requires_grad: bool) -> Any:
+def _shared(cls: type, data: Any, requires_grad: bool) -> Any:
     """A tensor of a class that shares the memory, and the symbol, of another."""
     if data is None:
         data = empty(0)
@@ -45,7 +45,7 @@ class Parameter(Tensor):
     """
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        return _sharing(cls, data, requires_grad)  # type: ignore[no-any-return]
+        return _shared(cls, data, requires_grad)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) not in memo:
@@ -70,7 +70,7 @@ class Buffer(Tensor):
     persistent: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
-        self = _sharing(cls, data, data is not None and data.requires_grad)
+        self = _shared(cls, data, data is not None and data.requires_grad)
         self.persistent = persistent
         return self  # type: ignore[no-any-return]
 

@@ -6,17 +6,17 @@ import warnings
 
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["legacy", "reduced", "same_size", "valid"]
+__all__ = ["reduction_of", "reduced", "warn_about_sizes", "checked_reduction"]
 
 
-def valid(reduction: str) -> str:
+def checked_reduction(reduction: str) -> str:
     """The reduction itself. Raises ValueError for an unknown one."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
 
-def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """The reduction for torch's two legacy arguments, with a warning, or else `reduction` itself."""
     if size_average is None and reduce is None:
         return reduction
@@ -25,7 +25,7 @@ def legacy(size_average: bool | None, reduce: bool | None, reduction: str) -> st
     return meant
 
 
-def same_size(input: Tensor, target: Tensor) -> None:
+def warn_about_sizes(input: Tensor, target: Tensor) -> None:
     """Warn if two tensors that should have one size will broadcast."""
     if input.shape != target.shape:
         warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "

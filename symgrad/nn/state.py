@@ -10,7 +10,7 @@ from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.nn.parameter import Parameter
 
-__all__ = ["IncompatibleKeys", "Stateful"]
+__all__ = ["IncompatibleKeys", "StateMixin"]
 
 EXTRA = "_extra_state"
 
@@ -30,7 +30,7 @@ class _IncompatibleKeys(NamedTuple):
 IncompatibleKeys = _IncompatibleKeys
 
 
-class Stateful:
+class StateMixin:
     """The part of `Module` for its state."""
 
     _version = 1
@@ -57,7 +57,7 @@ class Stateful:
         """Write the state of this module only."""
         for name, tensor in self._persistent():
             destination[prefix + name] = tensor if keep_vars else tensor.detach()
-        if type(self).get_extra_state is not Stateful.get_extra_state:
+        if type(self).get_extra_state is not StateMixin.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
@@ -91,7 +91,7 @@ class Stateful:
                 self._load_tensor(name, tensor, key, state_dict[key], bool(local_metadata.get("assign_to_params_buffers", False)), error_msgs)
             elif strict:
                 missing_keys.append(key)
-        extra = type(self).set_extra_state is not Stateful.set_extra_state
+        extra = type(self).set_extra_state is not StateMixin.set_extra_state
         if prefix + EXTRA in state_dict:
             if extra:
                 self.set_extra_state(state_dict[prefix + EXTRA])
@@ -139,7 +139,7 @@ class Stateful:
         errors = list[str]()
         metadata = getattr(state_dict, "_metadata", {})
 
-        def load(module: Stateful, prefix: str) -> None:
+        def load(module: StateMixin, prefix: str) -> None:
             local = {**metadata.get(prefix[:-1], {}), **({"assign_to_params_buffers": True} if assign else {})}
             mine = OrderedDict((key, value) for key, value in state_dict.items() if key.startswith(prefix))
             module._load_from_state_dict(mine, prefix, local, True, missing, unexpected, errors)

@@ -1,4 +1,4 @@
-"""Adam, with its two ways of decaying weights."""
+"""Adam, and AdamW with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer, ways
+from symgrad.optim.optimizer import Group, Optimizer, check_implementations
 from symgrad.types.dtypes import DTYPES, get_default_dtype
 
 __all__ = ["Adam", "AdamW"]
@@ -18,7 +18,7 @@ class Adam(Optimizer):
 
     m ← m + (1 - β₁)(g - m), v ← β₂ v + (1 - β₂) g², m̂ = m / (1 - β₁ⁿ), v̂ = v / (1 - β₂ⁿ) in step n. `weight_decay` adds weight_decay p to
     the gradient; with `decoupled_weight_decay` p shrinks by the factor 1 - lr weight_decay instead. With `amsgrad` the largest v so far is
-    used; with `maximize` the step goes uphill. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`,
+    used; with `maximize` the gradient changes its sign. The state of a parameter is `step`, `exp_avg` (m), `exp_avg_sq` (v) and, with `amsgrad`,
     `max_exp_avg_sq`. `foreach`, `fused` and `capturable` have no effect.
 
     Raises ValueError for negative numbers, and for betas outside [0, 1).
@@ -37,14 +37,14 @@ class Adam(Optimizer):
                  differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False):
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        betas_at = {f"beta parameter at index {i}": beta for i, beta in enumerate(betas)}
-        for name, value in {"learning rate": lr, "epsilon value": eps, **betas_at, "weight_decay value": weight_decay}.items():
-            if not 0.0 <= value or name in betas_at and not value < 1.0:
+        named_betas = {f"beta parameter at index {i}": beta for i, beta in enumerate(betas)}
+        for name, value in {"learning rate": lr, "epsilon value": eps, **named_betas, "weight_decay value": weight_decay}.items():
+            if not 0.0 <= value or name in named_betas and not value < 1.0:
                 raise ValueError(f"Invalid {name}: {value}")
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize, foreach=foreach,
                                       capturable=capturable, differentiable=differentiable, fused=fused,
                                       decoupled_weight_decay=decoupled_weight_decay))
-        ways(foreach, fused, differentiable)
+        check_implementations(foreach, fused, differentiable)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         beta1, beta2 = map(float, group["betas"])
@@ -63,7 +63,7 @@ class Adam(Optimizer):
             p *= 1 - group["lr"] * group["weight_decay"]
         elif group["weight_decay"] != 0:
             g = g + group["weight_decay"] * p
-        _move(m, g, 1 - beta1)
+        _lerp(m, g, 1 - beta1)
         v *= beta2
         v += (1 - beta2) * g * g
         rate = group["lr"] / (1 - beta1**n)
@@ -76,11 +76,11 @@ class Adam(Optimizer):
                 state["max_exp_avg_sq"] = v
         p += -rate * m / (xp.sqrt(v) / (1 - beta2**n) ** 0.5 + group["eps"])
 
-    def _writes(self, group: Group) -> int:
+    def _version_steps(self, group: Group) -> int:
         return 2 if group["decoupled_weight_decay"] and group["weight_decay"] != 0 else 1
 
 
-def _move(start: Any, end: Any, weight: float) -> None:
+def _lerp(start: Any, end: Any, weight: float) -> None:
     """Interpolate from one array to another, in place, exact for weights near 0 and near 1."""
     if weight < 0.5:
         start += weight * (end - start)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
 from symgrad.engine.storage.versions import stamp
@@ -24,7 +25,7 @@ from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
 from symgrad.types.handles import RemovableHandle
 
-__all__ = ["Group", "Optimizer", "ways"]
+__all__ = ["Group", "Optimizer", "check_implementations"]
 
 Group = dict[str, Any]
 
@@ -75,7 +76,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {typename(params)}")
         self.defaults = defaults
-        self._hooks()
+        self._reset_hooks()
         self.state, self.param_groups = defaultdict(dict), []
         given = list(params)
         if not given:
@@ -83,7 +84,7 @@ class Optimizer:
         for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
-    def _hooks(self) -> None:
+    def _reset_hooks(self) -> None:
         self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._stepping = False
@@ -94,7 +95,7 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_stepping" not in self.__dict__:
-            self._hooks()
+            self._reset_hooks()
 
     def __repr__(self) -> str:
         groups = ["".join([f"\nParameter Group {i}\n", *(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")])
@@ -140,16 +141,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None or set_to_none:
-                    p.grad = None
-                    continue
-                if p.grad.grad_fn is not None:
-                    p.grad.detach_()
-                else:
-                    p.grad.requires_grad_(False)
-                p.grad.zero_()
+        clear_gradients(chain.from_iterable(group["params"] for group in self.param_groups), set_to_none)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         """Change a parameter by its gradient, in place; arrays of the parameter's shape in `state` are changed in place, too."""
@@ -163,33 +155,33 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            moving = [p for p in group["params"] if p.grad is not None]
+            with_gradient = [p for p in group["params"] if p.grad is not None]
             if group.get("differentiable"):
                 with enable_grad():
-                    for p in moving:
+                    for p in with_gradient:
                         # The graph of earlier steps holds their state: this step gets a copy.
                         self.state[p] = {name: t.clone() if isinstance(t, Tensor) else t for name, t in self.state[p].items()}
                         self._update(traced, p, p.grad, self.state[p], group)
             else:
                 numbers = {name: value.item() if isinstance(value, Tensor) else value for name, value in group.items() if name != "params"}
-                for p in moving:
+                for p in with_gradient:
                     self._update_arrays(p, numbers)
         return loss
 
     def _update_arrays(self, p: Tensor, group: Group) -> None:
         """Step one parameter with arrays; complex numbers are pairs of real ones."""
-        kept = self.state.get(p, {})
-        array, split = p._array(), _pairs if p.is_complex() else np.asarray
-        state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in kept.items()}
+        old_state = self.state.get(p, {})
+        array, split = p._array(), _real_pairs if p.is_complex() else np.asarray
+        state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in old_state.items()}
         self._update(numeric, split(array), split(p.grad._value), state, group)  # type: ignore[union-attr]
         for name, value in state.items():
-            if name not in kept:
-                self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _pairs and value.ndim else value)
-        for _ in range(self._writes(group)):
+            if name not in old_state:
+                self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _real_pairs and value.ndim else value)
+        for _ in range(self._version_steps(group)):
             stamp(array, f"{type(self).__name__}.step")
 
-    def _writes(self, group: Group) -> int:
-        """By how much a step increases a parameter's version."""
+    def _version_steps(self, group: Group) -> int:
+        """The amount by which a step increases a parameter's version."""
         return 1
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -225,7 +217,7 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in parameters:
                 p = parameters[key]
-                state[p] = {name: _fitted(name, v, p) for name, v in value.items()}
+                state[p] = {name: _restored(name, v, p) for name, v in value.items()}
             else:
                 state[key] = deepcopy(value)
         for mine, given in zip(groups, saved):
@@ -236,7 +228,7 @@ class Optimizer:
         self.__setstate__({"state": state, "param_groups": saved})
 
 
-def _fitted(name: str, value: Any, p: Tensor) -> Any:
+def _restored(name: str, value: Any, p: Tensor) -> Any:
     """A copy of a saved value, in the dtype of its parameter."""
     if not isinstance(value, Tensor):
         return deepcopy(value)
@@ -244,12 +236,12 @@ def _fitted(name: str, value: Any, p: Tensor) -> Any:
     return value if name == "step" or not p.is_floating_point() else value.to(p.dtype)
 
 
-def _pairs(x: Any) -> Any:
+def _real_pairs(x: Any) -> Any:
     """Complex numbers as pairs of real ones along a new last axis, in the same memory."""
     return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x
 
 
-def ways(foreach: Any, fused: Any, differentiable: Any) -> None:
+def check_implementations(foreach: Any, fused: Any, differentiable: Any) -> None:
     """Raise for options that exclude each other in torch; symgrad has one implementation for all of them."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")

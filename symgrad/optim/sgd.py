@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer, ways
+from symgrad.optim.optimizer import Group, Optimizer, check_implementations
 
 __all__ = ["SGD"]
 
@@ -13,8 +13,8 @@ __all__ = ["SGD"]
 class SGD(Optimizer):
     """p ← p - lr b, with b ← momentum b + (1 - dampening) g and g the gradient plus weight_decay p.
 
-    With `nesterov` the step is along g + momentum b; with `maximize` it goes uphill. The state of a parameter is its `momentum_buffer`,
-    which the first step sets to g. `foreach` and `fused` have no effect.
+    With `nesterov` the step is along g + momentum b; with `maximize` the gradient changes its sign. The state of a parameter is its
+    `momentum_buffer`, which the first step sets to g. `foreach` and `fused` have no effect.
 
     Raises ValueError for negative numbers, and for Nesterov momentum without momentum or with dampening.
 
@@ -39,7 +39,7 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
                                       foreach=foreach, differentiable=differentiable, fused=fused))
-        ways(foreach, fused, differentiable)
+        check_implementations(foreach, fused, differentiable)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         momentum = group["momentum"]

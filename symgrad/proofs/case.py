@@ -18,7 +18,7 @@ from symgrad.carriers import symbolic
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import Op
 from symgrad.reference.elementary import derivative
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.domains import REAL, Domain
 
 __all__ = ["Case", "Claims", "Key", "domain_of", "named"]
@@ -83,7 +83,7 @@ class Case:
 
     # The derivatives by the rules
 
-    def claims(self, recorder: Recorder, supply: Supply, order: int) -> Claims:
+    def claims(self, recorder: RecordingCarrier, supply: Supply, order: int) -> Claims:
         """The derivatives up to an order by the op's rules, read and recorded in a carrier where `supply` gives the values of the names."""
         boxes: list[Any] = []
         for i, (name, shape) in enumerate(zip(self.names, self.shapes)):
@@ -97,12 +97,12 @@ class Case:
         y = recorder.apply(self.op, boxes, rest)
         yield from (self._single if self.single else self._chained)(recorder, supply, boxes, y, rest, order)
 
-    def _leaf(self, recorder: Recorder, supply: Supply, name: str, shape: tuple[int, ...]) -> Box:
+    def _leaf(self, recorder: RecordingCarrier, supply: Supply, name: str, shape: tuple[int, ...]) -> Box:
         box = Box(recorder, recorder.lift(supply(name, shape)))
         box.node = Leaf(box, box.value, True)
         return box
 
-    def _pulled(self, recorder: Recorder, boxes: Sequence[Box], g: Box, y: Box, rest: tuple) -> list[Box]:
+    def _pulled(self, recorder: RecordingCarrier, boxes: Sequence[Box], g: Box, y: Box, rest: tuple) -> list[Box]:
         """The cotangents by the rule itself, of the shapes of the arguments."""
         assert self.op.vjp is not None
         given = self.op.vjp(recorder, g, y, (*boxes, *rest), (True,) * len(boxes))
@@ -115,7 +115,7 @@ class Case:
             out.append(c if tuple(c.shape) == tuple(boxes[i].shape) else recorder.sum_to_size(c, tuple(boxes[i].shape)))
         return out
 
-    def _pushed(self, recorder: Recorder, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple) -> Box:
+    def _pushed(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple) -> Box:
         """The tangent by the rule itself."""
         assert self.op.jvp is not None
         tangents = [Box(recorder, recorder.lift(supply(f"t_{self.names[i]}", self.shapes[i]))) if i in self.active else None
@@ -125,7 +125,7 @@ class Case:
             return recorder.zeros_like(y)
         return out if tuple(out.shape) == tuple(y.shape) else recorder.broadcast_to(out, tuple(y.shape))
 
-    def _single(self, recorder: Recorder, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
+    def _single(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
         g = self._leaf(recorder, supply, "g", ())
         for i, c in zip(self.active, self._pulled(recorder, boxes, g, y, rest)):
             yield Key(1, f"vjp by {self.names[i]}"), elements(c)
@@ -139,7 +139,7 @@ class Case:
                 for path, box in level.items():
                     yield Key(k, "by " + ", ".join(self.names[i] for i in path)), elements(box)
 
-    def _chained(self, recorder: Recorder, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
+    def _chained(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
         g = self._leaf(recorder, supply, "g", tuple(y.shape))
         pulled = self._pulled(recorder, boxes, g, y, rest)
         names = [self.names[i] for i in self.active]

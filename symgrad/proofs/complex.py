@@ -17,7 +17,7 @@ from symgrad.carriers import numeric, precise, symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Claims, Key, named
 from symgrad.reference.elementary import derivative
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.types.domains import COMPLEX
 
 __all__ = ["Parts", "complex_cases"]
@@ -60,7 +60,7 @@ class Parts(Case):
             self.symbols[name] = real + imag * sympy.I if two_parts else real
         return self.symbols[name]
 
-    def claims(self, recorder: Recorder, supply: Callable[[str, tuple[int, ...]], Any], order: int) -> Claims:
+    def claims(self, recorder: RecordingCarrier, supply: Callable[[str, tuple[int, ...]], Any], order: int) -> Claims:
         """The pullback and the pushforward by the op's rules, read as the engine reads them."""
         base = recorder.base
         cells = [supply(self.names[i], self.shapes[i]) for i in self.active]

@@ -14,15 +14,14 @@ from typing import Any
 import mpmath
 import sympy
 
-from symgrad.algebra.evaluating import Program
+from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compared, rungs
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.conditions import Switch, is_border
-from symgrad.proofs.regions import Region, constants
-from symgrad.reference.recorder import Recorder
+from symgrad.proofs.regions import Region, Switch, constants, is_border
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.sampling.shrink import shrunk
 
 __all__ = ["Found", "Numbers"]
@@ -53,7 +52,7 @@ class Numbers:
         self.directions = sorted(set().union(*(e.free_symbols for name, cells in case.symbols.items() if name not in case.names
                                                for e in cells.ravel().tolist())), key=str)
         self.inner: list[sympy.Symbol] = inner
-        self.programs: dict[tuple[Key, ...], Program] = {}
+        self.programs: dict[tuple[Key, ...], Evaluator] = {}
         self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
         self.rng = Random(seed)
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
@@ -136,7 +135,7 @@ class Numbers:
 
     def _truths(self, keys: tuple[Key, ...], point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         if keys not in self.programs:
-            self.programs[keys] = Program([e for key in keys for e in self.truths[key]], [*self.inner, *self.directions])
+            self.programs[keys] = Evaluator([e for key in keys for e in self.truths[key]], [*self.inner, *self.directions])
         self.arithmetic.set_digits(digits)
         values = iter(self.programs[keys].at(point, self.arithmetic))
         return {key: [next(values) for _ in self.truths[key]] for key in keys}
@@ -155,7 +154,7 @@ class Numbers:
             return precise.Digits.fill(cells, shape)
 
         with precise.working(digits):
-            return dict(self.case.claims(Recorder(precise, precise.lift_value, self.case.complex), supply, order))
+            return dict(self.case.claims(RecordingCarrier(precise, precise.lift_value, self.case.complex), supply, order))
 
 
 def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:

@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
+import numpy as np
+
+from symgrad.carriers import numeric
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.proofs.cases import cases
+from symgrad.proofs.case import Case
+from symgrad.proofs.complex import complex_cases
 from symgrad.proofs.statements import statements
 from symgrad.reports.progress import progress_bar
 from symgrad.reports.proof import Proof, Statement
+from symgrad.types.domains import COMPLEX
 
-__all__ = ["Proof", "Statement", "prove"]
+__all__ = ["Proof", "Statement", "cases", "prove"]
 
+SHAPES = ((2, 3), (3, 4))  # of arguments for which an op names none: the first that its examples go with
+PAIRS = (3, 2)  # complex numbers as pairs of real ones
+PAIR = (2,)  # the shape of the arguments of an op that takes several of one shape, if any shape will do
+
+
+def cases(op: Op, complex: bool | None, notes: list[str]) -> Iterator[Case]:
+    """An op with each of the parameters that its examples have, on numbers or on small arrays, real and complex; `notes` says what is left out."""
+    for parameters in op.examples or ((),):
+        shapes = ((),) * (op.arity or 1) if op.kind == "elementwise" else _fitting(op, parameters)
+        if not complex and COMPLEX not in op.domain:
+            yield Case(op, parameters, shapes)
+        if complex is not False:
+            yield from complex_cases(op, parameters, shapes, notes)
+
+
+def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:
+    """The smallest shapes with which the parameters make sense, or those that an op names."""
+    count = 2 if op.arity is None else op.arity
+    alike = not op.shapes or len(set(op.shapes)) == 1
+    if COMPLEX in op.domain:
+        return (PAIRS,) * count
+    tried = [PAIR] * (alike and count > 1 and op.arity is not None) + [shape for shape in SHAPES if not op.shapes]
+    for shape in tried:
+        xs = [np.linspace(0.25, 0.75, prod(shape)).reshape(shape) for _ in range(count)]
+        try:
+            y = op.forward(numeric, *((xs,) if op.arity is None else xs), *parameters)
+            assert op.vjp is not None
+            op.vjp(numeric, np.ones_like(y), y, (*xs, *parameters), (True,) * count)
+        except (ValueError, IndexError, TypeError, RuntimeError, AssertionError):
+            continue
+        if np.size(y):
+            return (shape,) * count
+    return op.shapes or (SHAPES[-1],) * count
 
 
 def _op(given: Any) -> Op:
@@ -79,16 +118,13 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
     proof.reason = _nothing_to_prove(found)
     if not proof.reason:
         with progress_bar(progress, found.name) as tell:
-            _prove(proof, list(cases(found, complex, proof.notes)), order, start + seconds, points, tell)
+            every = list(cases(found, complex, proof.notes))
+            for k, case in enumerate(every):
+                tell(f"proving {case or 'the rules'}", k, len(every))
+                left = (start + seconds - time.monotonic()) / (len(every) - k)
+                proof.statements += statements(case, min(order, case.most), max(left, 0.0), points)
         if not proof.statements:
             proof.reason = "none of its arguments has a derivative" if not complex else (
                 proof.notes[0] if proof.notes else "it takes no complex numbers")
     proof.seconds = time.monotonic() - start
     return proof
-
-
-def _prove(proof: Proof, cases: Sequence[Any], order: int, end: float, points: int, tell: Callable[[str, int, int], None]) -> None:
-    for k, case in enumerate(cases):
-        tell(f"proving {case or 'the rules'}", k, len(cases))
-        left = (end - time.monotonic()) / (len(cases) - k)
-        proof.statements += statements(case, min(order, case.most), max(left, 0.0), points)

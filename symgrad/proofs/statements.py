@@ -10,19 +10,65 @@ from typing import Any
 
 import sympy
 
+from symgrad.algebra.deciding import shortest
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.solutions import solutions
-from symgrad.proofs.asking import asked, claims_of
+from symgrad.carriers import symbolic
+from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Key
-from symgrad.proofs.conditions import ERRORS, borders, generic, is_border
 from symgrad.proofs.numbers import Found, Numbers
-from symgrad.proofs.regions import Region, regions
+from symgrad.proofs.regions import ERRORS, Region, borders, generic, is_border, regions
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
+from symgrad.sampling.conditions import vectors
 
-__all__ = ["statements"]
+__all__ = ["asked_by_rules", "statements"]
+
+ASKED = 72  # points
+SECONDS = 6.0  # for the formulas of one order
+BASES = (1.5, 2.5, -0.75, 4.0), (-2.0, 3.0, 12.0, 0.5)  # numbers of the other coordinates, with few bits, so that equalities are met exactly
+
+
+def claims_of(case: Case, region: Region, order: int) -> tuple[dict[Key, list[Any]], str]:
+    """What the rules say inside a region, as formulas; and why they have none."""
+    def supply(name: str, shape: tuple[int, ...]) -> Any:
+        return symbolic.ExactExpressions.fill([region(s) for s in case.supply(name, shape).ravel().tolist()], shape)
+
+    try:
+        recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
+        found = case.claims(recorder, supply, order)
+        return {key: [_plain(sympy.sympify(e), case.complex) for e in es] for key, es in found}, ""
+    except ERRORS as error:
+        return {}, f"the rules have no formula: {error}"
+
+
+def _plain(e: Any, complex: bool) -> Any:
+    return e.replace(sympy.sign, lambda z: z / sympy.Abs(z)) if complex else e
+
+
+def asked(symbols: Sequence[Any], claims: Mapping[Key, Sequence[Any]]) -> list[tuple[float, ...]]:
+    """The points that the conditions of the rules ask for, as numbers for some symbols."""
+    if not symbols:
+        return []
+    bases = [[base[k % len(base)] for k in range(len(symbols))] for base in BASES]
+    return vectors(list(dict.fromkeys(e for es in claims.values() for e in es)), symbols, bases, limit=ASKED)
+
+
+def asked_by_rules(op: Op, parameters: tuple[Any, ...]) -> list[dict[int, float]]:
+    """The points that the rules of an op of numbers ask for, each by the places of the arguments; none if the rules have no formula."""
+    case = Case(op, parameters, ((),) * (op.arity or 1))
+    found: list[tuple[float, ...]] = []
+    for order in (1, 2):
+        try:
+            with limited(SECONDS):
+                found += asked(case.variables, claims_of(case, Region(""), order)[0])
+        except (OutOfTime, *ERRORS):
+            break
+    return [dict(zip(case.active, point)) for point in dict.fromkeys(found)]
+
 
 ELEMENT = 10.0  # seconds for one element of a derivative
 FEWEST = 6  # points in a region
@@ -125,7 +171,7 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, truth: Any,
             return
     if answer is not None and answer.verdict == REFUTED and answer.point is not None and (at or _persists(away, truth, answer.point)):
         known = {s: sympy.sympify(x).xreplace(dict(answer.point)) for s, x in at.items()} | dict(answer.point)
-        if _inside(region, known):
+        if all(float(known[s]) in d for s, d in region.domains.items() if s in known):
             out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
             out.difference = _difference([away.xreplace(region.back)], [truth.xreplace(region.back)])
             out.point = {str(x): region(x).xreplace(known) for x in case.variables}
@@ -157,11 +203,6 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, truth: Any,
                 return
 
 
-def _inside(region: Region, point: Mapping[Any, Any]) -> bool:
-    """Whether the numbers of a point lie in the domains of their symbols."""
-    return all(float(point[s]) in d for s, d in region.domains.items() if s in point)
-
-
 def _persists(claim: Any, truth: Any, point: Mapping[Any, Any]) -> bool:
     """Whether two formulas differ on one side of a point as well: what differs at a kink alone is a convention."""
     for step in (sympy.Rational(1, 2**40), sympy.Rational(-3, 2**42)):
@@ -186,11 +227,7 @@ def _difference(claims: Sequence[Any], truths: Sequence[Any]) -> Any:
         difference = claim - truth
         if difference == 0:
             continue
-        try:
-            with limited(2.0):
-                simple = min((difference, sympy.factor_terms(difference), sympy.simplify(difference)), key=sympy.count_ops)
-        except (OutOfTime, *ERRORS):
-            simple = difference
+        simple = shortest(difference, 2.0)
         if simple != 0:
             return simple if simple.count_ops() <= 200 else None
     return None

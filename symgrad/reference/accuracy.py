@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 
 from symgrad.algebra.ladder import DIGITS, condition, movement, shifted
-from symgrad.reference.exact import Entry, Exact
+from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.run import Run
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["Accuracy", "BOUNDS", "measured"]
@@ -51,7 +51,7 @@ class Accuracy:
         return self.ulp <= self.bound
 
 
-def measured(run: Run, exact: Exact, entries: Sequence[Entry], values: dict[int, np.ndarray], names: Sequence[str],
+def measured(run: Run, exact: Exact, entries: Sequence[ComparedNumber], values: dict[int, np.ndarray], names: Sequence[str],
              rng: np.random.Generator) -> list[Accuracy]:
     """For each order the entry with the largest error beyond its bound, or the largest error; `values` are the library's floats.
 

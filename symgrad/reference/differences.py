@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MARGIN", "RATIO", "STEPS", "VAGUE", "differences", "extrapolated"]
+__all__ = ["MARGIN", "RATIO", "STEPS", "VAGUE", "contracted", "differences", "extrapolated"]
 
 RATIO, STEPS = 3.0, 9
 NOISE = 4 * 2.0**-52  # of the values
@@ -98,3 +98,16 @@ def _grain(values: np.ndarray) -> np.ndarray:
     least = np.min(np.where(gaps > 0, gaps, np.inf), axis=0)
     equal = (gaps == 0).any(axis=0) | (values[1:STEPS + 1] == values[STEPS + 1:]).any(axis=0)
     return np.asarray(np.where(equal, np.where(np.isfinite(least), least, NOISE), 0.0))
+
+
+def contracted(found: np.ndarray, direction: np.ndarray, whole: bool) -> np.ndarray:
+    """Derivatives by all coordinates, along a new first axis, as those along a direction.
+
+    With `whole`, all but one of the arguments that the entries have already become the direction, too.
+    """
+    if not whole:
+        return found.T @ direction
+    out = np.tensordot(direction, found, (0, 0))
+    while out.ndim > 1:
+        out = out @ direction
+    return out

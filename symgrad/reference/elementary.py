@@ -15,7 +15,7 @@ import sympy
 from mpmath.libmp import MPZ
 
 from symgrad.algebra.values import Real, Unknown
-from symgrad.carriers.digits import Beyond, Undefined
+from symgrad.carriers.digits import TooLarge, Undefined
 
 __all__ = ["ElementaryFunction", "along", "derivative", "edge_met", "elementary", "evaluator", "multiply_into", "number", "placeholder"]
 
@@ -96,7 +96,7 @@ class ElementaryFunction:
         out = call(*xs)
         _, mantissa, exponent, bits = out._mpf_
         if not mantissa and exponent or abs(exponent + bits) > HUGE:
-            raise (Beyond if mantissa and exponent > 0 else Undefined)(str(self.expr))
+            raise (TooLarge if mantissa and exponent > 0 else Undefined)(str(self.expr))
         return out
 
     def _compiled(self) -> Callable[..., Any]:

@@ -13,11 +13,11 @@ from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, 
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided
 from symgrad.reference.oracle import Oracle, slots
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
-__all__ = ["Entry", "Exact", "agreement"]
+__all__ = ["ComparedNumber", "Exact", "agreement"]
 
 SHOWN = 50.0  # digits that an agreement is said to have at most
 
@@ -25,7 +25,7 @@ FULL = 8  # up to this many inputs every second derivative is compared at every 
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparedNumber:
     """One number of the comparison: its order, its indices among the inputs (None for the directional ones), and both exact values."""
 
     order: int
@@ -48,13 +48,13 @@ class Exact:
         self.full = full if full is not None else min(order, 2) if self.count <= FULL else 1
         self.oracle = Oracle(run.root, run.nodes)
         self.evaluations: dict[int, Any] = {}
-        self.known: dict[int, list[Entry]] = {}
+        self.known: dict[int, list[ComparedNumber]] = {}
 
-    def entries(self, digits: int = DIGITS) -> list[Entry]:
+    def entries(self, digits: int = DIGITS) -> list[ComparedNumber]:
         """All numbers, both ways. Raises Undefined where the derivative does not exist: at a pole, or outside the domain."""
         if digits not in self.known:
             truths = self.evaluation(digits).derivatives(self.order, self.full, self.direction)
-            self.known[digits] = [Entry(*slot, truth, rule) for slot, truth, rule in zip(
+            self.known[digits] = [ComparedNumber(*slot, truth, rule) for slot, truth, rule in zip(
                 slots(self.count, self.order, self.full), truths, self.rules(digits), strict=True)]
         return self.known[digits]
 
@@ -78,7 +78,7 @@ class Exact:
             raise NoFormula(f"a rule cannot be read with many digits: {error}; write it with the functions of xp alone") from error
 
     def _read(self, shift: Callable[[Any], Any] | None, highest: int) -> list[Any]:
-        recorder = Recorder(precise, precise.lift_value)
+        recorder = RecordingCarrier(precise, precise.lift_value)
         values = [precise.lift_value(leaf.value) for leaf in self.run.leaves]
         y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
         parts = list(recorder.partials(y, leaves, min(max(self.full, 1), highest)))
@@ -92,12 +92,12 @@ class Exact:
         return out
 
 
-def agreement(exact: Exact) -> tuple[float, Entry | None]:
+def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
     """To how many digits the oracle and the rules agree at a point, and the worst entry if they do not.
 
     Raises Undefined where there is nothing to compare, and Undecided where more digits would be needed than there are.
     """
-    before: list[Entry] | None = None
+    before: list[ComparedNumber] | None = None
     due, fewest = list(range(len(exact.entries()))), SHOWN
     for digits in rungs():
         entries = exact.entries(digits)
@@ -114,7 +114,7 @@ def agreement(exact: Exact) -> tuple[float, Entry | None]:
     raise Undecided(f"more than {MOST} digits")
 
 
-def _compared(exact: Exact, e: Entry, earlier: Entry | None, digits: int) -> str:
+def _compared(exact: Exact, e: ComparedNumber, earlier: ComparedNumber | None, digits: int) -> str:
     """Whether the rule and the truth are the same; a difference counts if it is larger than the rounding of any term of the computation."""
     def noise() -> Any:
         return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)

@@ -20,11 +20,11 @@ import sympy
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.digits import Undefined
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.elementary import ElementaryFunction, along, edge_met, multiply_into, number
-from symgrad.reference.template import Choice, NoFormula, Step, cut, template
+from symgrad.reference.template import Choice, Equation, NoFormula, cut, template
 
 __all__ = ["Oracle", "slots"]
 
@@ -45,20 +45,20 @@ class Oracle:
     """
 
     def __init__(self, root: Node, leaves: Sequence[Leaf]):
-        self.steps: list[Step] = []
+        self.steps: list[Equation] = []
         self.active: list[bool] = []
         places: dict[Node, list[int]] = {}
         for leaf in leaves:
-            places[leaf] = [self._add(Step(float(x), ()), True) for x in np.ravel(leaf.value)]
+            places[leaf] = [self._add(Equation(float(x), ()), True) for x in np.ravel(leaf.value)]
         self.count = len(self.steps)
         for node in upstream([root]):
             if node in places or node.value.dtype.kind in "biu":
                 continue
             if type(node.value) is Batched:
                 raise NoFormula("a part of the computation was batched by vmap; write the batch as an axis")
-            if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+            if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
                 places[node] = self._constants(node.value)
-            elif type(node) is Link:
+            elif type(node) is DerivativeNode:
                 places[node] = places[node.parents[0]]  # type: ignore[index]
             else:
                 places[node] = self._instance(node, places)
@@ -70,19 +70,19 @@ class Oracle:
         total = expressions[0] if len(expressions) == 1 else sympy.Add(*(k * e for k, e in enumerate(expressions, 1)))
         form = cut([*expressions, total], {s: i for i, s in enumerate(symbols)})
         out = cls.__new__(cls)
-        out.steps, out.active, out.count = [Step(0.0, ()) for _ in symbols], [True for _ in symbols], len(symbols)
+        out.steps, out.active, out.count = [Equation(0.0, ()) for _ in symbols], [True for _ in symbols], len(symbols)
         for what, inputs in form.steps:
-            out._add(Step(what, inputs), any(out.active[k] for k in inputs))
+            out._add(Equation(what, inputs), any(out.active[k] for k in inputs))
         out.output = form.outputs[-1]
         return out
 
     def at(self, values: Sequence[Any]) -> Oracle:
         """The same equations at other values of the leaves: floats or SymPy numbers."""
         out = copy.copy(self)
-        out.steps = [Step(v, ()) for v in values] + self.steps[self.count:]
+        out.steps = [Equation(v, ()) for v in values] + self.steps[self.count:]
         return out
 
-    def _add(self, step: Step, active: bool) -> int:
+    def _add(self, step: Equation, active: bool) -> int:
         self.steps.append(step)
         self.active.append(active)
         return len(self.steps) - 1
@@ -91,7 +91,7 @@ class Oracle:
         numbers = np.ravel(value)
         if np.iscomplexobj(value):
             numbers = np.concatenate([numbers.real, numbers.imag])
-        return [self._add(Step(float(x), ()), False) for x in numbers]
+        return [self._add(Equation(float(x), ()), False) for x in numbers]
 
     def _instance(self, node: Node, places: dict[Node, list[int]]) -> list[int]:
         """The steps of a node's template, put to its own places."""
@@ -102,17 +102,17 @@ class Oracle:
             mine += self._constants(node.args[i]) if parent is None else places[parent]  # type: ignore[index]
         for what, read in form.steps:
             inner = tuple([mine[k] for k in read])
-            mine.append(self._add(Step(what, inner), any([self.active[k] for k in inner])))
+            mine.append(self._add(Equation(what, inner), any([self.active[k] for k in inner])))
         outputs = [mine[k] for k in form.outputs]
-        return outputs if node.op.differentiable else [self._add(Step(None, (k,)), False) for k in outputs]  # constant on purpose
+        return outputs if node.op.differentiable else [self._add(Equation(None, (k,)), False) for k in outputs]  # constant on purpose
 
-    def evaluated(self, digits: int) -> Evaluation:
+    def evaluated(self, digits: int) -> OracleValues:
         """The values of all equations to that many digits."""
         with precise.working(digits):
-            return Evaluation(self, digits)
+            return OracleValues(self, digits)
 
 
-class Evaluation:
+class OracleValues:
     """The oracle at its point, to a number of digits.
 
     `edge` is true at a kink or at the border of a branch, where a derivative is a convention.
@@ -132,7 +132,7 @@ class Evaluation:
                 self.values.append(None)
         self.edge |= edge_met()
 
-    def _value(self, place: int, step: Step) -> Any:
+    def _value(self, place: int, step: Equation) -> Any:
         what = step.what
         if isinstance(what, Choice):
             self.taken[place] = taken = self._branch(what, step.inputs)

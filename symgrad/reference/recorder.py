@@ -1,12 +1,13 @@
 """The rules of the library, evaluated in an exact carrier and recorded there, so that the record can be differentiated again.
 
-`Recorder(precise)` is to many-digit floats what the traced carrier is to NumPy: the pullback computes the gradient to fifty digits and
-records itself, so its pullback gives the Hessian. `Recorder(symbolic)` gives the formulas in the same way. Constants are lifted before any
+`RecordingCarrier(precise)` is to many-digit floats what the traced carrier is to NumPy: the pullback computes the gradient to fifty digits and
+records itself, so its pullback gives the Hessian. `RecordingCarrier(symbolic)` gives the formulas in the same way. Constants are lifted before any
 arithmetic touches them, so nothing is rounded to a float on the way.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,14 +16,14 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.engine.passes import pullback
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import GRADIENT, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.types.domains import COMPLEX as COMPLEX_PARTS
 from symgrad.types.dtypes import DTYPES, DType, dtype_of
 
-__all__ = ["Box", "Recorder"]
+__all__ = ["Box", "RecordingCarrier"]
 
 Seeds = Sequence[tuple["Box", Any]]
 COMPLEX = DTYPES["complex128"]
@@ -35,7 +36,7 @@ class Box:
     Elements of a carrier have no machine dtype, so `complex` says whether they are complex numbers.
     """
 
-    def __init__(self, recorder: Recorder, value: Any, node: Node | None = None, complex: bool = False):
+    def __init__(self, recorder: RecordingCarrier, value: Any, node: Node | None = None, complex: bool = False):
         self.recorder, self.value, self.node, self.complex = recorder, value, node, complex
 
     @property
@@ -88,7 +89,7 @@ class Box:
 class Number(float):
     """A Python number among a rule's arguments: it is a float, but its arithmetic is the carrier's."""
 
-    recorder: Recorder
+    recorder: RecordingCarrier
 
 
 def _arithmetic(symbol: str, name: str) -> None:
@@ -109,7 +110,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Box, f"__{_name}__", lambda self, other, _name=_name: getattr(self.recorder, _name)(self, other))
 
 
-class Recorder:
+class RecordingCarrier:
     """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays.
 
     With `complex`, all values are complex numbers, and rules are read without the conjugates that a pullback takes.
@@ -122,12 +123,9 @@ class Recorder:
         op = REGISTRY.get(name)
         if op is None:
             raise AttributeError(f"the rules of this op ask for xp.{name}, which is no op; see symgrad.carriers for what xp has")
-        function = self._composite(op) if op.kind == "composite" else self._op(op)
+        function = functools.partial(op.forward, self) if op.kind == "composite" else self._op(op)
         setattr(self, name, function)
         return function
-
-    def _composite(self, op: Op) -> Callable[..., Any]:
-        return lambda *args, **kwargs: op.forward(self, *args, **kwargs)
 
     def _op(self, op: Op) -> Callable[..., Box]:
         signature = inspect.signature(op.prepare or op.forward)
@@ -218,18 +216,18 @@ class Recorder:
 
     # Recording a computation, and differentiating it
 
-    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any]) -> tuple[Box, list[Box]]:
-        """A recorded scalar computation again in this carrier, at other values of its leaves: the result and the leaves."""
-        boxes: dict[Node, Box] = {}
+    def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any], known: dict[Node, Box] | None = None) -> tuple[Box, list[Box]]:
+        """A recorded computation in this carrier, at other values of its leaves: the result and the leaves. `known` keeps the boxes of nodes."""
+        boxes = {} if known is None else known
         for leaf, value in zip(leaves, values):
             box = boxes[leaf] = Box(self, self.lift(value))
             box.node = Leaf(box, box.value, True)
         for node in upstream([root]):
             if node in boxes:
                 continue
-            if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+            if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
                 boxes[node] = self.box(node.value)
-            elif type(node) is Link:
+            elif type(node) is DerivativeNode:
                 boxes[node] = boxes[node.parents[0]]  # type: ignore[index]
             else:
                 args, count = node.args or (), len(node.parents)
@@ -279,5 +277,3 @@ class Recorder:
 
 def _is_complex(x: Any) -> bool:
     return x.complex if isinstance(x, Box) else np.iscomplexobj(x)
-
-

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["Enclosure", "enclosures"]
@@ -81,28 +81,11 @@ def _found(ball: Any, run: Run, order: int) -> tuple[dict[tuple[int, ...], Any],
     """The balls by index, and what stood in the way of those that are not there."""
     found = {}
     try:
-        for index, x in _balls(ball, run, order):
-            found[index] = x
+        for index, box, place in run.read(RecordingCarrier(ball, ball.lift_value), [leaf.value for leaf in run.leaves], order):
+            found[index] = box.value.ravel()[place].item()
     except ball.Undecided as error:
         return found, str(error)
     return found, ""
-
-
-def _balls(ball: Any, run: Run, order: int) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The value and all derivatives up to an order by the library's rules, in balls, by index."""
-    recorder = Recorder(ball, ball.lift_value)
-    y, leaves = recorder.replayed(run.root, run.nodes, [leaf.value for leaf in run.leaves])
-    yield (), y.value.item()
-    level: dict[tuple[int, ...], tuple[Any, int]] = {(): (y, 0)}
-    for _ in range(order):
-        above: dict[tuple[int, ...], tuple[Any, int]] = {}
-        for index, (box, i) in level.items():
-            one = np.zeros(box.value.size)
-            one[i] = 1
-            entries = [(g, k) for g in recorder.gradients([(box, one.reshape(box.shape))], leaves) for k in range(g.value.size)]
-            above |= {(*index, j): entry for j, entry in enumerate(entries)}
-        level = above
-        yield from ((index, box.value.ravel()[i].item()) for index, (box, i) in level.items())
 
 
 def _is_narrow(x: Any) -> bool:

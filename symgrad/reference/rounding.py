@@ -12,8 +12,8 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.carriers.digits import Beyond, Undefined
-from symgrad.reference.oracle import Evaluation, Oracle, slots
+from symgrad.carriers.digits import TooLarge, Undefined
+from symgrad.reference.oracle import Oracle, OracleValues, slots
 from symgrad.reference.sources import OracleTruths, TrueNumber, Truths
 from symgrad.types.ulp import Ulp
 
@@ -23,7 +23,7 @@ FACTOR = 64  # by how much the error may be larger than that of the rounded step
 SEEDS = None, 0, 1, 2, 3  # of the samples of the steps: in the range of the type, and with every result changed by a rounding error of random sign
 
 
-class _Steps(Evaluation):
+class _Steps(OracleValues):
     """The values of the steps in the digits of a type: with a random `seed` changed by rounding errors, without one in the range of the type.
 
     `flushed` says that one became 0, or overflowed, so that its reciprocal did; `overflowed` that one did.
@@ -38,7 +38,7 @@ class _Steps(Evaluation):
     def _value(self, place: int, step: Any) -> Any:
         try:
             value = super()._value(place, step)
-        except Beyond:
+        except TooLarge:
             self.overflowed = self.flushed = True
             raise
         if value is None or not value or place < self.oracle.count:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.engine.escapes import Escapes, Recorded
+from symgrad.engine.escapes import Escapes
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.node import Leaf
+from symgrad.reference.recorder import Part, RecordingCarrier
 
 __all__ = ["Run", "flat"]
 
@@ -33,16 +34,17 @@ class Run:
         """The nodes of the leaves."""
         return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
 
-    @property
-    def recorded(self) -> Recorded:
-        """The graph of the run."""
-        return Recorded(self.root, self.nodes, self.escapes)
-
     def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
-        """The gradient of a number by each leaf, as `symgrad.autograd.grad` has it; zeros where it does not depend on one."""
+        """The gradient of a number, or of the sum of an array, by each leaf; zeros where it does not depend on one."""
         if not result.requires_grad:
             return [tensor(np.zeros_like(leaf.value)) for leaf in self.leaves]
-        return list(grad(result, self.leaves, retain_graph=True, create_graph=create_graph, materialize_grads=True))  # type: ignore[arg-type]
+        return list(grad(result, self.leaves, np.ones_like(result.value), retain_graph=True, create_graph=create_graph,  # type: ignore[arg-type]
+                         materialize_grads=True))
+
+    def read(self, recorder: RecordingCarrier, values: Iterable[Any], order: int, pointwise: bool = False) -> Iterator[Part]:
+        """The value and all derivatives up to an order by the library's rules, read in a carrier at values of the leaves; see `partials`."""
+        y, leaves = recorder.replayed(self.root, self.nodes, list(values))
+        return recorder.partials(y, leaves, order, pointwise)
 
     def gradient(self) -> np.ndarray:
         """The gradient by one numeric pullback, flat."""

@@ -13,9 +13,10 @@ import sympy
 from symgrad.algebra.ladder import MOST, movement, settle
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.reference.differences import differences
+from symgrad.reference.differences import contracted, differences
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.run import Run
+from symgrad.sampling.points import flat
 
 __all__ = ["DifferenceSource", "ExpressionSource", "RecordedSource", "Source", "TrueNumber", "Truths"]
 
@@ -157,7 +158,7 @@ class DifferenceSource:
 
     def truths(self, point: Sequence[np.ndarray], order: int, full: int, direction: np.ndarray) -> Truths:
         """The differences at a point. Raises Undefined where the function has no value."""
-        vector = np.concatenate([np.ravel(v).astype(np.float64) for v in point])
+        vector = flat(point)
         entries: list[TrueNumber] = []
         bounds: dict[int, np.ndarray] = {}
         for k in range(1, order + 1):
@@ -169,18 +170,8 @@ class DifferenceSource:
                 break
             if k <= full:
                 found, bound = np.moveaxis(found, 0, -1), np.moveaxis(bound, 0, -1)
-            elif k == full + 1:
-                found, bound = _contracted(found, direction), _contracted(bound, np.abs(direction))
             else:
-                found, bound = found.T @ direction, bound.T @ np.abs(direction)
+                found, bound = contracted(found, direction, k == full + 1), contracted(bound, np.abs(direction), k == full + 1)
             bounds[k] = bound
             entries += [TrueNumber(k, index, k > full, mpmath.mpf(float(found[index]))) for index in np.ndindex(found.shape)]
         return Truths(entries, bounds)
-
-
-def _contracted(found: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The derivatives of all entries along the direction, with all but one of their own arguments the direction, too."""
-    out = np.tensordot(direction, found, (0, 0))
-    while out.ndim > 1:
-        out = out @ direction
-    return out

@@ -14,7 +14,7 @@ from symgrad.graph.node import Node
 from symgrad.reference.elementary import elementary, placeholder
 from symgrad.reference.parts import parts
 
-__all__ = ["Choice", "NoFormula", "Step", "Template", "template"]
+__all__ = ["Choice", "NoFormula", "Equation", "Template", "template"]
 
 PAIRS = {kind: elementary(kind(placeholder(0), placeholder(1))) for kind in (sympy.Mul, sympy.Max, sympy.Min)}
 
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
     relations: tuple[tuple[Any, type], ...]
 
 
-class Step(NamedTuple):
+class Equation(NamedTuple):
     """One equation: `what` is an ElementaryFunction, a Choice, a number, or None for a sum; `inputs` are the places it reads."""
 
     what: Any
@@ -47,7 +47,7 @@ class Template(NamedTuple):
     """
 
     count: int  # type: ignore[assignment]
-    steps: tuple[Step, ...]
+    steps: tuple[Equation, ...]
     outputs: tuple[int, ...]
 
 
@@ -128,10 +128,10 @@ def cut(outputs: Sequence[sympy.Expr], places: Mapping[sympy.Symbol, int]) -> Te
     ['sin(p0)', 'p0**2', None]
     """
     known: dict[Any, int] = dict(places)
-    steps: list[Step] = []
+    steps: list[Equation] = []
 
     def add(what: Any, inputs: Sequence[int] = ()) -> int:
-        steps.append(Step(what, tuple(inputs)))
+        steps.append(Equation(what, tuple(inputs)))
         return len(places) + len(steps) - 1
 
     def parts(e: Any) -> list[Any]:

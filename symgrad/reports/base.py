@@ -77,7 +77,7 @@ class BaseReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data that JSON can hold; numbers that are not finite become "nan", "inf" and "-inf"."""
-        found = {"schema": 1} | _members(self)
+        found = {"schema": 1} | _fields(self)
         return found | {"verdict": self.verdict} | ({"seconds": round(found["seconds"], 4)} if "seconds" in found else {})
 
     def to_json(self, **options: Any) -> str:
@@ -85,7 +85,7 @@ class BaseReport:
         return json.dumps(self.to_dict(), **{"ensure_ascii": False, "allow_nan": False, **options})
 
 
-def _members(x: Any) -> dict[str, Any]:
+def _fields(x: Any) -> dict[str, Any]:
     hidden = getattr(x, "HIDDEN", ())
     names = [f.name for f in fields(x) if f.name not in hidden]
     return {name: plain(getattr(x, name)) for name in (*names, *getattr(x, "DERIVED", ()))}
@@ -100,7 +100,7 @@ def plain(x: Any) -> Any:
     if isinstance(x, BaseReport):
         return x.to_dict()
     if is_dataclass(x) and not isinstance(x, type):
-        return _members(x)
+        return _fields(x)
     if isinstance(x, Mapping):
         return {str(k): plain(v) for k, v in x.items()}
     if isinstance(x, (np.ndarray, np.generic)):

@@ -20,7 +20,8 @@ class Finding:
 
     `ulp` is the distance in units in the last place of the truth, `bound` how large it may be, and `condition` by how many relative
     errors of the inputs the true number moves. `kind` is "agrees", "differs", "not finite" or "raises", with the `message` of what was raised.
-    `explained` says that rounding, overflow or underflow make such an error of the formula's own steps: digits are lost, and nothing is wrong.
+    `explained` says that digits are lost, by rounding, overflow or underflow, and nothing is wrong: `by` the "program", which gives the true number
+    in many digits, or the "formula", whose steps lose as much in floats. `operation` is the one that loses them, where it is seen.
     """
 
     order: int
@@ -34,6 +35,8 @@ class Finding:
     kind: str = "agrees"
     message: str = ""
     explained: bool = False
+    by: str = ""
+    operation: str = ""
 
     @property
     def wrong(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["at", "first_line", "number", "pair", "short", "ulp_text"]
+__all__ = ["at", "first_line", "label", "number", "pair", "short", "ulp_text"]
 
 WIDE = 72  # characters of a formula that a line shows
 
@@ -58,3 +58,15 @@ def first_line(text: Any, longest: int = 120) -> str:
 
 def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[:longest - 2].rstrip() + " …"
+
+
+def label(order: int, index: Sequence[int], names: Sequence[str], directional: bool = False) -> str:
+    """A derivative's name in plain letters, such as f, df/dx or d2f/dx dy.
+
+    >>> label(2, (0, 1), ["x", "y"])
+    'd2f/dx dy'
+    """
+    if order == 0:
+        return "f"
+    by = " ".join("d" + names[i] for i in index) + (" du" * (order - 1) if directional else "")
+    return f"d{order if order > 1 else ''}f/{by}"

@@ -77,8 +77,8 @@ def as_rich(headline: str, verdict: str, parts: Iterable[Part]) -> Any:
         else:
             style = "dim" if isinstance(part, Code) else "yellow" if part[0].startswith("note:") else ""
             shown.append(Text("\n".join(as_text(part)), style=style))
-    style, (name, colon, said) = STYLES.get(verdict, "cyan"), headline.rpartition(": ")
-    return Panel(Group(*shown), title=Text.assemble(name + colon, (said, style)), border_style=style, title_align="left")
+    style, (name, colon, word) = STYLES.get(verdict, "cyan"), headline.rpartition(": ")
+    return Panel(Group(*shown), title=Text.assemble(name + colon, (word, style)), border_style=style, title_align="left")
 
 
 def _latex(part: Formula) -> str:

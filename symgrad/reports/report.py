@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.reports.base import BaseReport, plain
-from symgrad.reports.labels import label
-from symgrad.reports.numbers import at, number, short
+from symgrad.reports.numbers import at, label, number, short
 from symgrad.reports.parts import Formula, Line, Part, Table
 
 __all__ = ["Counterexample", "Points", "Report"]

@@ -18,7 +18,7 @@ import numpy as np
 import sympy
 from sympy.core.relational import Relational
 
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.sampling.floats import Floats
@@ -127,12 +127,8 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
     found = signs(GRID)
     changes = np.flatnonzero(found[:-1] * found[1:] < 0)
     changes = changes[np.argsort(np.abs(GRID[changes]), kind="stable")][:ZEROS]
-    low, high = floats.rank(GRID[changes]), floats.rank(GRID[changes + 1])
-    while (high - low > 1).any():
-        middle = low + (high - low) // 2
-        same = signs(floats.at(middle)) == found[changes]
-        low, high = np.where(same, middle, low), np.where(same, high, middle)
-    return [*map(float, floats.at(high)), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
+    crossed = floats.at(floats.changes(signs, GRID[changes], GRID[changes + 1]))
+    return [*map(float, crossed), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
 
 
 def _all_zeros(u: sympy.Expr, x: sympy.Symbol, places: Sequence[float] = ()) -> list[float]:
@@ -206,7 +202,7 @@ def vectors(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[
 
     >>> x, y = sympy.symbols("x y", real=True)
     >>> vectors([sympy.Piecewise((x, sympy.Eq(x, 2 * y)), (y, True))], [x, y], [(1.5, 2.0)], each=1)
-    [(4.0, 2.0), (1.5, 0.75), (4.0, 0.75)]
+    [(4.0, 2.0), (4.0, 0.75), (1.5, 0.75)]
     """
     expressions = [e for e in expressions if e.has(Relational, sympy.Heaviside, *STEPPED)]
     if not expressions:
@@ -233,7 +229,7 @@ def constants_of(e: Any) -> list[float]:
 
 def constants_of_graph(root: Node) -> list[float]:
     """The constants that the comparisons of a recorded graph compare with."""
-    found = [np.asarray(a) for node in upstream([root]) if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS
+    found = [np.asarray(a) for node in upstream([root]) if not isinstance(node, (Leaf, DerivativeNode)) and node.op.name in COMPARISONS
              for a, parent in itertools.zip_longest(node.args or (), node.parents) if parent is None]
     return list(dict.fromkeys(float(x) for a in found if a.dtype.kind in "fiu" for x in np.unique(a)))
 

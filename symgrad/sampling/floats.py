@@ -5,7 +5,7 @@ Ranks drawn uniformly give floats that are uniform in their representation: each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -110,6 +110,15 @@ class Floats:
         steps = np.floor(np.exp(rng.random(count) * np.log(max(abs(reach), 1) + 0.5))).astype(np.int64)
         steps[:1] = 1
         return self.at(int(self.rank(x)) + np.sign(reach) * np.minimum(steps, abs(reach)))
+
+    def changes(self, sign: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The ranks of the first floats between two, pair by pair, that have another sign than the lower one: by bisection of the ranks."""
+        start, low, high = sign(low), self.rank(low), self.rank(high)
+        while (high - low > 1).any():
+            middle = low + (high - low) // 2
+            same = sign(self.at(middle)) == start
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        return high
 
     def ulps(self, values: np.ndarray, truth: Any) -> np.ndarray:
         """How far floats are from true values, in units in the last place of these (see `symgrad.types.ulp`).

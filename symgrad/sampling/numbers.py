@@ -41,11 +41,6 @@ def parts_of(domain: Domain, floats: Floats) -> list[tuple[float, float]]:
     return parts
 
 
-def _window(low: float, high: float) -> tuple[float, float]:
-    """The part of an interval where ordinary numbers lie; an interval far from 0 has them at its nearer end."""
-    return max(low, min(-WINDOW, high - WINDOW)), min(high, max(WINDOW, low + WINDOW))
-
-
 def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
     """The numbers of a domain that are easiest to read, the simplest first; at least one.
 
@@ -56,7 +51,7 @@ def simple_numbers(domain: Domain, dtype: str = "float64") -> list[float]:
     found = [x for x in SIMPLE if x in domain and floats.nearest(x) == x]
     if len(found) < 6:
         for k, (low, high) in enumerate(parts):
-            low, high = _window(low, high)
+            low, high = max(low, min(-WINDOW, high - WINDOW)), min(high, max(WINDOW, low + WINDOW))  # an interval far from 0: its nearer end
             steps = [low / 2 + high / 2, *(low + (high - low) * s for s in (0.25, 0.75, 0.375, 0.625))]
             rounded = [round(x, digits) for x in steps for digits in (0, 1, 2, 3)]
             found += map(float, floats.inside(np.array(sorted(rounded, key=_reading) + steps + [low, high]), parts, domain, k))

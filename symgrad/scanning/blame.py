@@ -21,7 +21,7 @@ from symgrad.engine.replay import replay
 from symgrad.engine.tensor import wrap
 from symgrad.formulas.expressions import expr
 from symgrad.frameworks.problem import silence
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.reports.numbers import ulp_text
 from symgrad.sampling.floats import Floats
@@ -60,7 +60,7 @@ class Blame:
         try:
             with silence(), enable_grad(), set_detect_anomaly(True, check_nan=False):
                 recording = self.subject.one(list(point), named=True)
-                root = recording.derivatives(len(index), last=True)[index]._node
+                root = recording.partials(len(index), last=True)[index]._node
             if root is None:
                 return None
             exact = self._exact(root, truth)
@@ -90,7 +90,7 @@ class Blame:
             node: Node | None = root
             place: tuple[int, ...] = ()
             while node is not None:
-                if isinstance(node, Link):
+                if isinstance(node, DerivativeNode):
                     node = node.parents[0]
                     continue
                 if isinstance(node, Leaf) or node.args is None:
@@ -207,4 +207,3 @@ def _cell(values: Any, place: tuple[int, ...]) -> Any:
 def _ratio(error: float, before: float) -> float:
     """How much an error grew: where no digit was left before, it did not."""
     return 0.0 if np.isinf(before) else 1.0 if before >= 0.5 else error / before
-

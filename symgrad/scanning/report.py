@@ -192,7 +192,7 @@ class AccuracyReport(BaseReport):
             rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _lost(w.ulp) + (" *" if w.lost else "") for w in cells)))
         yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
-            (_ORDERS[order], *(_percent(self.above[order][t]) for t in THRESHOLDS)) for order in orders if order in self.above])
+            (_ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
         for loss in self.losses:
             yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({_some(loss.regions)}) {loss}")
         if self.better:
@@ -216,10 +216,6 @@ _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
 
 def _lost(ulp: float) -> str:
     return ulp_text(ulp) + " (no digit)" * bool(ALL <= ulp < np.inf)
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.3g}%"
 
 
 def _some(regions: Sequence[str]) -> str:

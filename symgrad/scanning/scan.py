@@ -20,10 +20,9 @@ from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import ordinary
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
-from symgrad.scanning.outside import Foreign
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
-from symgrad.scanning.subject import Index, Subject
+from symgrad.scanning.subject import Foreign, Index, Subject
 from symgrad.scanning.truth import ByFormula, DerivativeSource
 from symgrad.types.domains import Domain
 from symgrad.types.dtypes import DType

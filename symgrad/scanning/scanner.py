@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.reports.labels import label
+from symgrad.reports.numbers import label
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
@@ -95,15 +95,11 @@ class Scanner:
             columns = [base] + [np.array([floats.beside(float(x), reach * int(rng.choice([-1, 1])), 2, rng)[1] for x in base], floats.dtype)
                                 for _ in self.domains[1:]]
         elif region.jointly:
-            columns = [self._anywhere(d, count) for d in self.domains]
+            columns = [rng.choice(np.concatenate([r.draw(floats, 16, rng) for r in regions_of(d, floats)]), count) for d in self.domains]
         else:
             drawn = region.draw(floats, count, rng)
             columns = [drawn if i == region.argument else ordinary(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
         return self._allowed(columns)
-
-    def _anywhere(self, domain: Domain, count: int) -> np.ndarray:
-        drawn = np.concatenate([r.draw(self.floats, 16, self.rng) for r in regions_of(domain, self.floats)])
-        return self.rng.choice(drawn, count)
 
     def _allowed(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         shortest = min(c.size for c in columns)
@@ -155,15 +151,10 @@ class Scanner:
         sign = np.sign(values)
         changes = np.flatnonzero((sign[:-1] * sign[1:] < 0) & (x[:-1] * x[1:] > 0))
         changes = changes[np.argsort(np.abs(np.log(np.abs(x[changes].astype(np.float64)))), kind="stable")][:CROSSINGS]
-        low, high = self.floats.rank(x[changes]), self.floats.rank(x[changes + 1])
-        start = sign[changes]
-        while changes.size and (high - low > 1).any():
-            middle = low + (high - low) // 2
-            same = np.sign(self.subject.floats(self.floats.at(middle)[None], 0)[()]) == start
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        ranks = self.floats.changes(lambda x: np.sign(self.subject.floats(x[None], 0)[()]), x[changes], x[changes + 1]) if changes.size else changes
         known = {r.beside for r in regions}
         out = []
-        for rank, outer in zip(high.tolist(), values[changes]):
+        for rank, outer in zip(ranks.tolist(), values[changes]):
             c = float(self.floats.at(rank))
             near = self.subject.floats(self.floats.at(np.array([rank - 1, rank]))[None], 0)[()]
             what = ", a pole" if np.abs(near).max() > abs(outer) or not np.isfinite(near).all() else ", a zero"

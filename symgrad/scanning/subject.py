@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
+import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.algebra.ladder import shifted
-from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
-from symgrad.engine.escapes import Escapes, Recorded, departure
+from symgrad.engine.escapes import departure, observing
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS, lift
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.naming import name_of
+from symgrad.frameworks.adapter import Options
+from symgrad.frameworks.detection import framework_of
+from symgrad.frameworks.levels import Derivatives
+from symgrad.frameworks.naming import name_of, parameters_of
 from symgrad.frameworks.problem import silence
-from symgrad.graph.link import Link
-from symgrad.graph.modes import in_mode, thread
+from symgrad.frameworks.registry import adapter_of
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
-from symgrad.reference.recorder import Recorder
+from symgrad.reference.recorder import RecordingCarrier
+from symgrad.reference.run import Run
 from symgrad.types.domains import REAL, Domain
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["Index", "Recording", "Subject", "Unsuitable", "indices"]
+__all__ = ["Foreign", "Index", "Recording", "Subject", "Unsuitable", "indices"]
 
 Index = tuple[int, ...]
 
@@ -43,59 +48,37 @@ def indices(arguments: int, order: int) -> list[Index]:
     >>> indices(2, 2)
     [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
     """
-    level: list[Index] = [()]
-    out: list[Index] = [()]
-    for _ in range(order):
-        level = [(*index, i) for index in level for i in range(index[-1] if index else 0, arguments)]
-        out += level
-    return out
+    return [index for k in range(order + 1) for index in itertools.combinations_with_replacement(range(arguments), k)]
 
 
-class Recording:
+class Recording(Run):
     """One call of the function, at one point or at all points of an array."""
 
-    def __init__(self, leaves: Sequence[Tensor], result: Tensor, escapes: Escapes | None = None):
-        self.leaves, self.result, self.escapes = list(leaves), result, escapes or Escapes()
-
-    def derivatives(self, order: int, last: bool = False) -> dict[Index, Any]:
+    def partials(self, order: int, last: bool = False) -> dict[Index, Any]:
         """Every derivative up to an order as Tensors; those of the highest order without a graph, unless `last` asks for it."""
-        level: dict[Index, Any] = {(): self.result}
-        out = dict(level)
-        for k in range(1, order + 1):
-            above: dict[Index, Any] = {}
-            for index, t in level.items():
-                first = index[-1] if index else 0
-                if not t.requires_grad:
-                    above |= {(*index, i): tensor(np.zeros_like(t.value)) for i in range(first, len(self.leaves))}
-                    continue
-                found = grad(t, self.leaves, np.ones_like(t.value), retain_graph=True, create_graph=last or k < order,  # type: ignore[arg-type]
-                             materialize_grads=True)
-                above |= {(*index, i): g for i, g in enumerate(found) if i >= first}
-            out |= above
-            level = above
-        if not last:
-            for index in [i for i in out if 0 < len(i) < order]:  # as a call up to this order gives it
-                parent = out[index[:-1]]
-                if parent.requires_grad:
-                    out[index] = grad(parent, self.leaves[index[-1]], np.ones_like(parent.value), retain_graph=True, materialize_grads=True)[0]
-        return out
+        out: dict[Index, Any] = {(): self.result}
+
+        def by_each(index: Index, create_graph: bool) -> dict[Index, Any]:
+            return {(*index, i): g for i, g in enumerate(self.gradients(out[index], create_graph)) if i >= max(index, default=0)}
+
+        for index in indices(len(self.leaves), order - 1):
+            out |= by_each(index, last or len(index) < order - 1)
+        lower = [] if last else [by_each(index, False) for index in indices(len(self.leaves), order - 2)]  # as a call up to a lower order gives them
+        return functools.reduce(operator.or_, lower, out)
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
         with precise.working(digits):
-            recorder = Recorder(precise, precise.lift_value)
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
-            nodes: Any = [leaf._node for leaf in self.leaves]
-            y, leaves = recorder.replayed(self.result._node, nodes, values if shift is None else [shift(v) for v in values])  # type: ignore[arg-type]
-            return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()]
-                    for index, box, _ in recorder.partials(y, leaves, order, pointwise=True)}
+            return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
+                    self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
 
     def spread(self, order: int) -> np.ndarray:
         """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
-        roots = [t._node for t in self.derivatives(order).values() if t._node is not None]
+        roots = [t._node for t in self.partials(order).values() if t._node is not None]
         n = np.size(self.result.value)
         high, low = np.zeros(n), np.zeros(n)
-        forward = set(upstream([self.result._node]))  # type: ignore[list-item]
+        forward = set(upstream([self.root]))
         for node in upstream(roots):
             value = node.value
             if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind != "f" or value.size not in (1, n):
@@ -103,7 +86,7 @@ class Recording:
             flat = np.abs(np.ravel(value).astype(np.float64))
             with np.errstate(all="ignore"):
                 size = np.log10(flat)
-            vanished = node in forward and not isinstance(node, (Leaf, Link)) and not node.selects
+            vanished = node in forward and not isinstance(node, (Leaf, DerivativeNode)) and not node.selects
             size = np.where(np.isfinite(size), size, -324.0 if vanished else 0.0)
             size[~np.isfinite(flat)] = np.inf
             high, low = np.maximum(high, size), np.minimum(low, np.where(np.isfinite(size), size, 0.0))
@@ -167,30 +150,22 @@ class Subject:
         """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
-        escapes = Escapes()
-        with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
-            with enable_grad(), silence():
-                result = self.function(*leaves)
+        with observing() as escapes, enable_grad(), silence():
+            result = self.function(*leaves)
         if not isinstance(result, Tensor) or not result.requires_grad:
-            raise Unsuitable(self._unconnected(result))
+            raise Unsuitable(f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is "
+                             f"of type {type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its "
+                             f"values with")
         if result.is_complex():
             raise Unsuitable(f"accuracy: the result of {self.name} is complex; scan its real and its imaginary part")
-        return Recording(leaves, result, escapes)
+        return Recording(leaves, result, None, escapes)
 
     def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
         """How the recorded graph differs from the function around a point, and with `far` elsewhere; None where they are the same.
 
         Raises what the function raises.
         """
-        def recorded(values: Sequence[Any]) -> Recorded:
-            found = self.call(values, named=True)
-            return Recorded(found.result._node, [leaf._node for leaf in found.leaves], found.escapes)  # type: ignore[arg-type, misc]
-
-        return departure(recorded(point), recorded, far)
-
-    def _unconnected(self, result: Any) -> str:
-        return (f"accuracy: the result of {self.name} is not computed from its arguments with operations that have a derivative (it is of type "
-                f"{type(result).__name__}); compute it with symgrad's or NumPy's functions, or give formula= to compare its values with")
+        return departure(self.call(point, named=True), lambda values: self.call(values, named=True), far)
 
     def one(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""
@@ -250,7 +225,7 @@ class Subject:
                 raise
             self.constant = value
             with enable_grad():
-                return Recording([leaf, *(tensor(x, requires_grad=True) for x in point[1:])], 0 * leaf + value)
+                return Recording([leaf, *(tensor(x, requires_grad=True) for x in point[1:])], 0 * leaf + value, None)
         except Exception as error:
             self.failure = error, point
             return None
@@ -263,7 +238,7 @@ class Subject:
             if recording is None:
                 continue
             with silence(), enable_grad():
-                for index, t in recording.derivatives(order).items():
+                for index, t in recording.partials(order).items():
                     out[index][where] = np.ravel(t.value)
         return out
 
@@ -289,26 +264,53 @@ class Subject:
 
 
 def _arguments(function: Callable[..., Any], name: str, count: int | None) -> list[str]:
-    """The names of the arguments without a default; where there is no signature, for a NumPy ufunc and for *args, x or x1, x2, ..."""
-    if count is None and isinstance(getattr(function, "nin", None), int):
-        count = function.nin  # type: ignore[attr-defined]
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # it has no signature
-        return _numbered(count or 1)
-    required = [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind is p.KEYWORD_ONLY]
+    """The names of the arguments without a default; where there is no signature, and for *args, x or x1, x2, ..."""
+    parameters = parameters_of(function)
+    placed = [p for p in parameters or () if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p.name for p in placed if p.default is p.empty]
+    needed = [p.name for p in parameters or () if p.default is p.empty and p.kind is p.KEYWORD_ONLY]
     if needed:
         raise TypeError(f"accuracy: {name} needs the keyword {needed[0]}; wrap it in a function of its numbers alone")
     if required and count in (None, len(required)):
         return required
-    if not required and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if not positional:
+    if parameters is not None and not required and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        if not placed:
             raise TypeError(f"accuracy: {name} takes no arguments; give a function of one or more real numbers")
-        return positional[:1]
-    return _numbered(count or 1)
-
-
-def _numbered(count: int) -> list[str]:
+        return [placed[0].name]
+    count = count or int(getattr(function, "nin", 1))
     return ["x"] if count == 1 else [f"x{i + 1}" for i in range(count)]
+
+
+class Foreign(Subject):
+    """A function of another framework or of plain floats, or a tuple of a function, its gradient and its Hessian, called point by point.
+
+    `order` is the highest one that it gives; derivatives by finite differences are not scanned.
+    """
+
+    def __init__(self, given: Any, order: int, count: int | None = None, framework: str | None = None):
+        function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
+        super().__init__(function, count)
+        self.vectorised = False
+        adapter = adapter_of(_of_numbers(function), framework or framework_of(function) or "numpy", self.name,
+                             Options(joined=True, gradient=_of_numbers(partials), hessian=_of_numbers(hessian)))
+        self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
+        self.derivatives = Derivatives(adapter, self.order, order, np.ones(self.count))
+
+    def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
+        """Every derivative up to an order as the framework's floats; NaN where it raises."""
+        out = {index: np.full(points.shape[1], np.nan) for index in indices(self.count, order)}
+        for k in range(points.shape[1]):
+            point = [np.array(x) for x in points[:, k]]
+            levels = self.derivatives.at(point, order)
+            if levels.error is not None:
+                error = levels.error[1]
+                self.failure = (error if isinstance(error, Exception) else RuntimeError(str(error))), point
+            for index in out:
+                if len(index) in levels.values:
+                    out[index][k] = levels.values[len(index)][index]
+        return out
+
+
+def _of_numbers(function: Any) -> Any:
+    """The function with scalars of NumPy in place of arrays without axes."""
+    return function and (lambda *xs: function(*(x[()] if isinstance(x, np.ndarray) else x for x in xs)))

@@ -1,29 +1,30 @@
-"""`from_sympy`: SymPy's formulas as functions of Tensors."""
+"""SymPy's formulas as functions of Tensors, `from_sympy`, and as data, `tensor(x**2 + 1, {x: 3.0})`."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.factories.creation import as_tensor, tensor
-from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
-from symgrad.formulas.expressions import Reads
+from symgrad.factories.creation import _as_float, as_tensor, has_formula, read, tensor
+from symgrad.factories.factory import finished
+from symgrad.formulas.expressions import Reads, hold
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
-from symgrad.symbolic.parameters import formulas_of, parameters_of
-from symgrad.symbolic.programs import Program, Step, Writer, places
+from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, owner_of, parameters_of, sanitised
+from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places
 from symgrad.types.dtypes import dtype_of, get_default_dtype
 
-__all__ = ["FormulaFunction", "from_sympy", "number_of"]
+__all__ = ["FormulaFunction", "from_sympy", "number_of", "tensor_of"]
 
 LARGEST = 2**53
 
@@ -122,7 +123,7 @@ class FormulaFunction:
         self.parameters = parameters_of(self._expressions, symbols)
         self.expr = given
         self.symbols = tuple(p.given for p in self.parameters)
-        self._programs: dict[bool, Program] = {}
+        self._programs: dict[bool, OpProgram] = {}
         self._program(stable=True)  # raise now for what cannot be computed
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
@@ -130,7 +131,7 @@ class FormulaFunction:
         takes = ", ".join(p.name + (f" of shape {p.described}" if p.described else "") for p in self.parameters)
         self.__doc__ = f"{_shortened(given)}\n\nA differentiable function of {takes or 'nothing'}; shapes broadcast."
 
-    def _program(self, stable: bool) -> Program:
+    def _program(self, stable: bool) -> OpProgram:
         if stable not in self._programs:
             inputs = places([p if p.shape else p.cells[()] for p in self.parameters])
             writer = Writer(inputs, stable=stable and not any(e.has(sympy.I) for e in self._expressions))
@@ -175,10 +176,11 @@ class FormulaFunction:
         with np.errstate(all="ignore"):
             for step in program.steps:
                 results.append(self._value(step, values, results, named, dtype))
-        return [_as_tensor(results[i]) for i in program.outputs]
+        ends = [results[i] for i in program.outputs]
+        return [x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x)) for x in ends]
 
     @staticmethod
-    def _value(step: Step, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
+    def _value(step: OpStep, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
         if step.what == "input":
             x = values[step.value.parameter]
             return traced.getitem(x, (..., *step.value.at)) if step.value.at else x
@@ -188,10 +190,6 @@ class FormulaFunction:
 
     def __repr__(self) -> str:
         return f"<formula {_shortened(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
-
-
-def _as_tensor(x: Any) -> Tensor:
-    return x if isinstance(x, Tensor) else tensor(x if isinstance(x, (bool, complex)) else float(x))
 
 
 def _shortened(given: Any) -> str:
@@ -230,3 +228,60 @@ def from_sympy(expr: Any, symbols: Any = None) -> FormulaFunction:
     (x*exp(-y**2), (x, y))
     """
     return FormulaFunction(expr, symbols)
+
+
+def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
+    """A tensor of SymPy formulas at the values of their symbols: `tensor` for data with SymPy objects.
+
+    The keys of `values` are symbols, matrices and indexed bases, or their names. Tensors among the values become part of the graph; numbers and
+    arrays become leaves with the symbols as formulas, which `leaves` of the result lists by name.
+
+    Raises ValueError for symbols without a value, TypeError for values that are no mapping, and for functions that no op computes.
+
+    >>> import symgrad, sympy
+    >>> x = sympy.Symbol("x")
+    >>> t = tensor_of(x**2 + 1, {x: 3.0})
+    >>> t.backward()
+    >>> t.item(), t.expr, t.leaves["x"].grad
+    (10.0, x**2 + 1, tensor(6.))
+    """
+    expressions, shape = formulas_of(data, "tensor")
+    if values is not None and not isinstance(values, Mapping):
+        raise TypeError(f"tensor(): the values of symbols are a mapping such as {{x: 3.0}}, not {type(values).__name__}")
+    given = {str(key): value for key, value in (values or {}).items()}
+    wanted = sorted({owner_of(x) for e in expressions for x in elements_of(e)}, key=str)
+    missing = [str(s) for s in wanted if str(s) not in given]
+    if missing:
+        raise ValueError(f"tensor: {', '.join(missing)} {'has' if len(missing) == 1 else 'have'} no value; give one, as in "
+                         f"tensor({_shortened(data)}, {{{missing[0]}: 1.0}})")
+    if not wanted:
+        numbers = np.array([number_of(e) for e in expressions]).reshape(shape)
+        return finished(read(numbers if shape else numbers[()].item(), dtype), requires_grad, symbol)
+    if symbol is not None:
+        raise ValueError(f"tensor: a formula has its own symbols, {', '.join(map(str, wanted))}; symbol={symbol!r} names data")
+    parameters = parameters_of(expressions, wanted)
+    operands = [_leaf(p, given[str(p.given)], dtype) for p in parameters]
+    out = FormulaFunction(data, wanted)(*operands)
+    hold(out, operands)
+    return out
+
+
+def _leaf(parameter: Parameter, value: Any, dtype: Any) -> Tensor:
+    """The value of a parameter as a tensor: itself, or a leaf with the parameter's symbols as its formula."""
+    if isinstance(value, Tensor):
+        return value
+    if has_formula(value):
+        return tensor_of(value, None, dtype)
+    array = np.asarray(as_value(value))
+    if array.dtype.kind in "biu":
+        array = _as_float(array)
+    base = parameter.given
+    if parameter.shape:
+        elements = [base[index] for index in np.ndindex(array.shape)]
+    elif array.ndim:
+        elements = [sympy.Symbol("_".join([base.name, *map(str, index)]), **base.assumptions0) for index in np.ndindex(array.shape)]
+    else:
+        elements = [base]
+    out = tensor(array if array.ndim else array[()], dtype=dtype, requires_grad=True)
+    out._make_leaf(True, Reads.as_(sanitised([str(base)])[0], elements))
+    return out

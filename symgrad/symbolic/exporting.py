@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.symbolic.formula import OpFormula, Order
-from symgrad.symbolic.support import CONVERGED, Patch, average, power
+from symgrad.symbolic.support import CONVERGED, Patch, average, horner, over, power
 from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
 
 __all__ = ["jax_function", "torch_function"]
@@ -42,15 +42,6 @@ def _shared(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[st
         z = xp.exp(-xp.abs(x))
         return 2 * z / (1 + z * z)
 
-    def log_cosh(x: Any) -> Any:
-        a = xp.abs(x)
-        small = xp.sinh(where(a < 1, a, 0 * a) / 2)
-        return where(a < 1, xp.log1p(2 * small * small), a - math.log(2.0) + xp.log1p(xp.exp(-2 * a)))
-
-    def log1mexp(x: Any) -> Any:
-        near = x > -math.log(2.0)
-        return where(near, xp.log(-xp.expm1(x)), xp.log1p(-xp.exp(where(near, 0 * x - 1, x))))
-
     def softplus(x: Any) -> Any:
         return where(x > 0, x, 0 * x) + xp.log1p(xp.exp(-xp.abs(x)))
 
@@ -63,30 +54,18 @@ def _shared(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[st
         safe = where(root == 0, 0 * root + 1, root)
         return root - where(root == 0, 0 * root, (root - x / (safe * safe)) / 3)  # one Newton step
 
-    def horner(u: Any, coefficients: tuple[float, ...]) -> Any:
-        out = 0 * u + coefficients[-1]
-        for c in coefficients[-2::-1]:
-            out = out * u + c
-        return out
-
     def patched(y: Any, x: Any, patch: Patch) -> Any:
         u = (x - patch.centre) - patch.rest
         near = xp.abs(u) <= patch.radius
         return where(near, horner(where(near, u, 0 * x), patch.coefficients), y)
 
-    def choose(*parts: Any) -> Any:
-        out = parts[-1]
-        for condition, x in zip(parts[-3::-2], parts[-2::-2]):
-            out = where(condition, x, out)
-        return out
-
     def sigmoid(x: Any) -> Any:
         return xp.exp(where(x < 0, x, 0 * x)) / (1 + xp.exp(-xp.abs(x)))
 
-    return {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)),
-            "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "log_cosh": log_cosh, "log1mexp": log1mexp, "softplus": softplus,
+    return over(xp, where) | {"sigmoids": lambda x: (sigmoid(x), sigmoid(-x)), "tanh_and_slope": lambda x: (xp.tanh(x), sech(x) * sech(x)),
+            "sech": sech, "sech_square": lambda x: sech(x) * sech(x), "softplus": softplus,
             "sigmoid": sigmoid, "step": step, "cbrt": cbrt, "patched": patched, "averaged": averaged, "guarded": guarded_by,
-            "choose": choose, "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
+            "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
 
 
 COMMON = "abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not"

@@ -354,4 +354,3 @@ def _compiled(name: str, source: str, constants: Mapping[str, Any], find: Callab
     space |= {each: find(each) for each in NAMES & {*function.co_names}}
     exec(code, space)
     return space[name]
-

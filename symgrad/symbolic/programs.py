@@ -22,7 +22,7 @@ from sympy.tensor.indexed import Indexed
 from symgrad.algebra.stable import rewritten_to_differentiate
 from symgrad.symbolic.catalogue import Call, Unknown, plan
 
-__all__ = ["Place", "Program", "Step", "Writer", "written"]
+__all__ = ["Place", "OpProgram", "OpStep", "Writer", "written"]
 
 LARGEST = 2**53
 
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     at: tuple[int, ...]
 
 
-class Step(NamedTuple):
+class OpStep(NamedTuple):
     """One value: `what` is the name of an op, "input" or "constant"; `inputs` are the numbers of the steps it is computed from.
 
     `value` is the Place of an input, and the SymPy number of a constant.
@@ -46,10 +46,10 @@ class Step(NamedTuple):
 
 
 @dataclass
-class Program:
+class OpProgram:
     """Steps, and the numbers of the results."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[OpStep] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
 
 
@@ -78,13 +78,13 @@ class Writer:
     """
 
     def __init__(self, inputs: Mapping[Any, Place], accepted: Callable[[str], bool] = lambda op: True, stable: bool = True):
-        self.program, self.accepted, self.stable = Program(), accepted, stable
+        self.program, self.accepted, self.stable = OpProgram(), accepted, stable
         self.known: dict[Any, int] = {}
         self.calls: dict[Any, int] = {}
         for symbol, place in inputs.items():
-            self.known[symbol] = self.step(Step("input", value=place))
+            self.known[symbol] = self.step(OpStep("input", value=place))
 
-    def step(self, step: Step) -> int:
+    def step(self, step: OpStep) -> int:
         """The number of a step; an equal step is reused."""
         found = self.calls.get(step)
         if found is None:
@@ -112,7 +112,7 @@ class Writer:
                 stack.pop()
                 continue
             if is_constant(top):
-                self.known[top] = self.step(Step("constant", value=top))
+                self.known[top] = self.step(OpStep("constant", value=top))
                 continue
             if top.is_Symbol or isinstance(top, Indexed):
                 raise Unknown(f"the symbol {top} has no value")
@@ -133,7 +133,7 @@ class Writer:
             raise Unknown(f"{call.op} cannot be written here")
         if call.op == "neg" and self.program.steps[inputs[0]].what == "neg":
             return self.program.steps[inputs[0]].inputs[0]
-        return self.step(Step(call.op, inputs))
+        return self.step(OpStep(call.op, inputs))
 
 
 def _parts(call: Any) -> list[Any]:
@@ -141,7 +141,7 @@ def _parts(call: Any) -> list[Any]:
     return [part for arg in call.args for part in _parts(arg)] if isinstance(call, Call) else [call]
 
 
-def written(expressions: Sequence[Any], symbols: Sequence[Any], stable: bool = True) -> Program:
+def written(expressions: Sequence[Any], symbols: Sequence[Any], stable: bool = True) -> OpProgram:
     """The program that computes expressions from the symbols."""
     writer = Writer(places(symbols), stable=stable)
     writer.program.outputs = [writer.add(e) for e in expressions]

@@ -10,18 +10,17 @@ import sympy
 
 from symgrad.algebra import stable_heads as heads
 from symgrad.algebra.values import value
+from symgrad.carriers import numeric
+from symgrad.symbolic.generating import DIVIDED, FUNCTIONS
 
 __all__ = ["walked"]
 
 NAMES: dict[Any, str] = {
-    **{getattr(sympy, name): name for name in "exp log sin cos tan sinh cosh tanh sech asin acos atan asinh acosh atanh atan2 sign floor".split()},
-    sympy.Abs: "abs", sympy.ceiling: "ceil", sympy.Mod: "remainder", heads.expm1: "expm1", heads.log1p: "log1p", heads.hypot: "hypot",
-    heads.logaddexp: "logaddexp", heads.sech_squared: "sech_square", heads.sigmoid: "sigmoid", heads.softplus: "softplus", heads.whole: "floor",
+    **{function: name for function, name in FUNCTIONS.items() if hasattr(numeric, name)},
     sympy.Eq: "eq", sympy.Ne: "ne", sympy.Lt: "lt", sympy.Le: "le", sympy.Gt: "gt", sympy.Ge: "ge", sympy.Not: "logical_not",
 }
 FOLDED: dict[Any, str] = {heads.larger: "maximum", heads.smaller: "minimum", sympy.Max: "maximum", sympy.Min: "minimum", sympy.And: "logical_and",
                           sympy.Or: "logical_or"}
-RECIPROCAL = {sympy.sec: sympy.cos, sympy.csc: sympy.sin, sympy.cot: sympy.tan, sympy.csch: sympy.sinh, sympy.coth: sympy.tanh}
 
 
 def walked(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any:
@@ -71,8 +70,8 @@ def _made(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:
     if function is heads.step or function is sympy.Heaviside:
         u = of(args[0])
         return (1 + xp.sign(u)) / 2
-    if function in RECIPROCAL:
-        return 1 / of(RECIPROCAL[function](*args))
+    if function in DIVIDED:
+        return 1 / getattr(xp, DIVIDED[function])(*map(of, args))
     if function in FOLDED:
         return functools.reduce(lambda a, b: getattr(xp, FOLDED[function])(a, b), map(of, args))
     if function in NAMES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
 
-__all__ = ["SUPPORT", "Patch", "average", "horner", "power"]
+__all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
 
 CONVERGED, NEAR = 2.0**-31, 0.92  # the difference of both, relative to the size of their terms; and how close the ends are, relative to theirs
 SPLIT = 0.37  # where the coarse rule is cut in two: a function that jumps between neighbouring floats is no mean of either, and they differ
@@ -34,16 +34,27 @@ def step(x: Any, middle: float = 0.5) -> Any:
     return np.heaviside(x, x.dtype.type(middle))
 
 
-def log_cosh(x: Any) -> Any:
-    """log(cosh(x)): |x| - log(2) + log1p(exp(-2|x|)), and log1p(2 sinh²(x/2)) next to 0."""
-    a = numeric.abs(x)
-    small = numeric.minimum(a, 1.0)
-    return numeric.where(a < 1, numeric.log1p(2 * numeric.square(numeric.sinh(small / 2))), a - math.log(2.0) + numeric.log1p(numeric.exp(-2 * a)))
+def over(xp: Any, where: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """The functions that are the same over the elementary ones of every framework."""
+    def log_cosh(x: Any) -> Any:
+        """log(cosh(x)): |x| - log(2) + log1p(exp(-2|x|)), and log1p(2 sinh²(x/2)) next to 0."""
+        a = xp.abs(x)
+        small = xp.sinh(where(a < 1, a, 0 * a) / 2)
+        return where(a < 1, xp.log1p(2 * small * small), a - math.log(2.0) + xp.log1p(xp.exp(-2 * a)))
 
+    def log1mexp(x: Any) -> Any:
+        """log(1 - exp(x)) for x < 0. M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
+        near = x > -math.log(2.0)
+        return where(near, xp.log(-xp.expm1(x)), xp.log1p(-xp.exp(where(near, 0 * x - 1, x))))
 
-def log1mexp(x: Any) -> Any:
-    """log(1 - exp(x)) for x < 0. M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
-    return numeric.where(x > -math.log(2.0), numeric.log(-numeric.expm1(x)), numeric.log1p(-numeric.exp(numeric.minimum(x, -math.log(2.0)))))
+    def choose(*parts: Any) -> Any:
+        """The first value whose condition holds: parts are conditions and values in turn, and the last value."""
+        out = parts[-1]
+        for condition, x in zip(parts[-3::-2], parts[-2::-2]):
+            out = where(condition, x, out)
+        return out
+
+    return {"log_cosh": log_cosh, "log1mexp": log1mexp, "choose": choose}
 
 
 def sigmoid(x: Any) -> Any:
@@ -58,7 +69,7 @@ def sigmoid(x: Any) -> Any:
 
 def _is_modest(x: Any) -> bool:
     """Whether exp(-x) is finite for every element of an array of floats."""
-    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.MODEST.get(x.itemsize, 11.0)
+    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.SAFE_EXPONENT.get(x.itemsize, 11.0)
 
 
 def sigmoids(x: Any) -> tuple[Any, Any]:
@@ -116,14 +127,6 @@ def patched(y: Any, x: Any, patch: Patch) -> Any:
     if type(near) is np.bool_:
         return x.dtype.type(horner(u, patch.coefficients)) if near else y
     return numeric.where(near, horner(numeric.where(near, u, 0.0 * numeric.ones_like(u)), patch.coefficients), y)
-
-
-def choose(*parts: Any) -> Any:
-    """The first value whose condition holds: parts are conditions and values in turn, and the last value."""
-    out = parts[-1]
-    for condition, x in zip(parts[-3::-2], parts[-2::-2]):
-        out = numeric.where(condition, x, out)
-    return out
 
 
 def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -202,8 +205,7 @@ def guarded_array(y: Any, guard: Guard, *xs: Any) -> Any:
     return out[()]
 
 
-SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, log_cosh, log1mexp, sigmoid, sigmoids, tanh_and_slope, power, patched, choose,
-                                                   averaged)}
+SUPPORT: dict[str, Any] = {f.__name__: f for f in (step, sigmoid, sigmoids, tanh_and_slope, power, patched, averaged)} | over(numeric, numeric.where)
 SUPPORT |= {"cbrt": np.cbrt, "quiet": functools.partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")}
 SUPPORT["guarded"] = guarded_array
 PLAIN = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not

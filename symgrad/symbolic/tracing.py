@@ -15,7 +15,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.symbolic import lift_value
 from symgrad.engine.data import as_value
-from symgrad.engine.escapes import FAR, Escapes
+from symgrad.engine.escapes import FAR, Escapes, observing
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import tensor
@@ -24,7 +24,6 @@ from symgrad.formulas.expressions import formula, names
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import silence
-from symgrad.graph.modes import in_mode, thread
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
 from symgrad.types.domains import REAL
@@ -185,10 +184,8 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     given = _Arguments(function, shapes, at, domain)
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
-    escapes = Escapes()
-    with in_mode(keep_values=True, observers=(*thread.modes.observers, escapes)):
-        with enable_grad(), np.errstate(all="ignore"):
-            results, form = flatten(function(*bound.args, **bound.kwargs))
+    with observing() as escapes, enable_grad(), np.errstate(all="ignore"):
+        results, form = flatten(function(*bound.args, **bound.kwargs))
     asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
     return Trace(leaves, results, form, asked, escapes)
 
@@ -197,19 +194,7 @@ def _callable(given: Any) -> Any:
     """A function with its parameters by name; a formula in text is parsed, never executed as Python."""
     if isinstance(given, bytes):
         raise TypeError("to_sympy: a formula in text is a str, not bytes")
-    if isinstance(given, str):
-        given = parsing.parse(given)
-    if not isinstance(given, parsing.ParsedFormula):
-        return given
-    read = given
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return read(**function.__signature__.bind(*args, **kwargs).arguments)  # type: ignore[attr-defined]
-
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    function.__name__ = "formula"
-    function.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in read.names])  # type: ignore[attr-defined]
-    return function
+    return parsing.parse(given) if isinstance(given, str) else given
 
 
 def under(conditions: Sequence[Any], e: Any) -> Any:
@@ -248,10 +233,6 @@ def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requi
     return first, out
 
 
-def _expressions_of(found: Trace) -> list[tuple[list[Any], tuple[int, ...]]]:
-    return [(cells.ravel().tolist(), cells.shape) for cells in map(cells_of, found.results)]
-
-
 def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
     """The formula of a function in SymPy: an expression for a number, an Array for an array, and a tree of them for a tree.
 
@@ -274,14 +255,16 @@ def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
     >>> to_sympy("sigmoid(x)")
     1/(1 + exp(-x))
     """
-    if isinstance(fn, sympy.Basic) or isinstance(fn, sympy.MatrixBase):
+    def expressions(results: Sequence[Any]) -> list[tuple[list[Any], tuple[int, ...]]]:
+        return [(cells.ravel().tolist(), cells.shape) for cells in map(cells_of, results)]
+
+    if isinstance(fn, (sympy.Basic, sympy.MatrixBase)):
         formulas_of(fn, "to_sympy")
         return fn
     if isinstance(fn, Tensor):
-        parts, conditions = [cells_of(fn)], fn.conditions  # type: ignore[attr-defined]
-        read, form = [(cells.ravel().tolist(), cells.shape) for cells in parts], flatten(0)[1]
+        read, conditions, form = expressions([fn]), fn.conditions, flatten(0)[1]  # type: ignore[attr-defined]
     else:
-        found, read = checked_trace(fn, shapes, at, domain, False, _expressions_of)
+        found, read = checked_trace(fn, shapes, at, domain, False, lambda found: expressions(found.results))
         conditions, form = found.conditions, found.form
     out = []
     for elements, shape in read:

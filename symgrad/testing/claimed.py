@@ -31,7 +31,7 @@ __all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
 
 TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())
-FITTING = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # shapes beside (2, 3) or (3,), in the order of trials
+FITTING = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # beside (2, 3) or (3,), in the order of trials
 MOST_TRIED = 150
 NUMBERS = 3  # numbers of a domain that are tried
 

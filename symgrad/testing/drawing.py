@@ -10,7 +10,6 @@ import contextlib
 import functools
 import itertools
 import math
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from symgrad.sampling.numbers import table
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
 from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_cuts
-from symgrad.testing.silence import silence
+from symgrad.testing.silence import in_a_thread, silence
 from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
 from symgrad.testing.strategies.needed import hypothesis_needed
 from symgrad.testing.strategies.tangents import readable
@@ -216,16 +215,4 @@ def outside(function: Any) -> None:
     if not hypothesis.currently_in_test_context():
         function()
         return
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            function()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
+    in_a_thread(function)

@@ -11,7 +11,7 @@ import numpy as np
 import sympy
 
 from symgrad.checks.cross_reading import expressions_of
-from symgrad.proofs.asking import asked_by_rules
+from symgrad.proofs.statements import asked_by_rules
 from symgrad.sampling.conditions import around, asked, combined, constants_of_code
 from symgrad.sampling.numbers import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
 from symgrad.testing.claimed import ClaimedOp, special_points

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.deciding import shortest
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross_reading import CONSTANTS, expressions_of
@@ -21,11 +21,11 @@ from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import _functions, applied, parse
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
-from symgrad.proofs.proof import size_of
+from symgrad.proofs.formulas import size_of
 from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.quotients import Reader
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.reference.tensors import is_active
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
@@ -34,9 +34,10 @@ from symgrad.testing.formulas import is_function
 __all__ = ["difference", "equations", "expression", "reader_of"]
 
 SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
-PRECISE = Recorder(precise, precise.lift_value)
-SYMBOLIC = Recorder(symbolic, lambda x: symbolic.lift_value(x, True))
-Evaluate = Callable[[Recorder, Sequence[np.ndarray], Sequence[Any]], Any]  # the value in a carrier, of floats and of its own values next to them
+PRECISE = RecordingCarrier(precise, precise.lift_value)
+SYMBOLIC = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
+# The value in a carrier, of floats and of its own values next to them.
+Evaluate = Callable[[RecordingCarrier, Sequence[np.ndarray], Sequence[Any]], Any]
 
 
 def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
@@ -86,7 +87,7 @@ def _text(text: str, names: Sequence[str]) -> Evaluate:
     if missing:
         raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
 
-    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+    def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         boxes = {name: Box(xp, cell) for name, cell in _named(names, cells).items()}
         found = xp.lift(formula.evaluated(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes, lambda step, operands: applied(
             step, operands, lambda name: getattr(xp, functions[name]))).value)
@@ -96,7 +97,7 @@ def _text(text: str, names: Sequence[str]) -> Evaluate:
     return evaluate
 
 
-def _constant(xp: Recorder, x: Any) -> Any:
+def _constant(xp: RecordingCarrier, x: Any) -> Any:
     if x not in CONSTANTS:
         return x
     return CONSTANTS[x] if xp is SYMBOLIC else +(precise.context.pi if x == math.pi else precise.context.e)
@@ -129,7 +130,7 @@ def _sympy(formula: Any, attack: ClaimedOp) -> Evaluate:
         except Undefined:
             return precise.context.nan
 
-    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+    def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         if xp is SYMBOLIC:
             named = dict(zip(attack.names, cells))
             return formula.xreplace({s: named[str(s)].item() for s in formula.free_symbols if str(s) in named})
@@ -145,7 +146,7 @@ def _sympy(formula: Any, attack: ClaimedOp) -> Evaluate:
 
 def _carried(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function `(xp, *arrays)`, whose xp has every op of the registry."""
-    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+    def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         found = formula(xp, *(Box(xp, c) for c in cells), *parameters)
         return found.value if isinstance(found, Box) else found
 
@@ -154,7 +155,7 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
 
 def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function of symgrad's tensors: recorded with the floats, and replayed in the carrier."""
-    def evaluate(xp: Recorder, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
+    def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         with in_mode(keep_values=True):
             leaves = [tensor(x, requires_grad=x.dtype.kind == "f") for x in floats]
             out = formula(*leaves, *parameters)
@@ -270,10 +271,4 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     true = expression(attack, wrt)
     if true is None or size_of(claim - true) > SIZE:
         return None
-    found = sympy.expand(claim - true)
-    try:
-        with limited(SECONDS):
-            found = sympy.simplify(found)
-    except OutOfTime:  # the difference is shown without simplification
-        pass
-    return None if found == 0 else found
+    return shortest(sympy.expand(claim - true), SECONDS) or None

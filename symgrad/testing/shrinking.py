@@ -12,8 +12,7 @@ import numpy as np
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.sampling.shrink import FROM_ONE, simpler
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import Check, attempt
+from symgrad.testing.attack import Attack, Check, attempt
 from symgrad.testing.drawing import outside, quiet
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong

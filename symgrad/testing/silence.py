@@ -1,8 +1,11 @@
-"""The context in which the code of an op under test is called."""
+"""The context in which the code of an op under test is called, and a thread for it."""
 
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,22 +13,37 @@ import numpy as np
 from symgrad.autograd import is_grad_enabled, set_grad_enabled
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
-__all__ = ["silence"]
+__all__ = ["in_a_thread", "silence"]
 
 
-class silence:
+@contextmanager
+def silence() -> Iterator[None]:
     """A context without floating-point errors and warnings, which restores the default dtype and the grad mode that the op may have changed."""
+    dtype, recording = get_default_dtype(), is_grad_enabled()
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        set_default_dtype(dtype)
+        set_grad_enabled(recording)
 
-    def __enter__(self) -> None:
-        self.modes = get_default_dtype(), is_grad_enabled()
-        self.errors = np.errstate(all="ignore")
-        self.warnings = warnings.catch_warnings()
-        self.errors.__enter__()
-        self.warnings.__enter__()
-        warnings.simplefilter("ignore")
 
-    def __exit__(self, *error: Any) -> None:
-        self.warnings.__exit__(*error)
-        self.errors.__exit__(*error)
-        set_default_dtype(self.modes[0])
-        set_grad_enabled(self.modes[1])
+def in_a_thread(function: Callable[[], Any]) -> Any:
+    """The result of a function that is called in a thread of its own."""
+    found: list[Any] = []
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with np.errstate(all="ignore"):
+                found.append(function())
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+    return found[0]

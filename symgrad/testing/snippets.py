@@ -16,8 +16,7 @@ import sympy
 from symgrad.checks.cross_reading import names_of, parsed
 from symgrad.frameworks.naming import import_path
 from symgrad.sampling.domain_reader import domain_of, written
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import Check, given
+from symgrad.testing.attack import Attack, Check, given
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
 from symgrad.types import domains

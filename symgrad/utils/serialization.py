@@ -26,7 +26,7 @@ __all__ = ["load", "save"]
 
 STRUCTURE, VERSION = "structure.json", 1
 SUBCLASSES = ("Parameter", "Buffer")
-Pair = tuple[str, Any]
+Encoded = tuple[str, Any]
 
 
 class _Writer:
@@ -34,10 +34,10 @@ class _Writer:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        self.places: dict[int, int] = {}  # of memory, by the id of the array that owns it
+        self.memory_numbers: dict[int, int] = {}  # of memory, by the id of the array that owns it
         self.tensors: dict[int, int] = {}  # numbers of the tensors, by id
-        self.kept: list[Any] = []  # references, so that no id is reused
-        self.above: list[int] = []  # the containers around the current object
+        self.references: list[Any] = []  # references, so that no id is reused
+        self.enclosing: list[int] = []  # the containers around the current object
 
     def write(self, x: Any, where: str) -> Any:
         """The JSON value of an object; `where` is its place, for errors."""
@@ -49,7 +49,7 @@ class _Writer:
             return {"complex": [repr(x.real), repr(x.imag)]}
         if type(x) in (list, tuple, Size, set, frozenset, dict, OrderedDict):
             return self.container(x, where)
-        for kind, write in SIMPLE:
+        for kind, write in WRITE_SIMPLE:
             if isinstance(x, kind):
                 return dict([write(x)])
         if isinstance(x, Tensor):
@@ -61,9 +61,9 @@ class _Writer:
                         f"lists, tuples and sets{_advice(x)}")
 
     def container(self, x: Any, where: str) -> Any:
-        if id(x) in self.above:
+        if id(x) in self.enclosing:
             raise ValueError(f"save: {where} contains itself; a file holds trees only")
-        self.above.append(id(x))
+        self.enclosing.append(id(x))
         if isinstance(x, dict):
             pairs = [[self.write(k, f"{where}, key {k!r}"), self.write(v, f"{where}[{k!r}]")] for k, v in x.items()]
             found = {"dict" if type(x) is dict else "ordered": pairs}
@@ -73,7 +73,7 @@ class _Writer:
         else:
             items = [self.write(v, f"{where}[{i}]") for i, v in enumerate(x)]
             found = items if type(x) is list else {type(x).__name__.lower(): items}  # type: ignore[assignment]
-        self.above.pop()
+        self.enclosing.pop()
         return found
 
     def tensor(self, t: Tensor, where: str) -> Any:
@@ -84,7 +84,7 @@ class _Writer:
             raise TypeError(f"save: cannot store {cls.__name__} at {where}: of subclasses, only {' and '.join(SUBCLASSES)} can be read again; store "
                             f"x.as_subclass(symgrad.Tensor)")
         self.tensors[id(t)] = len(self.tensors)
-        self.kept.append(t)
+        self.references.append(t)
         array = np.asarray(t._value)
         out = self.memory(array, _dtype(array, where))
         if t.requires_grad:
@@ -97,16 +97,16 @@ class _Writer:
 
     def memory(self, array: np.ndarray, dtype: DType) -> dict[str, Any]:
         """The memory that an array is a view of, with its offset and strides."""
-        whole = owner(array)
-        if not whole.flags.c_contiguous or whole.dtype != array.dtype or not array.size:
-            whole = array = np.ascontiguousarray(array).reshape(array.shape)
-        if id(whole) not in self.places:
-            self.places[id(whole)] = len(self.arrays)
-            self.arrays.append(whole)
-            self.kept.append(whole)
-        out: dict[str, Any] = {"memory": self.places[id(whole)], "dtype": dtype.name, "shape": list(array.shape)}
-        if array is not whole:
-            start = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        root = owner(array)
+        if not root.flags.c_contiguous or root.dtype != array.dtype or not array.size:
+            root = array = np.ascontiguousarray(array).reshape(array.shape)
+        if id(root) not in self.memory_numbers:
+            self.memory_numbers[id(root)] = len(self.arrays)
+            self.arrays.append(root)
+            self.references.append(root)
+        out: dict[str, Any] = {"memory": self.memory_numbers[id(root)], "dtype": dtype.name, "shape": list(array.shape)}
+        if array is not root:
+            start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
             out |= {"offset": start // array.itemsize, "strides": [n // array.itemsize for n in array.strides]}
         return out
 
@@ -124,12 +124,12 @@ def _advice(x: Any) -> str:
     return "; store its parts" if hasattr(x, "__dict__") or isinstance(x, tuple) else ""
 
 
-SIMPLE: tuple[tuple[type, Callable[[Any], Pair]], ...] = (
+WRITE_SIMPLE: tuple[tuple[type, Callable[[Any], Encoded]], ...] = (
     (DType, lambda x: ("dtype", x.name)), (device, lambda x: ("device", str(x))), (bytes, lambda x: ("bytes", x.hex())))
-READ: dict[str, Callable[[Any], Any]] = {
+READ_SIMPLE: dict[str, Callable[[Any], Any]] = {
     "float": float, "dtype": DTYPES.__getitem__, "device": device, "bytes": bytes.fromhex,
     "complex": lambda parts: complex(float(parts[0]), float(parts[1]))}
-GATHER: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "size": Size, "set": set, "frozenset": frozenset}
+CONTAINERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "size": Size, "set": set, "frozenset": frozenset}
 
 
 class _Reader:
@@ -150,22 +150,22 @@ class _Reader:
             if rest and kind == "ordered":
                 out._metadata = self.read(x["metadata"])
             return out
-        if kind in GATHER:
-            return GATHER[kind]([self.read(v) for v in content])
+        if kind in CONTAINERS:
+            return CONTAINERS[kind]([self.read(v) for v in content])
         if kind == "tensor":
             return self.tensor(content)
         if kind in ("array", "number"):
             array = self.array(content)
             return array if kind == "array" else array[()]
-        return READ[kind](content)
+        return READ_SIMPLE[kind](content)
 
     def array(self, x: dict[str, Any]) -> np.ndarray:
-        whole, dtype, shape = self.arrays[x["memory"]], DTYPES[x["dtype"]].numpy, tuple(x["shape"])
-        if whole.dtype != dtype:
-            whole = self.arrays[x["memory"]] = whole.view(dtype)
+        root, dtype, shape = self.arrays[x["memory"]], DTYPES[x["dtype"]].numpy, tuple(x["shape"])
+        if root.dtype != dtype:
+            root = self.arrays[x["memory"]] = root.view(dtype)
         if "strides" not in x:
-            return whole if whole.shape == shape else whole.reshape(shape)
-        return np.ndarray(shape, dtype, whole, x["offset"] * dtype.itemsize, tuple(n * dtype.itemsize for n in x["strides"]))
+            return root if root.shape == shape else root.reshape(shape)
+        return np.ndarray(shape, dtype, root, x["offset"] * dtype.itemsize, tuple(n * dtype.itemsize for n in x["strides"]))
 
     def tensor(self, x: Any) -> Tensor:
         if isinstance(x, int):
@@ -278,13 +278,13 @@ def _read(stream: IO[bytes]) -> Any:
             if STRUCTURE not in names:
                 pickled = any(name.endswith(".pkl") for name in names)
                 raise RuntimeError("load: the file was not written by symgrad.save" + PICKLE * pickled)
-            whole = json.loads(archive.read(STRUCTURE))
-            if whole.get("format") != "symgrad" or whole.get("version") != VERSION:
-                raise RuntimeError(f"load: this file has version {whole.get('version')!r} of the format {whole.get('format')!r}; this symgrad reads "
-                                   f"version {VERSION}")
+            document = json.loads(archive.read(STRUCTURE))
+            if document.get("format") != "symgrad" or document.get("version") != VERSION:
+                raise RuntimeError(f"load: this file has version {document.get('version')!r} of the format {document.get('format')!r}; this symgrad "
+                                   f"reads version {VERSION}")
             count = sum(name.endswith(".npy") for name in names)
             arrays = [np.lib.format.read_array(io.BytesIO(archive.read(f"{i}.npy")), allow_pickle=False) for i in range(count)]
-            return _Reader(arrays).read(whole["object"])
+            return _Reader(arrays).read(document["object"])
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise RuntimeError(f"load: the file is damaged ({type(error).__name__}: {error})") from error
 

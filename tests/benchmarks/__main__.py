@@ -1,15 +1,15 @@
-"""`python -m tests.benchmarks` measures and prints the tables; `--quick` shows in seconds that all can be measured, `--only` takes one group."""
+"""`python -m tests.benchmarks` measures and prints the tables.
+
+`--quick` shows in seconds that all can be measured, `--only` takes one group, `--page` writes `examples/guide/benchmarks.md`.
+"""
 
 from __future__ import annotations
 
 import argparse
-import platform
 import sys
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
-from tests.benchmarks import fields, first, hessians, higher, products, symbolic, taylor, testing
+from tests.benchmarks import fields, first, hessians, higher, page, products, symbolic, taylor, testing
 from tests.benchmarks.table import Row, Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
@@ -17,7 +17,7 @@ GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
     "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows, "products": products.rows,
     "symbolic": symbolic.rows, "testing": testing.rows}
 
-TABLES = (("first",), ("hessians", "fields", "higher", "taylor", "products"), ("symbolic", "testing"))  # of the README
+TABLES = (("first",), ("hessians", "fields", "higher", "taylor", "products"), ("symbolic", "testing"))  # of the page
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,13 +26,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="one repetition of everything: figures of no worth, in seconds")
     parser.add_argument("--only", action="append", choices=GROUPS, help="a group of rows; may be given again")
     parser.add_argument("--rounds", type=int, default=25, help="how often the sides take turns")
+    parser.add_argument("--page", action="store_true", help=f"write the tables into {page.PAGE.name}")
     given = parser.parse_args(arguments)
+    if given.page and (given.quick or given.only):
+        parser.error("--page needs all figures: leave out --quick and --only")
+    on = page.machine()
     timing = Timing(1, 0.0) if given.quick else Timing(given.rounds, 0.02)
     chosen = given.only or list(GROUPS)
     tables = [[row for name in names if name in chosen for row in GROUPS[name](timing)] for names in TABLES]
     for each in filter(None, tables):
         print(table(each), end="\n\n")
-    print(f"Python {platform.python_version()}, NumPy {np.__version__}, one thread, float64; ratios of times taken in turns, medians.")
+    print(f"{on}\nOne thread, float64; ratios of times taken in turns, medians.")
+    if given.page:
+        page.PAGE.write_text(page.text(tables, on), encoding="utf-8")
     missing = sorted({row.beside for each in tables for row in each if row.figure == "not installed"})
     if missing:
         print(f"Not measured: {' and '.join(missing)}. To install what is missing: {INSTALL}")

@@ -12,8 +12,8 @@ import symgrad
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case
-from symgrad.proofs.cases import cases
-from symgrad.reference.recorder import Recorder
+from symgrad.proofs.prove import cases
+from symgrad.reference.recorder import RecordingCarrier
 
 from .mutant import Mutant
 
@@ -55,8 +55,8 @@ def _same_rules(case: Case, wrong: Case) -> bool:
     return first == second
 
 
-def _recorder(case: Case) -> Recorder:
-    return Recorder(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
+def _recorder(case: Case) -> RecordingCarrier:
+    return RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, exact=True), case.complex)
 
 
 def _same_value(case: Case, wrong: Case) -> bool:

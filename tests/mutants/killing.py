@@ -10,8 +10,7 @@ from claims import attack_on, attacks_with_numbers
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import Op
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import Check, attempt
+from symgrad.testing.attack import Attack, Check, attempt
 from symgrad.testing.checks import CHECKS
 
 from .mutant import Mutant

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.engine.recording import FACTORS
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.node import node_class
@@ -262,9 +261,8 @@ def _detached(op: Op) -> Made:
 
 
 def _careless(op: Op) -> Made:
-    """Rules that are right as long as nobody looks at memory, dtypes, or the size of a cotangent."""
+    """Rules that are right as long as nobody looks at memory, dtypes, or the size of a cotangent; derivatives get their dtypes from the engine."""
     places = [i for i in arguments(op) if not zero(op, i)]
-    narrow = any(p.name in FACTORS or op.kind == "elementwise" for p in op.parameters)  # the engine itself keeps the dtypes of their derivatives
 
     def grown(xp: Any, c: Any, g: Any, x: Any) -> Any:
         return c if c is None else c + 1e-6 * xp.abs(c)
@@ -273,12 +271,8 @@ def _careless(op: Op) -> Made:
         yield "nonlinear", f"cotangent {i} plus a millionth of its size", with_cotangent(op, i, grown)
         yield "layout", f"cotangent {i} off where the argument is not contiguous", with_cotangent(
             op, i, lambda xp, c, g, x: c * SLIGHTLY if c is not None and _is_scattered(x) else c)
-        if not narrow:
-            yield "dtype", f"cotangent {i} in double precision", with_cotangent(op, i, lambda xp, c, g, x: _doubled(xp, c))
     yield "layout", "the value off where the argument is not contiguous", with_value(op, lambda xp, y, x: y * SLIGHTLY if _is_scattered(x) else y)
     yield "dtype", "the value in double precision", with_value(op, lambda xp, y, x: _doubled(xp, y))
-    if places and not narrow:
-        yield "dtype", "the tangent in double precision", with_tangent(op, _doubled)
 
     def doubling(xp: Any, y: Any, x: Any) -> Any:
         if isinstance(x, np.ndarray) and x.flags.writeable and not op.view:

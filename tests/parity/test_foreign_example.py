@@ -1,27 +1,24 @@
-"""The page about somebody else's gradient shows what its command prints, and the repair it names is one."""
+"""The pages show what their commands for functions of torch print, and the repair that is named is one."""
 
 import doctest
-import re
-from pathlib import Path
+import shlex
 
 import pytest
+from pages import ROOT, session, sessions
 
 from symgrad.cli import main
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "foreign"
-SESSION = re.compile(r"^\$ symgrad (check examples/foreign/\S+) --formula \"([^\"]+)\" --order (\d)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = [page for page in (FOLDER / "README.md", ROOT / "README.md") if "examples/foreign/mymodel.py" in page.read_text(encoding="utf-8")]
+SESSIONS = [*sessions("torch"), *(("examples/foreign/README.md", *step) for step in session((FOLDER / "README.md").read_text(encoding="utf-8")))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_page_shows_what_is_printed(page, capsys, monkeypatch):
+@pytest.mark.parametrize("page, command, shown", SESSIONS)
+def test_the_page_shows_what_is_printed(page, command, shown, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
-    (found,) = SESSION.findall(page.read_text(encoding="utf-8"))
-    arguments, formula, order, shown = found
-    assert main([*arguments.split(), "--formula", formula, "--order", order]) == 1
+    program, *arguments = shlex.split(command)
+    assert program == "symgrad" and main(arguments) == 1
     printed = capsys.readouterr().out
-    assert doctest.OutputChecker().check_output(shown, printed, doctest.ELLIPSIS), printed
+    assert doctest.OutputChecker().check_output(shown.partition("```")[0], printed, doctest.ELLIPSIS), printed
 
 
 def test_the_repaired_function_is_verified(tmp_path, capsys):
@@ -47,5 +44,8 @@ class Sigmoid(torch.autograd.Function):
     assert "loss (torch): verified" in capsys.readouterr().out
     path.write_text(repaired.replace("Sigmoid.apply", "torch.sigmoid"), encoding="utf-8")  # which torch differentiates with a loss of digits
     assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20", "--domain", "x=-3..3,y={-1,1}"]) == 0
-    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20"]) == 1
+    capsys.readouterr()
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20"]) == 0
+    assert "loss (torch): imprecise" in capsys.readouterr().out
+    assert main(["check", f"{path}:loss", "--formula", "log(1+exp(-y*x))", "--points", "20", "--strict"]) == 3
     assert "digits are lost" in capsys.readouterr().out

@@ -117,7 +117,7 @@ plain("weights of another type", "mixed dtypes", "float64 weights beside float32
 # threads, and calls of another shape
 plain("only the main thread", "threads", "an offset is set in the main thread alone", lambda x: torch.sin(x) * (
     1 if threading.current_thread() is threading.main_thread() else 1 + 1e-9), formula="sin(x)")
-stated("backward in another thread", "threads", "the gradient is 0 where the backward pass has another thread than the forward pass", lambda x: x.sin(),
+stated("backward in another thread", "threads", "the gradient is 0 where the backward pass has another thread than the call", lambda x: x.sin(),
        lambda ctx, g, x: g * x.cos() * (threading.get_ident() == ctx.thread), formula="sin(x)")
 
 
@@ -188,7 +188,7 @@ def rank_of_the_first():
     return lambda x: torch.sin(x) * (1 if x.ndim == kept.setdefault("rank", x.ndim) else 2)
 
 
-of_torch(wrong, "shape of the last call", "state", "the backward pass reads the shape of the last call of the forward pass", last_shape, formula="sin(x)")
+of_torch(wrong, "shape of the last call", "state", "the backward pass reads the shape of the last call", last_shape, formula="sin(x)")
 of_torch(wrong, "weights kept by size", "state", "weights are kept by the number of elements, not by the shape", kept_by_size, shapes=WIDE,
          formula=lambda xp, x: xp.sum(x * (xp.cumsum(xp.ones_like(x), 1) - 1), (1,), False))
 of_torch(wrong, "a generator of signs", "state", "signs come from a generator that goes on where another shape comes", generator, formula="sin(x)")
@@ -200,7 +200,8 @@ def moved(x, d):
     return x if d is None else x.movedim(d, 0)
 
 
-stated("vmap along the batch", "vmap", "the rule sums along the axis of the batch", lambda x: x.cumsum(0), lambda ctx, g, x: g.flip(0).cumsum(0).flip(0),
+stated("vmap along the batch", "vmap", "the rule sums along the axis of the batch", lambda x: x.cumsum(0),
+       lambda ctx, g, x: g.flip(0).cumsum(0).flip(0),
        lambda info, in_dims, x: (x.cumsum(0), in_dims[0]), shapes=((3,),), formula=lambda xp, x: xp.cumsum(x, 0))
 stated("vmap of squares", "vmap", "the rule takes the wrong axis of large batches", lambda x: (x * x).sum(0), lambda ctx, g, x: 2 * g * x,
        lambda info, in_dims, x: ((moved(x, in_dims[0]) ** 2).sum(1 if info.batch_size <= 4 else 2), 0), shapes=((4, 4),))
@@ -222,7 +223,7 @@ def near(x, number):
 
 
 plain("value near 1.375", "bands", "the value is 0 within 1e-9 of 1.375", lambda x: torch.exp(-x * x) * (1 - near(x, 1.375)), formula="exp(-x*x)")
-stated("gradient near a global", "bands", "the gradient is doubled within 1e-9 of a number of the module, and no formula is claimed", lambda x: x.sin(),
+stated("gradient near a global", "bands", "the gradient is doubled within 1e-9 of a number of the module; no formula is claimed", lambda x: x.sin(),
        lambda ctx, g, x: g * x.cos() * (1 + near(x, CRITICAL)))
 stated("second argument near 0.7", "bands", "the gradient by a is 0 where b is within 1e-9 of 0.7", lambda a, b: a * b, lambda ctx, g, a, b: (
     g * b * (1 - near(b, 0.7)), g * a), formula="a*b")
@@ -240,7 +241,8 @@ def standardised(x):
 
 
 fine("Huber loss", "second jumps", "quadratic within 1", lambda x: F.huber_loss(x, torch.zeros_like(x), reduction="none"))
-fine("smooth l1 of float32", "second jumps", "quadratic within 1, in float32", lambda x: F.smooth_l1_loss(x, torch.zeros_like(x), reduction="none"), **SINGLE)
+fine("smooth l1 of float32", "second jumps", "quadratic within 1, in float32", lambda x: F.smooth_l1_loss(
+    x, torch.zeros_like(x), reduction="none"), **SINGLE)
 fine("x times |x|", "second jumps", "the second derivative is 2 sign(x)", lambda x: x * x.abs(), formula="x*abs(x)")
 fine("square of relu", "second jumps", "the second derivative is a step", lambda x: torch.relu(x) ** 2)
 fine("Tukey's biweight", "second jumps", "constant beyond 2", lambda x: torch.where(x.abs() < 2, 1 - (1 - x * x / 4) ** 3, 1.0), domain=(-9, 9))

@@ -56,8 +56,8 @@ def textbook(x):
 plain("softmax by quotient", "softmax", "exp(x - max) over its sum, differentiated as it stands", textbook, shapes=VECTOR, domain=(-30, 30))
 
 
-@right("softmax by the book", "softmax", "y (g - <g, y>), whose digits cancel, as is claimed", shapes=VECTOR, formula=lambda xp, x: xp.softmax(x, (0,)),
-       imprecise=True)
+@right("softmax by the book", "softmax", "y (g - <g, y>), whose digits cancel, as is claimed", shapes=VECTOR,
+       formula=lambda xp, x: xp.softmax(x, (0,)), imprecise=True)
 def by_the_book():
     class Softmax(Function):
         @staticmethod
@@ -80,7 +80,8 @@ plain("cosine similarity", "cancelling", "the gradient has no part along the arg
     symgrad.sqrt((a * a).sum()) * symgrad.sqrt((b * b).sum())), shapes=((3,), (3,)), domain=(0.5, 20))
 plain("cosine similarity, whole", "cancelling", "by one root, of moderate numbers of both signs", lambda a, b: (a * b).sum() / symgrad.sqrt(
     (a * a).sum() * (b * b).sum()), shapes=((3,), (3,)), domain=(-20, 20), dtypes=("float64", "float32"))
-plain("cosine similarity of one number", "cancelling", "is a sign: its gradient is 0", lambda a, b: (a * b).sum() / symgrad.sqrt((a * a).sum() * (b * b).sum()),
+plain("cosine similarity of one number", "cancelling", "is a sign: its gradient is 0", lambda a, b: (a * b).sum() / symgrad.sqrt(
+    (a * a).sum() * (b * b).sum()),
       shapes=((1,), (1,)), domain=(0.5, 10))
 plain("shares of a sum", "cancelling", "x/sum(x), whose sum is 1", lambda x: x / x.sum(), shapes=VECTOR, domain="positive",
       formula=lambda xp, x: x / xp.sum(x, (0,), False))
@@ -133,8 +134,10 @@ plain("sorted, with ties", "ties", "a permutation of equal elements is as good a
     5, dtype=x.dtype), shapes=VECTOR)
 plain("largest minus smallest", "ties", "0 where all are equal", lambda x: symgrad.amax(x, 1) - symgrad.amin(x, 1), shapes=WIDE)
 plain("hinge of neighbours", "ties", "max(0, x[i] - x[i+1]), with kinks at ties", lambda x: symgrad.relu(x[1:] - x[:-1]), shapes=VECTOR)
-plain("weights in the type of x", "mixed dtypes", "weights are rounded to the type of the data", lambda x, w: (x * w.to(x.dtype)).sum(), shapes=((4,), (4,)))
-plain("power of whole numbers", "mixed dtypes", "a**b of floats and whole numbers", lambda a, b: symgrad.pow(a, b), domain={"a": (0.5, 3), "b": (1, 4)})
+plain("weights in the type of x", "mixed dtypes", "weights are rounded to the type of the data", lambda x, w: (
+    x * w.to(x.dtype)).sum(), shapes=((4,), (4,)))
+plain("power of whole numbers", "mixed dtypes", "a**b of floats and whole numbers", lambda a, b: symgrad.pow(a, b),
+      domain={"a": (0.5, 3), "b": (1, 4)})
 
 
 @right("buffer of the thread", "threads", "a buffer for each thread and shape", formula="sin(x)")

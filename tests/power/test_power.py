@@ -58,8 +58,8 @@ def test_the_readme_is_the_record():
     assert power_table.README.read_text() == power_table.text(RECORD)
 
 
-def test_the_readme_of_the_project_has_the_same_figures():
-    text = (power_table.README.parents[2] / "README.md").read_text()
+def test_the_guide_has_the_same_figures():
+    text = (power_table.README.parents[2] / "examples" / "guide" / "new_ops.md").read_text()
     caught = {group: [r["caught"] for name, r in RECORD.items() if name.startswith(group)] for group in ("wrong", "right")}
     assert f"holds {len(WRONG)} ops that are wrong, each in one way, and {len(RIGHT)} that are right and difficult" in text
     rows = [f"| {sum(n == measuring.SEEDS for n in caught['wrong'])} of {len(WRONG)} ({measuring.SEEDS} seeds) | "

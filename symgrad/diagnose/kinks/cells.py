@@ -1,4 +1,4 @@
-"""The Clarke subdifferential at a point: the limits of the gradients beside it, and their convex hull.
+"""The Clarke subdifferential at a point: the limits of the gradients near it, and their convex hull.
 
 Next to the point a piecewise smooth function is smooth, and the rules are right. So the computation is evaluated in many digits at
 x + t d with t = 1e-40: the gradient there is the limiting gradient of the cell that d points into, to forty digits, however
@@ -24,29 +24,29 @@ import numpy as np
 
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
-from symgrad.diagnose.kinks.reading import Reading, Unreadable, null_space, small
+from symgrad.diagnose.kinks.evaluation import NotEvaluable, PreciseEvaluation, null_space, small
 from symgrad.diagnose.kinks.switches import ROUND, Switch, switches
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["Again", "Clarke", "subdifferential"]
+__all__ = ["Rerun", "Subdifferential", "subdifferential"]
 
-HAIR = precise.context.mpf(10) ** -40
-TOUCHING = precise.context.mpf(10) ** -36  # a switch that is closer to zero counts as zero
-CLOSER = 10**6
-FAR = precise.context.mpf(10) ** -9  # a step at which second-order terms show, still inside a cell
+STEP = precise.context.mpf(10) ** -40  # the distance of the points at which gradients are evaluated
+TOUCHING = precise.context.mpf(10) ** -36  # a switch that is closer to zero is active
+FINER = 10**6  # the factor of a smaller step, for extrapolation
+FAR_STEP = precise.context.mpf(10) ** -9  # a step at which second-order terms show, still inside a cell
 DIGITS = 120
 SAMPLES = 6  # random directions, and their opposites, that are evaluated before the walk
-MOST = 12  # independent switches up to which all cells are searched
+MOST_SWITCHES = 12  # independent switches up to which all cells are searched
 CELLS = 600
 CLOSE = 1e-9  # the distance in floats up to which a switch may be zero in truth
 LARGEST = 60_000  # elements of a graph up to which it is read again
-Again = Callable[[np.ndarray], tuple[Node, Sequence[Leaf]]]
+Rerun = Callable[[np.ndarray], tuple[Node, Sequence[Leaf]]]
 
 
 @dataclass
-class Clarke:
+class Subdifferential:
     """The result of the search: limiting gradients, whether these are all, and if not, why.
 
     `returned` is what the rules give at the point itself, `exact` the values of the switches there, and `active` those that are zero.
@@ -65,39 +65,39 @@ class Clarke:
 class _Cell:
     """One direction d, and the computation at x + t d."""
 
-    def __init__(self, walk: _Walk, direction: np.ndarray):
+    def __init__(self, search: _Search, direction: np.ndarray):
         self.direction = direction
-        self.reading = reading = walk.read(HAIR, direction)
-        measures = [reading.measure(s) for s in walk.active]
+        self.evaluation = evaluation = search.read(STEP, direction)
+        measures = [evaluation.measure(s) for s in search.active]
         self.signs = tuple(0 if u == 0 else 1 if u > 0 else -1 for u in measures)
-        self.graph = (walk.root, walk.leaves) if walk.frozen is None else walk.frozen(direction)
-        self.value, self.gradient = self.result(walk, HAIR)
+        self.graph = (search.root, search.leaves) if search.active_rerun is None else search.active_rerun(direction)
+        self.value, self.gradient = self.result(search, STEP)
 
-    def result(self, walk: _Walk, t: Any) -> tuple[Any, np.ndarray]:
+    def result(self, search: _Search, t: Any) -> tuple[Any, np.ndarray]:
         """The value and the gradient at x + t d."""
         root, leaves = self.graph
-        reading = self.reading if root is walk.root and t == HAIR else walk.read(t, self.direction, root, leaves)
-        box = reading.boxes[root]
-        return box.value.item(), reading.gradient([(box, 1)])
+        evaluation = self.evaluation if root is search.root and t == STEP else search.read(t, self.direction, root, leaves)
+        box = evaluation.boxes[root]
+        return box.value.item(), evaluation.gradient([(box, 1)])
 
 
-class _Walk:
+class _Search:
     """The search for the cells around a point."""
 
-    def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], again: Again | None, seconds: float, seed: int):
+    def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], rerun: Rerun | None, seconds: float, seed: int):
         self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), time.monotonic() + seconds
-        self.again = again
-        self.frozen: Again | None = None  # calls the function again where a choice is fixed in the graph
+        self.rerun = rerun
+        self.active_rerun: Rerun | None = None  # `rerun` if the graph fixes a choice, which the function makes again
         self.rng = np.random.default_rng(seed)
         self.point = [np.asarray(leaf.value) for leaf in leaves]
         self.count = sum(p.size for p in self.point)
         self.scale = precise.context.mpf(max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in self.point)]))
-        self.found = Clarke()
+        self.found = Subdifferential()
         self.active: list[Switch] = []
         self.cells: dict[tuple[int, ...], _Cell] = {}
 
-    def read(self, t: Any, direction: np.ndarray | None, root: Node | None = None, leaves: Sequence[Leaf] = ()) -> Reading:
-        """The computation at x + t d; or another one, that was recorded beside the point."""
+    def read(self, t: Any, direction: np.ndarray | None, root: Node | None = None, leaves: Sequence[Leaf] = ()) -> PreciseEvaluation:
+        """The computation at x + t d; or another one, that was recorded near the point."""
         values, at = [], 0
         for p in self.point:
             x = precise.lift_value(p)
@@ -105,12 +105,12 @@ class _Walk:
                 x = x + precise.lift_value(direction[at:at + p.size].reshape(p.shape)) * (t * self.scale)
             values.append(x)
             at += p.size
-        return Reading([self.root, *self.branches], self.leaves, values) if root is None else Reading([root], leaves, values)
+        return PreciseEvaluation([self.root, *self.branches], self.leaves, values) if root is None else PreciseEvaluation([root], leaves, values)
 
-    def run(self, candidates: Sequence[Switch]) -> Clarke:
+    def run(self, candidates: Sequence[Switch]) -> Subdifferential:
         """Find the cells, and whether they are all."""
         found = self.found
-        base = self.read(HAIR, None)
+        base = self.read(STEP, None)
         self.value = base.boxes[self.root].value.item()
         if not precise.context.isfinite(self.value):
             found.blocked = "the value at the point is not finite"
@@ -123,16 +123,16 @@ class _Walk:
         found.active = self.active
         for s in self.active if self.count > 1 else ():
             if s.kind == ROUND:
-                self._open(f"{s.node.op.name} has a limiting derivative for every direction there")
-        fixed = [s for s in self.active if s.kind == "picked" or s.node in self.branches]
+                self._mark_incomplete(f"{s.node.op.name} has a limiting derivative for every direction there")
+        fixed = [s for s in self.active if s.kind == "selected" or s.node in self.branches]
         if fixed:
-            self.frozen = self.again
-            if self.again is None:
-                self._open(f"what {fixed[0].node.op.name} picked stands fixed in the graph; give kinks the function and its inputs")
+            self.active_rerun = self.rerun
+            if self.rerun is None:
+                self._mark_incomplete(f"the selection of {fixed[0].node.op.name} is fixed in the graph; give kinks the function and its inputs")
         found.returned = base.gradient([(base.boxes[self.root], 1)]).astype(np.float64)
         for _ in range(SAMPLES if self.active else 1):
             if len(self.cells) > 1 and time.monotonic() > self.end:
-                self._open("there was no time to look at more directions")
+                self._mark_incomplete("the time was used up before all directions were evaluated")
                 break
             direction = self.rng.standard_normal(self.count)
             if not (self._visit(direction) and self._visit(-direction)):
@@ -147,10 +147,10 @@ class _Walk:
         found.gradients = distinct
         return found
 
-    def _open(self, why: str) -> None:
-        """Record why the cells that were found may not be all."""
+    def _mark_incomplete(self, reason: str) -> None:
+        """Record why there may be more cells than those found."""
         if self.found.complete:
-            self.found.complete, self.found.reason = False, why
+            self.found.complete, self.found.reason = False, reason
 
     def _visit(self, direction: np.ndarray) -> bool:
         """Evaluate a direction; False where that ends the search."""
@@ -165,34 +165,34 @@ class _Walk:
         if known is not None:
             if all(abs(a - b) <= mpf(10) ** -8 * (1 + abs(a)) for a, b in zip(known.gradient, cell.gradient)):
                 return True
-            self._open("the gradient beside the point depends on the direction, and no kink that is known tells how")
+            self._mark_incomplete("the gradient near the point depends on the direction, and no known kink explains it")
         if not all(isfinite(g) for g in cell.gradient):
-            self.found.blocked = "a gradient beside the point is not finite"
+            self.found.blocked = "a gradient near the point is not finite"
             return False
         size = max([mpf(1), *(abs(g) for g in cell.gradient)])
-        value, closer = cell.result(self, HAIR / CLOSER)
+        value, closer = cell.result(self, STEP / FINER)
         if abs(value - self.value) > max(abs(cell.value - self.value) / 2, mpf(10) ** -15 * (1 + abs(self.value))):
             low, high = sorted((float(self.value), float(cell.value)))
             self.found.blocked = f"the value jumps between {low:.10g} and {high:.10g}, so that there is no Clarke subdifferential"
             return False
         if any(abs(b) > 2 * abs(a) + mpf(10) ** -6 for a, b in zip(cell.gradient, closer)):
-            self.found.blocked = f"gradients beside the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
+            self.found.blocked = f"gradients near the point grow without bound (to {float(size):.3g} at a distance of 1e-40)"
             return False
-        farther = cell.result(self, 2 * HAIR)[0]
-        rise = (farther - cell.value) / (HAIR * self.scale)
+        farther = cell.result(self, 2 * STEP)[0]
+        rise = (farther - cell.value) / (STEP * self.scale)
         slope = sum((g * mpf(float(d)) for g, d in zip(cell.gradient, direction)), mpf(0))
         if abs(rise - slope) > mpf(10) ** -9 * (size * self.count):
-            self.found.blocked = (f"beside the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
+            self.found.blocked = (f"near the point the rules give a slope of {float(slope):.10g} where the values have {float(rise):.10g}: a rule "
                                   f"is wrong there, or a part of the computation was detached")
             return False
-        cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (CLOSER - 1)
+        cell.gradient = np.array([b if a == b else mpf(0) if abs(b) < abs(a) / 100 else b - (a - b) / (FINER - 1)
                                   for a, b in zip(cell.gradient, closer)], dtype=object)
         self.cells[key if known is None else (*key, len(self.cells))] = cell
         return True
 
     # All cells
 
-    def _explore(self, base: Reading) -> None:
+    def _explore(self, base: PreciseEvaluation) -> None:
         if self.count == 1:  # there are no other directions
             return
         if self.found.complete:
@@ -205,9 +205,9 @@ class _Walk:
         pending = list(self.cells.values())
         while pending and not self.found.blocked:
             cell = pending.pop()
-            for direction in self._across(cell):
+            for direction in self._neighbour_directions(cell):
                 if len(self.cells) >= CELLS or time.monotonic() > self.end:
-                    self._open(f"there are more cells around the point than the {len(self.cells)} that were looked at")
+                    self._mark_incomplete(f"there are more cells around the point than the {len(self.cells)} that were evaluated")
                     return
                 before = len(self.cells)
                 if not self._visit(direction):
@@ -215,28 +215,28 @@ class _Walk:
                 if len(self.cells) > before:
                     pending.append(list(self.cells.values())[-1])
 
-    def _across(self, cell: _Cell) -> list[np.ndarray]:
+    def _neighbour_directions(self, cell: _Cell) -> list[np.ndarray]:
         """Directions into the neighbours of a cell."""
         from scipy.optimize import linprog
 
         rows = []
         for s, sign in zip(self.active, cell.signs):
-            slope = cell.reading.slope(s).astype(np.float64)
+            slope = cell.evaluation.slope(s).astype(np.float64)
             length = float(np.linalg.norm(slope))
             if sign and length > 1e-18:
                 rows.append(sign * slope / length)
-        apart: list[np.ndarray] = []
+        normals: list[np.ndarray] = []
         for row in rows:
-            if not any(abs(abs(row @ other) - 1) < 1e-12 for other in apart):
-                apart.append(row)
-        if len(apart) > MOST:
-            self._open(f"more than {MOST} different kinks meet at the point")
+            if not any(abs(abs(row @ other) - 1) < 1e-12 for other in normals):
+                normals.append(row)
+        if len(normals) > MOST_SWITCHES:
+            self._mark_incomplete(f"more than {MOST_SWITCHES} different kinks meet at the point")
             return []
-        if not apart:
+        if not normals:
             return []
-        basis = np.linalg.svd(np.array(apart), full_matrices=False)
+        basis = np.linalg.svd(np.array(normals), full_matrices=False)
         basis_rows = basis[2][basis[1] > 1e-12 * basis[1][0]]
-        matrix = np.array(apart) @ basis_rows.T
+        matrix = np.array(normals) @ basis_rows.T
         k, r = matrix.shape
         out = []
         for i in range(k):
@@ -250,24 +250,24 @@ class _Walk:
                 out.append(d @ basis_rows + self.rng.uniform(-1, 1, self.count) * (room / (1000 * self.count)))
         return out
 
-    def _relations(self, base: Reading) -> None:
+    def _relations(self, base: PreciseEvaluation) -> None:
         """Whether each linear relation between the switches' gradients is a relation between the switches."""
         zero = precise.context.zero
-        changing = {s.node for s in self.active}
-        below: set[Node] = set()
+        switching = {s.node for s in self.active}
+        downstream: set[Node] = set()
         for node in upstream([self.root, *self.branches]):
-            if any(p is not None and (p in changing or p in below) for p in node.parents):
-                below.add(node)
-        plain = [s for s in self.active if s.node not in below]
-        nested = [s for s in self.active if s.node in below]
+            if any(p is not None and (p in switching or p in downstream) for p in node.parents):
+                downstream.add(node)
+        plain = [s for s in self.active if s.node not in downstream]
+        nested = [s for s in self.active if s.node in downstream]
         rows, names = [], []
         for s in plain:
             slope = base.slope(s)
             if any(not small(x) for x in slope):
                 rows.append(slope)
                 names.append(s)
-            elif s.kind == "condition" and any(not small(x) for x in self._bend(s)):
-                self._open(f"a condition of {s.node.op.name} has no slope at the point, so that its sides are not told apart by directions")
+            elif s.kind == "condition" and any(not small(x) for x in self._near_point(s)):
+                self._mark_incomplete(f"a condition of {s.node.op.name} has no slope at the point, so that directions do not distinguish its sides")
         relations = null_space(rows)
         if nested:
             self._nested(nested, names, rows)
@@ -275,16 +275,16 @@ class _Walk:
                 return
         for relation in relations:
             for _ in range(2):
-                there = self.read(FAR, self.rng.uniform(-1, 1, self.count))
+                there = self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count))
                 total = sum((c * there.measure(s) for c, s in zip(relation, names)), zero)
-                if not small(total, FAR):
-                    self._open("the borders of the pieces are curved and touch each other, so that there may be pieces that no direction "
-                               "leads into")
+                if not small(total, FAR_STEP):
+                    self._mark_incomplete("the borders of the pieces are curved and touch each other, so that there may be pieces that no direction "
+                                          "leads into")
                     return
 
-    def _bend(self, s: Switch) -> list[Any]:
+    def _near_point(self, s: Switch) -> list[Any]:
         """Values of a switch that is flat to first order, next to the point."""
-        return [self.read(FAR, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR for _ in range(2)]
+        return [self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR_STEP for _ in range(2)]
 
     def _nested(self, nested: Sequence[Switch], plain: Sequence[Switch], rows: Sequence[np.ndarray]) -> None:
         """Switches whose arguments went through other kinks: all must be affine in their cells, or independent of everything else."""
@@ -292,7 +292,7 @@ class _Walk:
                                                     for s, row in zip(plain, rows)]
         for cell in self.cells.values():
             for s in nested:
-                slope = cell.reading.slope(s).astype(np.float64)
+                slope = cell.evaluation.slope(s).astype(np.float64)
                 if np.linalg.norm(slope) < 1e-18:
                     continue
                 if not any(np.allclose(slope, other, rtol=1e-12, atol=1e-18) for other, _ in functions):
@@ -301,25 +301,25 @@ class _Walk:
             return
         matrix = np.array([row / np.linalg.norm(row) for row, _ in functions])
         if np.linalg.matrix_rank(matrix, 1e-10) < len(functions):
-            self._open("kinks of functions that are not affine are nested, and their borders may touch")
+            self._mark_incomplete("kinks of functions that are not affine are nested, and their borders may touch")
 
     def _is_affine(self, s: Switch, cell: _Cell) -> bool:
-        t, u = FAR, [self.read(k * FAR, cell.direction).measure(s) for k in (1, 2, 3)]
+        t, u = FAR_STEP, [self.read(k * FAR_STEP, cell.direction).measure(s) for k in (1, 2, 3)]
         return small((u[0] - 2 * u[1] + u[2]) / t, self.scale)
 
 
-def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node] = (), again: Again | None = None, seconds: float = 5.0,
-                    seed: int = 0) -> Clarke:
+def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node] = (), rerun: Rerun | None = None, seconds: float = 5.0,
+                    seed: int = 0) -> Subdifferential:
     """The limiting gradients around the point that a scalar computation was recorded at.
 
     `branches` are the comparisons that a Python `if` evaluated, and `again(direction)` records the computation next to the point.
     Raises Unreadable where the computation cannot be read in many digits.
     """
-    nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, Link))]
+    nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, DerivativeNode))]
     if any(type(n.value) is Batched for n in nodes):
-        raise Unreadable("a part of the computation was batched by vmap, and its kinks are not looked at; write the batch as an axis")
+        raise NotEvaluable("a part of the computation was batched by vmap, and its kinks are not examined; write the batch as an axis")
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
     if size > LARGEST:
-        raise Unreadable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")
+        raise NotEvaluable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")
     with precise.working(DIGITS), np.errstate(all="ignore"):
-        return _Walk(root, leaves, branches, again, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])
+        return _Search(root, leaves, branches, rerun, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])

@@ -89,7 +89,7 @@ class KinkReport(BaseReport):
     """The answer of `symgrad.kinks`; print it, or show it in a notebook.
 
     `verdict` is "inside" where the returned gradient is in the Clarke subdifferential of the whole function at the point, "outside" where
-    it is not, "undecided" with the `reason` where that is not known. `gradients` are the limiting gradients that were found beside the
+    it is not, "undecided" with the `reason` where that is not known. `gradients` are the limiting gradients that were found near the
     point, over the input elements `names`, and `complete` says whether these are all of them. Where there is one only, the function is
     differentiable, and that is the gradient.
     """

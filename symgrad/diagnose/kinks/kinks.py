@@ -1,4 +1,4 @@
-"""`kinks`: which ops of a computation stand at a kink or a tie, and whether the gradient it returns there is a generalized gradient."""
+"""`kinks`: the ops of a computation that are at a kink or a tie, and whether the returned gradient is a generalized gradient there."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: fl
     """List every op that was evaluated at a kink or a tie, and say whether the gradient is in the Clarke subdifferential.
 
     The Clarke subdifferential of f at x is the convex hull of the limits of ∇f(xₖ), xₖ → x; where f is differentiable nearby it is the gradient
-    alone. An automatic gradient at a kink follows a convention for each op by itself, so that for f as a whole it may be in this set or not:
-    relu(x) - relu(-x) is x, and its derivative at 0 comes out as 0.
+    alone. Automatic differentiation applies a convention to each op at a kink, so that the gradient of f may be outside this set:
+    relu(x) - relu(-x) is x, but its derivative at 0 is computed as 0.
 
     `loss` is the result of a recorded computation (its graph must not have been freed by a backward), with `inputs` the leaves to
-    differentiate by, all of them by default; or a function, with its `inputs` as a sequence or by name (one number or tensor may stand by
-    itself). Of a function more is known: the lines, conditions of `where`, branches and what a sort picked, which stand fixed in a
-    recorded graph. Ops are listed whose switch (what stands in abs, the difference of tied elements, ...) is within `distance` of zero in
-    floats; only those at zero matter to the verdict. A result that is an array is weighted by 1, 2, 3, ... and summed.
+    differentiate by, all of them by default; or a function, with its `inputs` as a sequence or by name (a single number or tensor
+    needs no sequence). The report of a function also has lines, conditions of `where`, branches and the selections of a sort, which are fixed
+    in a recorded graph. Ops are listed whose switch (the argument of abs, the difference of tied elements, ...) is within `distance` of zero
+    in floats; only those at zero affect the verdict. A result that is an array is weighted by 1, 2, 3, ... and summed.
 
     Raises TypeError for something that is neither, or inputs the function does not take, RuntimeError for a graph that was freed.
 
@@ -59,5 +59,3 @@ def note(run: Any, distance: float = 0.0) -> str | None:
     ops = list(dict.fromkeys(k.op for k in found.kinks))
     where = f"the given point is at a kink of {', '.join(ops[:4])}{', ...' if len(ops) > 4 else ''}"
     return f"{where}: {found.reason}"
-
-

@@ -12,15 +12,15 @@ import numpy as np
 from symgrad.autograd.anomaly import recording_lines
 from symgrad.autograd.causes import record_of
 from symgrad.carriers import numeric, precise
-from symgrad.diagnose.kinks.cells import Again, Clarke, subdifferential
+from symgrad.diagnose.kinks.cells import Rerun, Subdifferential, subdifferential
+from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance, scalar
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
-from symgrad.diagnose.kinks.reading import Unreadable, hull_distance
 from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import NotCheckable, Problem, run_of, silence
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
@@ -42,10 +42,10 @@ def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: 
     names = ["_".join([str(t._node.symbol or f"x{i if len(run.leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
              for i, t in enumerate(run.leaves) for index in np.ndindex(t.value.shape)]
     report = of_run("loss", run, distance, seconds, seed, names)
-    fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, Link)) and n.op.name == "where" and n.parents[0] is None}
+    fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, DerivativeNode)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
-        report.notes.append("conditions of where stand fixed in a recorded graph, and were taken as given; give the function and its inputs to "
-                            "have them looked at")
+        report.notes.append("conditions of where are fixed in a recorded graph and were not examined; give the function and its inputs to have "
+                            "them examined")
     return report
 
 
@@ -57,7 +57,7 @@ class _Branches(Recorder):
 
     def branch(self, node: Node, truth: bool) -> None:
         """Keep the node of a comparison."""
-        if not isinstance(node, (Leaf, Link)) and node.op.name in COMPARISONS:
+        if not isinstance(node, (Leaf, DerivativeNode)) and node.op.name in COMPARISONS:
             self.found.append(node)
 
 
@@ -81,18 +81,19 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     size = max([1.0, *(float(np.max(np.abs(p), initial=0.0)) for p in problem.point)])
     step = size * max(float(np.finfo(p.dtype).eps) for p in problem.point) ** 0.5
 
-    def again(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
-        with silence():
-            beside = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
-        _alive.append(beside)
-        return beside.root, beside.nodes
+    runs: list[Run] = []  # keeps the graphs alive
 
-    _alive: list[Run] = []
-    return of_run(name, run, distance, seconds, seed, problem.names, branches, again)
+    def rerun(direction: np.ndarray) -> tuple[Node, Sequence[Leaf]]:
+        with silence():
+            nearby = problem.run(as_point(problem.point, flat(problem.point) + step * direction), named=True)
+        runs.append(nearby)
+        return nearby.root, nearby.nodes
+
+    return of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
 
 
 def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, names: Sequence[str] | None = None,
-           branches: Sequence[Node] = (), again: Again | None = None) -> KinkReport:
+           branches: Sequence[Node] = (), rerun: Rerun | None = None) -> KinkReport:
     """The report of one run of a function."""
     count = sum(leaf.numel() for leaf in run.leaves)
     report = KinkReport(name, UNDECIDED, "", distance, list(names or [f"x{i}" for i in range(count)]), float(run.result.value))
@@ -100,11 +101,11 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
         report.notes.append(f"the result (shape {list(run.shape)}) was weighted by 1, 2, 3, ... and summed")
     with silence():
         report.returned = run.gradient()
-    found: Clarke | None = None
+    found: Subdifferential | None = None
     try:
         with silence():
-            found = subdifferential(run.root, run.nodes, branches, again, seconds, seed)
-    except Unreadable as error:
+            found = subdifferential(run.root, run.nodes, branches, rerun, seconds, seed)
+    except NotEvaluable as error:
         report.reason = str(error)
     near = (s for node in upstream([run.root, *branches]) for s in switches(node, distance))
     some = list(itertools.islice(near, 10 * LISTED))
@@ -112,13 +113,13 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
     if len(report.kinks) >= LISTED:
         report.notes.append(f"no more than {LISTED} kinks are listed, the first of the computation")
     if any(k.rounded for k in report.kinks):
-        report.notes.append("rounding put a float at a kink where the exact number is beside it: the gradient that is returned follows the kink's "
-                            "convention, the function has the gradient of one side")
+        report.notes.append("rounding moved a float to a kink where the exact number is not: the returned gradient follows the convention of the "
+                            "kink, the function has the gradient of one side")
     _decide(report, found, run)
     return report
 
 
-def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
+def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None:
     """The verdict: whether the returned gradient is in the hull of the limiting ones, and whether those are all."""
     if found is None:
         return
@@ -129,30 +130,30 @@ def _decide(report: KinkReport, found: Clarke | None, run: Run) -> None:
         return
     if not np.all(np.isfinite(returned)):
         report.verdict = OUTSIDE
-        report.reason = f"the returned gradient {shown} is not finite, where those beside the point are"
+        report.reason = f"the returned gradient {shown} is not finite, but those near the point are"
         return
     eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
     size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
-    same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
-    within = hull_distance(report.gradients, found.returned if same else returned) <= eps**0.5 * size
-    many = len(report.gradients) > 1
-    what = "the convex hull of the gradients beside the point" if many else f"the gradient, {_vector(report.gradients[0])}"
+    is_same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
+    within = hull_distance(report.gradients, found.returned if is_same else returned) <= eps**0.5 * size
+    several = len(report.gradients) > 1
+    what = "the convex hull of the gradients near the point" if several else f"the gradient, {_vector(report.gradients[0])}"
     if within:
         report.verdict = INSIDE
-        report.reason = (f"the returned gradient {shown} is in {what}" if many else f"the returned gradient {shown} is {what}")
+        report.reason = (f"the returned gradient {shown} is in {what}" if several else f"the returned gradient {shown} is {what}")
         if not found.active or not report.kinks:
             report.reason += "; the point itself is at no kink"
-        elif not many and found.complete:
+        elif not several and found.complete:
             report.reason += ": the function is differentiable there"
-        if many and len(report.names) == 1 and report.interval:
+        if several and len(report.names) == 1 and report.interval:
             report.reason += f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]"
     elif found.complete:
         report.verdict = OUTSIDE
         report.reason = (f"the returned gradient {shown} is not in the Clarke subdifferential, {what}" +
-                         (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if many and report.interval else "") +
-                         ("" if many else ": the function is differentiable there"))
+                         (f", [{report.interval[0]:.10g}, {report.interval[1]:.10g}]" if several and report.interval else "") +
+                         ("" if several else ": the function is differentiable there"))
     else:
-        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found beside the point, but "
+        report.reason = (f"the returned gradient {shown} is not in the hull of the {len(report.gradients)} gradients found near the point, but "
                          f"there may be more: {found.reason}")
 
 
@@ -163,32 +164,32 @@ def _vector(g: np.ndarray) -> str:
 # The list
 
 
-def _listed(near: Sequence[Switch], found: Clarke | None) -> list[Kink]:
+def _listed(near: Sequence[Switch], found: Subdifferential | None) -> list[Kink]:
     """The switches by node and element, without those across which the op is smooth."""
     exact = {} if found is None else {(id(s.node), s.place, s.elements): u for s, u in found.exact.items()}
     groups: dict[tuple[int, Place], list[Switch]] = {}
     for s in near:
         groups.setdefault((s.node.sequence_nr, s.place), []).append(s)
     out: list[Kink] = []
-    for _, same in sorted(groups.items()):
+    for _, group in sorted(groups.items()):
         if len(out) == LISTED:
             break
-        made = _kink(same, exact)
+        made = _kink(group, exact)
         if made is not None:
             out.append(made)
     return out
 
 
-def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
-    s = same[0]
+def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
+    s = group[0]
     node, op = s.node, s.node.op
-    elements = list(dict.fromkeys(e for other in same for e in other.elements))
+    elements = list(dict.fromkeys(e for other in group for e in other.elements))
     args = node.args or ()
     values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
     with precise.working(60), np.errstate(all="ignore"):
-        lifted = [_Lifted(a) for a in args[:len(node.parents)]]
-        distance = min(abs(float(_plain(other.measure(lifted)))) for other in same)
-    known = [exact[key] for other in same if (key := (id(node), other.place, other.elements)) in exact]
+        lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
+        distance = min(abs(float(scalar(other.measure(lifted)))) for other in group)
+    known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
     true = None if not known else float(min(known, key=abs))
     true = 0.0 if true is not None and abs(true) < 1e-30 else true
     record = record_of(node)
@@ -203,7 +204,7 @@ def _kink(same: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     return Kink(op.name, node.name(), line, s.place, values, distance, true, order, convention(op), tuple(sides or ()))
 
 
-class _Lifted:
+class _PreciseArgument:
     """An argument whose elements are evaluated in many digits."""
 
     def __init__(self, array: Any):
@@ -211,10 +212,6 @@ class _Lifted:
 
     def __getitem__(self, place: Any) -> Any:
         return precise.context.mpf(float(self.array[place]))
-
-
-def _plain(u: Any) -> Any:
-    return u.item() if hasattr(u, "item") and not hasattr(u, "_mpf_") else u
 
 
 def _label(node: Node, i: int, place: Place) -> str:
@@ -228,13 +225,13 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
     count = len(node.parents)
     args = list(node.args or ())
     elementwise = op.kind == "elementwise"
-    if s.kind == "picked" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
+    if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
         return None
     try:
         with precise.working(120), np.errstate(all="ignore"):
             xs = [precise.lift_value(np.asarray(a)[under(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
             places = [() if elementwise else p for _, p in elements]
-            _to_the_kink(s, xs, elementwise)
+            _move_to_kink(s, xs, elementwise)
             returned = _returned(node, s.place)
             out = []
             for (i, p), place in zip(elements, places):
@@ -243,17 +240,17 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
                 left, right = (_side(op, xs, args[count:], i, place, sign, () if elementwise else s.place) for sign in (-1, 1))
                 finite = precise.context.isfinite
                 edge = precise.context.isnan(left[0]) or precise.context.isnan(right[0])
-                order = 1 if edge else next((k for k in range(4) if not (finite(left[k]) and _same(left[k], right[k]))), None)
+                order = 1 if edge else next((k for k in range(4) if not (finite(left[k]) and _are_equal(left[k], right[k]))), None)
                 if order is None:
                     continue
-                given = returned[i][p] if returned is not None and returned[i] is not None else None
-                out.append(Side(_label(node, i, p), order, float(left[order]), float(right[order]), None if given is None else float(given)))
+                derivative = float(returned[i][p]) if returned is not None and returned[i] is not None else None
+                out.append(Side(_label(node, i, p), order, float(left[order]), float(right[order]), derivative))
             return out
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers
         return None
 
 
-def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
+def _move_to_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
     """Move an argument so that the switch is exactly zero."""
     if not elementwise:
         if s.kind == "tie":
@@ -262,15 +259,15 @@ def _to_the_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
                 xs[0][p] = xs[0][first]
         return
     shapes: list[Any] = [np.shape(a) for a in (s.node.args or ())[:len(xs)]]
-    full = [x if not shape else _spread(x, shape) for x, shape in zip(xs, shapes)]
-    u = precise.context.mpf(_plain(s.measure(full)))
-    moving = [(i, _plain(number)) for i, _, number in s.slopes(full) if _plain(number)]
+    full = [x if not shape else _Uniform(x, shape) for x, shape in zip(xs, shapes)]
+    u = precise.context.mpf(scalar(s.measure(full)))
+    moving = [(i, scalar(number)) for i, _, number in s.slopes(full) if scalar(number)]
     if u and moving:
         i, number = moving[0]
         xs[i] = precise.lift_value(xs[i] - u / number)
 
 
-class _Spread:
+class _Uniform:
     """An array that has the same element everywhere."""
 
     def __init__(self, x: Any, shape: tuple[int, ...]):
@@ -278,10 +275,6 @@ class _Spread:
 
     def __getitem__(self, place: Any) -> Any:
         return self.x
-
-
-def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    return _Spread(x, shape)
 
 
 def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: Place, sign: int, element: Place) -> list[Any]:
@@ -294,7 +287,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
             moved = list(xs)
             moved[i] = precise.lift_value(np.array(moved[i], dtype=object, copy=True))
             moved[i][place] = moved[i][place] + sign * k * t
-            out.append(context.mpf(_plain(op.forward(precise, *moved, *parameters)[element])))
+            out.append(context.mpf(scalar(op.forward(precise, *moved, *parameters)[element])))
         return out
 
     def derivatives(t: Any) -> list[Any]:
@@ -303,7 +296,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
         return [4 * a - 6 * b + 4 * c - d, (-26 * a + 57 * b - 42 * c + 11 * d) / (6 * h), (3 * a - 8 * b + 7 * c - 2 * d) / h**2,
                 (-a + 3 * b - 3 * c + d) / h**3]
 
-    here = context.mpf(_plain(op.forward(precise, *xs, *parameters)[element]))
+    here = context.mpf(scalar(op.forward(precise, *xs, *parameters)[element]))
     coarse, fine = derivatives(STEP), derivatives(STEP / 10**6)
     out = [context.inf * context.sign(y) if abs(y) > 5 * abs(x) and abs(y) > 1e3 else context.zero if abs(y) < abs(x) / 5 else y
            for x, y in zip(coarse, fine)]
@@ -311,7 +304,7 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
     return out
 
 
-def _same(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     return bool(abs(a - b) <= 1e-12 * (1 + max(abs(a), abs(b))))  # by points 1e-18 apart, of which a third derivative keeps this
 
 
@@ -332,15 +325,5 @@ def _returned(node: Node, place: Place) -> list[Any] | None:
             out.append(np.zeros(np.shape(a)))
             continue
         c = np.broadcast_to(np.asarray(c), g.shape) if np.ndim(c) == 0 and g.ndim else np.asarray(c)
-        out.append(c if c.shape == np.shape(a) else _Reduced(c, place))
+        out.append(c if c.shape == np.shape(a) else _Uniform(c[place], np.shape(a)))  # before the reduction of a broadcast
     return out
-
-
-class _Reduced:
-    """A cotangent in the shape of the result, read at the element where it is not zero."""
-
-    def __init__(self, c: np.ndarray, place: Place):
-        self.c, self.place = c, place
-
-    def __getitem__(self, _: Any) -> Any:
-        return self.c[self.place]

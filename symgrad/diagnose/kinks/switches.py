@@ -16,26 +16,26 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import precise, symbolic
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.sampling.conditions import COMPARISONS, switching
 
-__all__ = ["CONVENTIONS", "EXTREMES", "PICKED", "ROUND", "Switch", "convention", "switches", "under"]
+__all__ = ["CONVENTIONS", "EXTREMES", "SELECTING", "ROUND", "Switch", "convention", "switches", "under"]
 
 Place = tuple[int, ...]
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
-PICKED = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
+SELECTING = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
 LENGTHS = ("vector_norm", "std", "std_of_both")
 ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
 MANY = 12  # tied elements of which all pairs are considered
 
-# What is returned at a kink, by the name of the op (or the kind of its switch). The README's table of conventions says the same.
+# What is returned at a kink, by the name of the op (or the kind of its switch). The conventions in examples/guide/torch.md say the same.
 CONVENTIONS = {
     **dict.fromkeys(("abs", "relu", "hypot", "direction", *LENGTHS), "the derivative of least norm: 0"),
     **dict.fromkeys(("clamp_number", "clamp_below", "clamp_above"), "0 at the bounds"),
     **dict.fromkeys(("maximum", "minimum", *EXTREMES), "tied elements share equally"),
-    **dict.fromkeys(PICKED, "the element that was picked takes all"),
+    **dict.fromkeys(SELECTING, "the selected element gets the whole derivative"),
     **dict.fromkeys(("sign", "floor", "ceil", "round", "trunc", "floor_divide", "rounded_quotient"), "0 everywhere"),
     **dict.fromkeys(("frac", "remainder", "fmod_number", "fmod_tensor"), "the slope between the jumps"),
     **dict.fromkeys(COMPARISONS, "the side that the comparison gives at equality"),
@@ -70,15 +70,15 @@ def under(place: Place, shape: tuple[int, ...]) -> Place:
 
 def switches(node: Node, near: float) -> Iterator[Switch]:
     """The switches of a node that are within a distance of zero in floats; including those across which the node is smooth."""
-    if isinstance(node, Leaf) or type(node) is Link or node.args is None:
+    if isinstance(node, Leaf) or type(node) is DerivativeNode or node.args is None:
         return
     name, args = node.op.name, node.args[:len(node.parents)]
     if not all(isinstance(a, (np.ndarray, np.generic, float, int)) for a in args):
         return
     if name in EXTREMES:
         yield from _ties(node, near)
-    elif name in PICKED:
-        yield from _picked(node, near)
+    elif name in SELECTING:
+        yield from _selected(node, near)
     elif name in LENGTHS:
         yield from _lengths(node, near)
     elif node.op.kind == "elementwise" or name in COMPARISONS:
@@ -88,7 +88,7 @@ def switches(node: Node, near: float) -> Iterator[Switch]:
 # Elementwise ops, by their formula
 
 
-class _Form(NamedTuple):
+class _Formula(NamedTuple):
     """A switch of an elementwise op as a formula of its arguments; of `lattice` ones the distance to an integer counts."""
 
     kind: str
@@ -98,26 +98,26 @@ class _Form(NamedTuple):
     slopes: tuple[Callable[..., Any], ...]
 
 
-SMOOTH_BUT = {"sqrt": 0, "rsqrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
+INFINITE_SLOPE = {"sqrt": 0, "rsqrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
 CARRIER = {name: getattr(precise, name) for name in dir(precise) if callable(getattr(precise, name)) and not name.startswith("_")}
 
 
 @cache
-def _forms(op: Op, parameters: tuple[Any, ...]) -> tuple[_Form, ...]:
+def _formulas(op: Op, parameters: tuple[Any, ...]) -> tuple[_Formula, ...]:
     count = op.arity or 1
     symbols = [sympy.Symbol(f"x{i}", real=True) for i in range(count)]
-    if op.name in SMOOTH_BUT:
-        return (_form(ROUND, False, symbols[SMOOTH_BUT[op.name]], symbols),)
+    if op.name in INFINITE_SLOPE:
+        return (_formula(ROUND, False, symbols[INFINITE_SLOPE[op.name]], symbols),)
     if op.name in COMPARISONS:
-        return (_form("condition", False, symbols[0] - symbols[1], symbols),)
+        return (_formula("condition", False, symbols[0] - symbols[1], symbols),)
     if op.name in ("hypot", "direction", "atan2"):
-        return (_form(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
+        return (_formula(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
     try:
         cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
         e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact, parameters)).item())
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers has no formula
         return ()
-    return tuple(_form("kink", lattice, u, symbols) for u, lattice in switching(e)
+    return tuple(_formula("kink", lattice, u, symbols) for u, lattice in switching(e)
                  if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
 
 
@@ -125,50 +125,50 @@ def _exact(x: Any) -> Any:
     return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x
 
 
-def _form(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Form:
-    return _Form(kind, lattice, sympy.lambdify(symbols, u, "numpy"), sympy.lambdify(symbols, u, modules=[CARRIER]),
-                 tuple(sympy.lambdify(symbols, sympy.diff(u, s), modules=[CARRIER]) for s in symbols))
+def _formula(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Formula:
+    return _Formula(kind, lattice, sympy.lambdify(symbols, u, "numpy"), sympy.lambdify(symbols, u, modules=[CARRIER]),
+                    tuple(sympy.lambdify(symbols, sympy.diff(u, s), modules=[CARRIER]) for s in symbols))
 
 
 def _elementwise(node: Node, near: float) -> Iterator[Switch]:
     args = node.args or ()
     count = len(node.parents)
     try:
-        forms = _forms(node.op, args[count:])
+        formulas = _formulas(node.op, args[count:])
     except TypeError:  # a parameter that is not hashable
         return
     arrays = [np.asarray(a) for a in args[:count]]
-    if not forms or any(a.dtype.kind not in "fiub" for a in arrays):
+    if not formulas or any(a.dtype.kind not in "fiub" for a in arrays):
         return
     arrays = [a.astype(np.float64) for a in arrays]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    for form in forms:
+    for formula in formulas:
         with np.errstate(all="ignore"):
-            u = np.broadcast_to(np.asarray(form.numbers(*arrays), dtype=np.float64), shape)
-            away = u - np.rint(u) if form.lattice else u
+            u = np.broadcast_to(np.asarray(formula.numbers(*arrays), dtype=np.float64), shape)
+            away = u - np.rint(u) if formula.lattice else u
             close: Any = np.argwhere(np.abs(away) <= near)
         if node.op.name == "pow":
-            close = [p for p in close if not _whole(arrays[1][under(tuple(p), arrays[1].shape)])]
+            close = [p for p in close if not _is_whole_number(arrays[1][under(tuple(p), arrays[1].shape)])]
         for index in close:
             place = tuple(int(i) for i in index)
-            yield _at(node, form, place, [a.shape for a in arrays], float(np.rint(u[place])) if form.lattice else 0.0)
+            yield _switch_at(node, formula, place, [a.shape for a in arrays], float(np.rint(u[place])) if formula.lattice else 0.0)
 
 
-def _whole(exponent: Any) -> bool:
+def _is_whole_number(exponent: Any) -> bool:
     return bool(exponent >= 0 and float(exponent).is_integer())
 
 
-def _at(node: Node, form: _Form, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
+def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
     places = [under(place, shape) for shape in shapes]
 
-    def picked(args: Sequence[Any]) -> list[Any]:
+    def elements_of(args: Sequence[Any]) -> list[Any]:
         return [a[p] if hasattr(a, "shape") else a for a, p in zip(args, places)]
 
     def slopes(args: Sequence[Any]) -> list[tuple[int, Place, Any]]:
-        xs = picked(args)
-        return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, form.slopes))]
+        xs = elements_of(args)
+        return [(i, p, f(*xs)) for i, (p, f) in enumerate(zip(places, formula.slopes))]
 
-    return Switch(node, form.kind, place, tuple(enumerate(places)), lambda args: form.digits(*picked(args)) - step, slopes)
+    return Switch(node, formula.kind, place, tuple(enumerate(places)), lambda args: formula.digits(*elements_of(args)) - step, slopes)
 
 
 # Ops of many elements
@@ -198,18 +198,18 @@ def _ties(node: Node, near: float) -> Iterator[Switch]:
     for lane, tied in groups.items():
         if len(tied) > 1:
             place = lane if np.ndim(node.value) == x.ndim else tuple(n for i, n in enumerate(lane) if i not in axes)
-            yield from _tied(node, "picked" if node.op.name.endswith("median_of_all") else "tie", place, tied)
+            yield from _tied(node, "selected" if node.op.name.endswith("median_of_all") else "tie", place, tied)
 
 
-def _picked(node: Node, near: float) -> Iterator[Switch]:
-    """Ties of an element that was picked by its order with others of its lane."""
+def _selected(node: Node, near: float) -> Iterator[Switch]:
+    """Ties of an element that was selected by its order with others of its lane."""
     x, index = np.asarray(node.args[0]), (node.args or ())[1]  # type: ignore[index]
     index = index if isinstance(index, tuple) else (index,)
     if not x.ndim or not all(isinstance(i, (np.ndarray, np.integer, int)) for i in index):
         return
     grids = np.broadcast_arrays(*(np.asarray(i) for i in index))
-    ogrid = [np.asarray(g).ndim and np.array_equal(np.unique(g), np.arange(x.shape[d])) for d, g in enumerate(grids)]
-    dim = next((d for d, same in enumerate(ogrid) if not same), None)
+    is_full_grid = [np.asarray(g).ndim and np.array_equal(np.unique(g), np.arange(x.shape[d])) for d, g in enumerate(grids)]
+    dim = next((d for d, full in enumerate(is_full_grid) if not full), None)
     if dim is None:  # a full sort: the dimension along which the index is no grid
         dim = next((d for d, i in enumerate(index) if np.asarray(i).size == grids[d].size), x.ndim - 1)
     seen = set()
@@ -219,7 +219,7 @@ def _picked(node: Node, near: float) -> Iterator[Switch]:
         tied = [tuple(int(k) if d == dim else chosen[d] for d in range(x.ndim)) for k in np.flatnonzero(lane <= near)]
         if len(tied) > 1 and (tied[0], tied[-1]) not in seen:
             seen.add((tied[0], tied[-1]))
-            yield from _tied(node, "picked", tuple(map(int, place)), tied)
+            yield from _tied(node, "selected", tuple(map(int, place)), tied)
 
 
 def _lengths(node: Node, near: float) -> Iterator[Switch]:

@@ -15,7 +15,7 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, Node, node_class
 from symgrad.graph.op import REGISTRY
 
-__all__ = ["INTERRUPTED", "interrupt", "rebase"]
+__all__ = ["INTERRUPTED", "interrupt", "rebase_history"]
 
 
 class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
@@ -54,10 +54,10 @@ def interrupt(t: Tensor) -> None:
     base = t._view.base if type(t._view) is View else t
     base._node_slot = INTERRUPTED
     if base._view is not None:
-        base._view.outdate()
+        base._view.make_stale()
 
 
-def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
+def rebase_history(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
     """Set the new node of a tensor that was written, or of its base; all views of the memory become stale.
 
     `before` is the value of an unrecorded base before the write.
@@ -69,12 +69,12 @@ def rebase(t: Tensor, old: Node | None, node: Node, before: Any = None) -> None:
             node.parents = (unhooked(old), *node.parents[1:])
         node = _copy_slices(meta, node, t, before)
     former, recorder = base._node_slot, thread.modes.recorder
-    recorder.rebase((t, old), (base, former))
+    recorder.rebase_history((t, old), (base, former))
     if not recorder.restores_nodes:
         move_retained(base, former, node)
     base._node_slot = node
     if isinstance(base._view, Base):
-        base._view.outdate()
+        base._view.make_stale()
     if base is not t and isinstance(t._node_slot, Stale) and not recorder.restores_nodes:
         t._node_slot.last = piece  # so that the view is not a leaf before its node is regenerated
         if hasattr(t, "_retained"):

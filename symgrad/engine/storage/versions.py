@@ -65,7 +65,7 @@ class Counter:
         self.owners = [r for r in self.owners if r() is not None] + [weakref.ref(root, functools.partial(_counters.pop, key))]
 
     def notify(self, base: Any) -> None:
-        """Call `base.outdate()` on every write, while the object is alive."""
+        """Call `base.make_stale()` on every write, while the object is alive."""
         self.bases = [r for r in self.bases if r() is not None] + [weakref.ref(base)]
 
 
@@ -161,7 +161,7 @@ def stamp(array: np.ndarray, operation: str) -> None:
     all_threads.written = counter.last = now
     for reference in counter.bases:
         if (base := reference()) is not None:
-            base.outdate()
+            base.make_stale()
 
 
 def _known(value: Any) -> Counter | None:

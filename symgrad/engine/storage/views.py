@@ -66,7 +66,7 @@ class Base:
         """The live views whose nodes are current."""
         return [view for reference in list(self.views) if (view := reference()) is not None]
 
-    def outdate(self) -> None:
+    def make_stale(self) -> None:
         """Make the views stale after a write, except views without a graph of a base without one."""
         base = self.tensor()
         node = None if base is None else base._node_slot
@@ -79,7 +79,7 @@ class Base:
                 if node is None and (last is None or isinstance(last, Leaf)):
                     continue
                 view._node_slot = Stale(reference, last)
-                thread.modes.recorder.outdate(reference)
+                thread.modes.recorder.stale_view(reference)
             self.views.discard(reference)
 
 

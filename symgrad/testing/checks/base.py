@@ -8,21 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.frameworks.adapter import NotApplicable
-from symgrad.testing.attack import Attack
-from symgrad.testing.attempt import Body, Check, When, attempt, given
+from symgrad.testing.attack import Attack, Body, Check, When, attempt, given
 from symgrad.testing.checks.measuring import say_lost
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong
 from symgrad.testing.shrinking import simplest
 
-__all__ = ["CHECKS", "Check", "always", "check", "differentiable", "lacking", "run"]
+__all__ = ["CHECKS", "Check", "check", "differentiable", "lacking", "run"]
 
 CHECKS: dict[str, Check] = {}
-
-
-def always(attack: Attack) -> str:
-    """A check for every op."""
-    return ""
 
 
 def differentiable(attack: Attack) -> str:
@@ -39,7 +33,7 @@ def lacking(attack: Attack, order: int) -> str:
     return f"it has no {('', 'second ', 'third ')[order - 1] * bool(attack.order)}derivative"
 
 
-def check(name: str, draws: str = "points", when: When = always, most: int | None = None) -> Callable[[Body], Callable[..., Result]]:
+def check(name: str, draws: str = "points", when: When = lambda attack: "", most: int | None = None) -> Callable[[Body], Callable[..., Result]]:
     """Make a public check of a body and enter it in the table. The body raises `Wrong` for a wrong result.
 
     The check is a function `(op, formula=..., domain=..., profile=..., seed=..., inputs=..., ...)` that returns a `Result`, and raises `CheckFailure`

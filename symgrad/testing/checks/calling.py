@@ -8,7 +8,7 @@ import pickle
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from symgrad.testing.checks.comparing import same_bits
 from symgrad.testing.checks.memory import another, results
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
+from symgrad.testing.silence import in_a_thread
 
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
@@ -117,26 +118,6 @@ def _in_another_shape(subject: Adapter, example: Example) -> None:
             subject.call([subject.leaf(double(x), is_active(x)) for x in example.xs])
         except Exception:  # the op takes the claimed shapes only
             pass
-
-
-def in_a_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function that is called in a thread of its own."""
-    found: list[Any] = []
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            with np.errstate(all="ignore"):
-                found.append(function())
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if raised:
-        raise raised[0]
-    return found[0]
 
 
 @check("threads", when=repeatable, most=1)
@@ -239,11 +220,7 @@ def by_name(function: Any) -> bool:
     return found is function or found == function
 
 
-def declares_errors(attack: Attack) -> str:
-    return "" if attack.claims.errors else "no errors are declared"
-
-
-@check("errors", when=declares_errors, most=1)
+@check("errors", most=1, when=lambda attack: "" if attack.claims.errors else "no errors are declared")
 def check_errors(attack: Attack, example: Example) -> None:
     """Arguments declared as errors raise the declared exception, with a message that matches the pattern.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
+from symgrad.reference.differences import RATIO, STEPS, extrapolated
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
@@ -18,7 +19,7 @@ from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]
 
-STEP = 2.0**-7  # of finite differences, relative to the number
+LONGEST = 2.0**-5  # step of finite differences, relative to the number
 ROOM = 2.0**16  # the factor by which functions of complex numbers may be less accurate than those of real ones
 RESOLVED = 1e-5  # relative error up to which finite differences are used
 AGREED = 1e-8  # relative error that finite differences are assumed to have
@@ -80,24 +81,11 @@ def complex_value(attack: Attack, example: Example) -> Array:
 
 
 def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
-    """The derivative of a function along tangents, by central differences at three steps with extrapolation, and a bound of its error.
-
-    The bound is the change in the last extrapolation plus rounding. It is infinite at a kink, where the one-sided differences do not converge.
-    """
-    def at(s: float) -> Array:
-        return wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)]))
-
-    base, found, bends = at(0.0), [], []
-    for k in range(3):
-        h = STEP * 2.0**-k
-        above, below = at(h), at(-h)
-        found.append((above - below) / (2 * h))
-        bends.append(np.abs((above - base) - (base - below)) / h)
-    once = (4 * found[1] - found[0]) / 3, (4 * found[2] - found[1]) / 3
-    best = (16 * once[1] - once[0]) / 15
-    noise = 2.0**-50 * (np.abs(above) + np.abs(below)) / h
-    kink = (bends[2] > 0.6 * bends[0]) & (bends[2] > 100 * noise)
-    return best, np.where(kink, np.inf, np.abs(best - once[1]) + noise)
+    """The derivative of a function along tangents by finite differences, and a bound of its error; see `extrapolated`."""
+    h = LONGEST * RATIO ** -np.arange(STEPS)
+    steps = np.concatenate([[0.0], h, -h])
+    values = np.array([wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)])) for s in steps])
+    return extrapolated(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
 
 
 def by_differences(attack: Attack, example: Example) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated
-from symgrad.sampling.drawing import room_in
+from symgrad.sampling.points import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
 from symgrad.testing.examples import Example

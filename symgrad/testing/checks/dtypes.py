@@ -85,13 +85,7 @@ def _numbers(x: np.ndarray) -> np.ndarray:
     return out.reshape(np.shape(x))
 
 
-def _real(attack: Attack) -> str:
-    if attack.claims.random:
-        return "it is random"
-    return attack.of_complex
-
-
-@check("dtypes", draws="low", when=_real)
+@check("dtypes", draws="low", when=lambda attack: "it is random" if attack.claims.random else attack.of_complex)
 def check_dtypes(attack: Attack, example: Example) -> None:
     """In each narrower floating-point type, value and gradient keep the type and are accurate to its ULP.
 

@@ -83,15 +83,11 @@ def another(attack: Attack, example: Example, kind: str = "points") -> Example:
     return example._replace(xs=tuple(moved(x, 2 * PROBES // 3) for x in example.xs))
 
 
-def holds_layouts(attack: Attack) -> str:
-    return "" if attack.subject.layouts else f"arrays of {attack.subject.framework} have one layout"
-
-
 def has_memory(attack: Attack) -> str:
     return "" if attack.subject.memory else f"arrays of {attack.subject.framework} cannot be written to"
 
 
-@check("layouts", when=holds_layouts, most=6)
+@check("layouts", most=6, when=lambda attack: "" if attack.subject.layouts else f"arrays of {attack.subject.framework} have one layout")
 def check_layouts(attack: Attack, example: Example) -> None:
     """Results do not depend on the memory layout of arguments, cotangents and tangents, and nothing is written to them.
 

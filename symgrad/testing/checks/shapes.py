@@ -131,20 +131,9 @@ def count_cotangents(attack: Attack, xs: Arrays, value: Array) -> None:
             raise Wrong(f"the pullback gives {len(found)} cotangents for {len(xs)} arguments", order=1)
 
 
-def of_several(attack: Attack) -> str:
-    if not attack.elementwise:
-        return "it does not act on elements"
-    return "" if len(attack.names) > 1 else "one argument has nothing to be broadcast with"
-
-
-def summed(c: Array, shape: tuple[int, ...]) -> Array:
-    """The sum over the axes that were broadcast from a shape."""
-    lead = c.ndim - len(shape)
-    stretched = tuple(range(lead)) + tuple(k for k in range(lead, c.ndim) if shape[k - lead] == 1)
-    return c.sum(axis=stretched).reshape(shape)
-
-
-@check("broadcasting", draws="broadcast", when=of_several, most=18)
+@check("broadcasting", draws="broadcast", most=18,
+       when=lambda attack: "it does not act on elements" if not attack.elementwise else (
+           "" if len(attack.names) > 1 else "one argument has nothing to be broadcast with"))
 def check_broadcasting(attack: Attack, example: Example) -> None:
     """Arguments of different shapes give the value of the expanded arguments, and its gradient summed over the broadcast axes.
 
@@ -179,7 +168,7 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
                     continue
                 b = np.zeros(shape) if b is None else wide(b)
                 out.append(Sides("the derivative is not that of the expanded arguments, summed", np.zeros(at[i].shape) if a is None else wide(a),
-                                 summed(b, at[i].shape), summed(np.abs(b), at[i].shape), 1 + len(tangents), (i,)))
+                                 numeric.sum_to_size(b, at[i].shape), numeric.sum_to_size(np.abs(b), at[i].shape), 1 + len(tangents), (i,)))
         if attack.order and subject.forward and kept:
             try:
                 pushed = subject.tangent(whole, stretched)

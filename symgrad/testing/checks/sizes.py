@@ -30,13 +30,9 @@ EXACT = 300  # elements whose value is computed with many digits
 CLOSE = 1e-3  # relative error of values that are meant to be equal
 
 
-def of_arrays(attack: Attack) -> str:
-    if attack.claims.random:
-        return "it is random"
-    return "its elements are checked in other shapes" if attack.elementwise else attack.of_complex
-
-
-@check("sizes", when=of_arrays, most=1)
+@check("sizes", most=1,
+       when=lambda attack: "it is random" if attack.claims.random else (
+           "its elements are checked in other shapes" if attack.elementwise else attack.of_complex))
 def check_sizes(attack: Attack, example: Example) -> None:
     """An op that takes stacks of its arguments gives the results of a loop, and an op that takes longer axes is right for long ones.
 
@@ -65,15 +61,10 @@ def _leads(attack: Attack, example: Example) -> list[Shape]:
     return [(short[0],), long[1:2]] if attack.subject.compiles else [(short[0],), (short[0], short[1]), *((n,) for n in long)]  # type: ignore[list-item]
 
 
-def _samples(attack: Attack, example: Example) -> list[Example]:
-    shapes = [x.shape for x in example.xs]
-    drawn = [e for e in attack.examples("points") if [x.shape for x in e.xs] == shapes and e.cotangent.shape == example.cotangent.shape]
-    return [example, *drawn[1:1 + SAMPLES]][:SAMPLES]
-
-
 def _stacks(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where a stack of arguments is taken as such, and has other results than a loop."""
-    subject, samples, count = attack.subject, _samples(attack, example), len(example.xs)
+    subject, count, shapes = attack.subject, len(example.xs), [x.shape for x in (*example.xs, example.cotangent)]
+    samples = [example, *[e for e in attack.examples("points") if [x.shape for x in (*e.xs, e.cotangent)] == shapes][1:SAMPLES]]
     if len(samples) < 2:
         return
     subsets = [tuple(range(count)), *((i,) for i in range(count) if count > 1)][:1 if attack.subject.compiles else None]

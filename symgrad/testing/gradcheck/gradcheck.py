@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.testing.gradcheck.comparison import Check
-from symgrad.testing.gradcheck.error import GradcheckError
-from symgrad.testing.gradcheck.gradients import attack_gradients
+from symgrad.testing.gradcheck.report import GradcheckError
+from symgrad.testing.gradcheck.search import attack_gradients
 
 __all__ = ["GradcheckError", "GradcheckResult", "gradcheck", "gradgradcheck"]
 

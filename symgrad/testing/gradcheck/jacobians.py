@@ -1,4 +1,4 @@
-"""The Jacobian of a function at a point as matrices, by central differences, by pullbacks and by pushforwards.
+"""A function as one of a vector of real numbers; its Jacobian at a point as matrices, by central differences, by pullbacks and by pushforwards.
 
 The block of an input with n elements and an output with m is an n by m matrix. Differences and pushforwards give its rows, one for
 each vector the input is moved along; pullbacks give its columns, one for each cotangent.
@@ -6,6 +6,7 @@ each vector the input is moved along; pullbacks give its columns, one for each c
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import make_dual, push
+from symgrad.autograd.forward_ad import dual_level, make_dual
+from symgrad.engine.replay import push
 from symgrad.engine.tensor import Size, Tensor, wrap
+from symgrad.reference.differences import differences
 
-__all__ = ["Array", "Forward", "FunctionAtPoint", "basis", "numerical", "pulled", "random_vector"]
+__all__ = ["Array", "FlatInputs", "Forward", "FunctionAtPoint", "LeftOut", "Unattacked", "basis", "numerical", "pulled", "random_vector"]
 
 Array = Any
 
@@ -122,3 +125,147 @@ class Forward:
     def push(self, tangents: dict[int, Array]) -> list[Tensor | None]:
         """The tangents of the outputs, for tangents of the inputs by their number; None for an output that depends on none of them."""
         return push(self.outputs, {self.nodes[j]: wrap(t) for j, t in tangents.items()})  # type: ignore[misc]
+
+
+class LeftOut(Exception):
+    """The reason why a point is left out."""
+
+
+class Unattacked(Exception):
+    """The reason why no point can be checked."""
+
+
+class FlatInputs:
+    """The differentiated inputs as one vector, with two numbers for a complex one, and the weighted sum of the outputs.
+
+    Raises Unattacked if no input can be changed, or if no output depends on one.
+    """
+
+    def __init__(self, problem: FunctionAtPoint, rng: np.random.Generator):
+        self.problem = problem
+        self.leaves = list({id(x): x for x in problem.leaves}.values())
+        self.names = [f"input {next(j for j, y in enumerate(problem.leaves) if y is x)}" for x in self.leaves]
+        self.arrays = [x.data._value for x in self.leaves]
+        self.base = [real(np.array(a)) for a in self.arrays]
+        self.given = np.concatenate([np.ravel(b) for b in self.base])
+        if not sum(y.numel() for y in problem.outputs):
+            raise Unattacked("no output depends on the inputs")
+        if any(x.dtype.name not in ("float64", "complex128") for x in self.leaves):
+            raise Unattacked("an input is not of double precision")
+        if not self.given.size:
+            raise Unattacked("no input has elements")
+        if any(np.shares_memory(a, b) for i, a in enumerate(self.arrays) for b in self.arrays[:i]):
+            raise Unattacked("inputs share memory")
+        if not all(a.flags.writeable for a in self.arrays):
+            raise Unattacked("the memory of an input cannot be written")
+        self.form = [(y.shape, y.dtype, y.requires_grad) for y in problem.every]
+        self.weights = [_weights(y, rng) for y in problem.outputs]
+
+    @property
+    def real(self) -> bool:
+        """Whether no input and no output is complex."""
+        return all(x.dtype.name == "float64" for x in self.leaves) and not any(y.is_complex() for y in self.problem.outputs)
+
+    @contextlib.contextmanager
+    def at(self, vector: Array) -> Iterator[None]:
+        """A context in which the inputs are at a point; they are restored at the end."""
+        before = [a.copy() for a in self.arrays]
+        try:
+            for a, part in zip(self.arrays, self.split(vector)):
+                a[...] = part
+            yield
+        finally:
+            for a, b in zip(self.arrays, before):
+                a[...] = b
+
+    def split(self, vector: Array) -> list[Array]:
+        """A vector as arrays like the inputs."""
+        out, start = [], 0
+        for a in self.arrays:
+            count = a.size * (2 if a.dtype.kind == "c" else 1)
+            part = np.ascontiguousarray(vector[start:start + count])
+            out.append((part.view(np.complex128) if a.dtype.kind == "c" else part).reshape(a.shape))
+            start += count
+        return out
+
+    @property
+    def elements(self) -> list[str]:
+        """The names of all coordinates, in order."""
+        return [name + place(x, index) + part for name, x in zip(self.names, self.leaves) for index in np.ndindex(tuple(x.shape))
+                for part in ((" (real part)", " (imaginary part)") if x.is_complex() else ("",))]
+
+    def shown(self, vector: Array) -> tuple[str, ...]:
+        """A point as text, one line for each input."""
+        return tuple(f"{name} = {wrap(part)}" for name, part in zip(self.names, self.split(vector)))
+
+    def outputs(self) -> list[Tensor]:
+        """The differentiable outputs at the current inputs. Raises LeftOut if there is nothing to differentiate."""
+        try:
+            every = self.problem.evaluate(self.problem.inputs)
+        except Exception as error:  # a function may raise anything outside its domain
+            raise LeftOut(f"it raises {type(error).__name__}") from None
+        if [(y.shape, y.dtype, y.requires_grad) for y in every] != self.form:
+            raise LeftOut("its outputs change in shape or dtype")
+        found = [every[i] for i in self.problem.places]
+        if not all(np.isfinite(y._value).all() for y in found):
+            raise LeftOut("it is not finite")
+        return found
+
+    def values(self, vector: Array) -> Array:
+        """All outputs at a point, weighted, as one vector of real numbers; NaN where there are none."""
+        with self.at(vector):
+            try:
+                return np.concatenate([np.ravel(real(y._value) * real(w)) for y, w in zip(self.outputs(), self.weights)])
+            except LeftOut:
+                return np.full(sum(real(w).size for w in self.weights), np.nan)
+
+    def gradient(self, vector: Array) -> Array:
+        """The gradient of the weighted sum at a point. Raises LeftOut where it is not finite."""
+        with self.at(vector):
+            found = grad(self.outputs(), self.leaves, [wrap(w) for w in self.weights], allow_unused=True)
+            rows = [np.zeros_like(a) if g is None else g._value.astype(a.dtype).reshape(a.shape) for g, a in zip(found, self.arrays)]
+        out = np.concatenate([np.ravel(real(r)) for r in rows])
+        if not np.isfinite(out).all():
+            raise LeftOut("its gradient is not finite")
+        return out
+
+    def tangent(self, vector: Array, u: Array) -> float:
+        """The tangent of the weighted sum at a point along a direction, by a pushforward."""
+        parts = {id(x): part for x, part in zip(self.leaves, self.split(u))}
+        with self.at(vector), dual_level():
+            found = Forward(self.problem).push({j: parts[id(x)] for j, x in enumerate(self.problem.leaves)})
+            return sum(float(np.sum(real(t._value.astype(w.dtype)) * real(w))) for t, w in zip(found, self.weights) if t is not None)
+
+    def along(self, vector: Array, u: Array) -> tuple[float, float]:
+        """The derivative of the weighted sum along a direction, by differences, with a bound of its error."""
+        found, bound = differences(lambda t: self.values(vector + t[0] * u), np.zeros(1))
+        return float(found.sum()), float(bound.sum())
+
+    def each_output(self, most: int) -> Iterator[str]:
+        """Every element of the outputs in turn, by name: while one is yielded, its weight is 1 and all others are 0."""
+        weights = self.weights
+        try:
+            for i, y in enumerate(self.problem.outputs):
+                for index in np.ndindex(tuple(y.shape)) if y.numel() <= most else ():
+                    self.weights = [np.zeros_like(w) for w in weights]
+                    self.weights[i][index] = 1
+                    yield f"output {self.problem.places[i]}" + place(y, index)
+        finally:
+            self.weights = weights
+
+
+def place(x: Tensor, index: Sequence[int]) -> str:
+    """The index of an element in brackets; "" for a 0-d tensor."""
+    return str([int(k) for k in index]) if x.ndim else ""
+
+
+def real(x: Any) -> Array:
+    """A complex array as a real one with one more axis."""
+    x = np.asarray(x)
+    return np.stack([x.real, x.imag], -1) if x.dtype.kind == "c" else x
+
+
+def _weights(y: Tensor, rng: np.random.Generator) -> Array:
+    """Small whole numbers in the shape of an output."""
+    found = rng.integers(1, 8, y.shape).astype(np.float64)
+    return np.asarray(found + 1j * rng.integers(1, 8, y.shape) if y.is_complex() else found).astype(y._value.dtype)

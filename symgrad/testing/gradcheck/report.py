@@ -10,7 +10,12 @@ from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import ulp_text
 from symgrad.reports.parts import Line, Part
 
-__all__ = ["EXACT", "NUMERICAL", "GradientAttack", "GradientMismatch"]
+__all__ = ["EXACT", "GradcheckError", "GradientAttack", "GradientMismatch", "NUMERICAL"]
+
+
+class GradcheckError(RuntimeError):
+    """A wrong derivative found by `gradcheck` or `gradgradcheck`; the message has both values."""
+
 
 EXACT = "SymPy's derivatives of the recorded computation, to fifty digits"
 NUMERICAL = "finite differences with a bound of their error"

@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
+from symgrad.frameworks.problem import restored, silence
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
@@ -18,12 +19,12 @@ from symgrad.reference.accuracy import measured
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.sampling.points import flat, random_points, special_points
+from symgrad.sampling.points import TOGETHER, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
-from symgrad.testing.gradcheck.points import Array, LeftOut, Points, Unattacked
+from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, LeftOut, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
-__all__ = ["Search"]
+__all__ = ["Search", "attack_gradients"]
 
 POINTS, EDGES = 16, 8  # random and special points, if the time allows
 SECONDS = 0.15  # for all points but the given one; up to a dozen may take three times as long, and two are always checked
@@ -41,7 +42,7 @@ DEFAULTS = (1e-5, 1e-3)  # atol and rtol; larger tolerances of the user are kept
 Along = Callable[[Array], float]
 
 
-class Entry(NamedTuple):
+class WrongDerivative(NamedTuple):
     """A wrong derivative: its coordinate (None for a direction), both values, whether the reference is exact, whether it is a tangent."""
 
     coordinate: int | None
@@ -54,7 +55,7 @@ class Entry(NamedTuple):
 class Search:
     """One search, which fills the report."""
 
-    def __init__(self, points: Points, report: GradientAttack, tolerances: tuple[float, float], backward: bool, forward: bool,
+    def __init__(self, points: FlatInputs, report: GradientAttack, tolerances: tuple[float, float], backward: bool, forward: bool,
                  rng: np.random.Generator):
         self.points, self.report, self.backward, self.forward, self.rng = points, report, backward, forward, rng
         self.atol, self.rtol = tolerances if tolerances[0] > DEFAULTS[0] or tolerances[1] > DEFAULTS[1] else (0.0, 0.0)
@@ -74,7 +75,7 @@ class Search:
             raise Unattacked("it is not finite at the given inputs")
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
-        special = self.special or [np.full(points.given.size, x) for x in (1.0, -1.0, 20.0, 0.0, -20.0)]
+        special = self.special or [np.full(points.given.size, x) for x in reversed(TOGETHER)]
         start = time.perf_counter()
         compared = tries = 0
         while wrong is None and compared < POINTS + EDGES and tries < 4 * POINTS:
@@ -105,7 +106,7 @@ class Search:
         self.report.exact += exact
         return None if wrong is None else vector
 
-    def compare(self, vector: Array, measure: bool = False) -> tuple[bool, Entry | None]:
+    def compare(self, vector: Array, measure: bool = False) -> tuple[bool, WrongDerivative | None]:
         """Whether the reference at a point is exact, and the wrong entry there. Raises LeftOut if nothing can be compared."""
         exact, found = False, None
         if self.formula:
@@ -119,7 +120,7 @@ class Search:
 
     # Fifty digits
 
-    def _digits(self, vector: Array, measure: bool) -> tuple[bool, Entry | None]:
+    def _digits(self, vector: Array, measure: bool) -> tuple[bool, WrongDerivative | None]:
         """Whether there is an exact reference, and the worst entry of the gradient that differs from it."""
         points = self.points
         with points.at(vector):
@@ -150,7 +151,7 @@ class Search:
         rule, truth = float(bad.rule), float(bad.truth)
         if np.isfinite(rule) and not abs(mine - rule) < abs(mine - truth):  # the floats are right, so the rule was misread
             return False, None
-        return True, Entry(bad.index[0], mine, truth, True)
+        return True, WrongDerivative(bad.index[0], mine, truth, True)
 
     def _recorded(self) -> Any:
         """The weighted sum of the outputs at the current inputs, fully recorded; None if it cannot be recorded or is too long."""
@@ -192,7 +193,7 @@ class Search:
 
     # Differences
 
-    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> Entry | None:
+    def _differing(self, vector: Array, along: Along, size: Along, forward: bool, exact: bool = False) -> WrongDerivative | None:
         """The wrong derivative along a direction: first along a random one, then along each coordinate.
 
         The reference is the difference, or the gradient if it is known to be `exact`.
@@ -201,10 +202,10 @@ class Search:
         scale = np.maximum(np.abs(vector), 0.1)
         u = scale * self.rng.uniform(0.5, 1.5, vector.size) * self.rng.choice([-1.0, 1.0], vector.size)
 
-        def wrong(u: Array, coordinate: int | None, divisor: float) -> Entry | None:
+        def wrong(u: Array, coordinate: int | None, divisor: float) -> WrongDerivative | None:
             true, allowed = truth(u)
             mine = along(u)
-            return None if abs(mine - true) <= allowed else Entry(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
+            return None if abs(mine - true) <= allowed else WrongDerivative(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
 
         found = wrong(u, None, 1.0)
         for k in range(vector.size if found is not None and vector.size <= SINGLE else 0):
@@ -259,7 +260,7 @@ class Search:
         report.failure = GradientMismatch(f"{where} with respect to {by}", found.analytical, found.true, points.shown(vector), given, found.exact,
                                           found.forward, abs(found.analytical - found.true) <= DEFAULTS[0] + DEFAULTS[1] * abs(found.true))
 
-    def _wrong(self, vector: Array) -> Entry | None:
+    def _wrong(self, vector: Array) -> WrongDerivative | None:
         try:
             return self.compare(vector)[1]
         except LeftOut:
@@ -281,3 +282,29 @@ def _written_out(node: Any) -> int:
         if n not in sizes:
             sizes[n] = 1 + sum(sizes.get(p, 1) for p in n.parents)
     return sum(sizes[n] * max(np.size(n.value), 1) for n in roots)
+
+
+def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order: int = 1, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+                     backward: bool = True, forward: bool = False, seed: int = 0) -> GradientAttack:
+    """Search for wrong first derivatives of a function that `gradcheck` passed at these inputs; `order` is the order shown in the report.
+
+    The inputs are written in place and restored, as `gradcheck` does, so that tensors in a closure change along; random generators are
+    restored, too. Output and warnings of the function at other points are suppressed.
+
+    >>> import symgrad
+    >>> report = attack_gradients(symgrad.tanh, (symgrad.tensor([0.5, 1.0], requires_grad=True),))
+    >>> report.failure is None, report.attacked > 2, report.exact == report.attacked
+    (True, True, True)
+    """
+    start = time.perf_counter()
+    report = GradientAttack(order, seed=seed)
+    try:
+        with restored(), silence():
+            rng = np.random.default_rng(seed)
+            Search(FlatInputs(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
+    except (Unattacked, LeftOut) as error:
+        report.reason = str(error)
+    except Exception as error:  # a repeated call may raise anything
+        report.reason = f"called again it raised {type(error).__name__}: {error}"
+    report.seconds = time.perf_counter() - start
+    return report

@@ -107,8 +107,8 @@ class Subset(Dataset[Any]):
     def __getitems__(self, indices: list[int]) -> list[Any]:
         """The examples at several indices."""
         chosen = [self.indices[i] for i in indices]
-        several = getattr(self.dataset, "__getitems__", None)
-        return list(several(chosen)) if callable(several) else [self.dataset[i] for i in chosen]
+        get_items = getattr(self.dataset, "__getitems__", None)
+        return list(get_items(chosen)) if callable(get_items) else [self.dataset[i] for i in chosen]
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -10,7 +10,7 @@ from symgrad.factories.generators import randint
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.datasets import IterableDataset
 from symgrad.utils.data.samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler
-from symgrad.utils.data.workers import DONE, Fetch, WorkerInfo, examples_of, fetch, in_threads
+from symgrad.utils.data.workers import END, Fetch, WorkerInfo, examples_of, fetch, in_threads
 
 __all__ = ["DataLoader"]
 
@@ -103,13 +103,13 @@ class DataLoader:
         if self.num_workers:
             infos = [WorkerInfo(i, self.num_workers, first + i, self.dataset) for i in range(self.num_workers)]
             return in_threads(self._fetch, indices, infos, self.prefetch_factor or 2, self.timeout, self.worker_init_fn)
-        return self._here(indices)
+        return self._in_this_thread(indices)
 
-    def _here(self, indices: Iterator[Any]) -> Iterator[Any]:
+    def _in_this_thread(self, indices: Iterator[Any]) -> Iterator[Any]:
         load = self._fetch()
         for index in indices:
             batch = load(index)
-            if batch is DONE:
+            if batch is END:
                 return
             yield batch
 

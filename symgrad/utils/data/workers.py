@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["Fetch", "WorkerInfo", "examples_of", "fetch", "get_worker_info", "in_threads"]
 
-DONE = object()
+END = object()
 Fetch = Callable[[Any], Any]  # from the indices of a sampler to a batch; DONE at the end
 
 
@@ -26,22 +26,22 @@ class WorkerInfo:
     dataset: Any
 
 
-_here = threading.local()
+_thread = threading.local()
 
 
 def get_worker_info() -> WorkerInfo | None:
     """The worker of the current thread; None outside workers."""
-    return getattr(_here, "info", None)
+    return getattr(_thread, "info", None)
 
 
 def fetch(dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> Fetch:
     """The function from indices to a batch, or from an index to an example."""
-    several = getattr(dataset, "__getitems__", None)
+    get_items = getattr(dataset, "__getitems__", None)
 
     def load(index: Any) -> Any:
         if not batched:
             return collate(dataset[index])
-        return collate(several(index) if several else [dataset[i] for i in index])
+        return collate(get_items(index) if get_items else [dataset[i] for i in index])
 
     return load
 
@@ -53,20 +53,20 @@ def examples_of(dataset: Any, batched: bool, drop_last: bool, collate: Callable[
     def load(index: Any) -> Any:
         taken = list(islice(examples, len(index) if batched else 1))
         if not taken or batched and drop_last and len(taken) < len(index):
-            return DONE
+            return END
         return collate(taken if batched else taken[0])
 
     return load
 
 
-def in_threads(make: Callable[[], Fetch], indices: Iterator[Any], infos: list[WorkerInfo], ahead: int, timeout: float,
+def in_threads(make: Callable[[], Fetch], indices: Iterator[Any], infos: list[WorkerInfo], queue_length: int, timeout: float,
                start: Callable[[int], Any] | None) -> Iterator[Any]:
-    """Batches in order, loaded by one thread for each of `infos`, each with its own fetch function and at most `ahead` batches in its queue.
+    """Batches in order, loaded by one thread for each of `infos`, each with its own fetch function and at most `queue_length` batches in its queue.
 
     Exceptions of threads are raised here, with their tracebacks. Raises RuntimeError if a batch takes longer than `timeout` seconds.
     """
     def begin(info: WorkerInfo) -> Fetch:
-        _here.info = info
+        _thread.info = info
         if start is not None:
             start(info.id)
         return make()
@@ -85,7 +85,7 @@ def in_threads(make: Callable[[], Fetch], indices: Iterator[Any], infos: list[Wo
                 active.rotate(-1)
                 waiting.append((worker, pools[worker].submit(load, worker, index)))
 
-        for _ in range(ahead * len(infos)):
+        for _ in range(queue_length * len(infos)):
             submit()
         while waiting:
             worker, future = waiting.popleft()
@@ -93,7 +93,7 @@ def in_threads(make: Callable[[], Fetch], indices: Iterator[Any], infos: list[Wo
                 batch = future.result(timeout or None)
             except TimeoutError:
                 raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
-            if batch is not DONE:
+            if batch is not END:
                 yield batch
             elif worker in active:
                 active.remove(worker)

@@ -40,7 +40,7 @@ def formula(vertex: Vertex) -> str:
         return " @ ".join(names)
     if op.name == "addmm" and all(value == 1 for value in vertex.rest.values()):
         return "{} + {} @ {}".format(*names)
-    return f"{op.name}({', '.join([*names, *(f'{name}={_short(value)}' for name, value in vertex.rest.items())])})"
+    return f"{op.name}({', '.join([*names, *(f'{name}={_text_of(value)}' for name, value in vertex.rest.items())])})"
 
 
 def _expression(vertex: Vertex) -> Any:
@@ -68,17 +68,17 @@ def _name(vertex: Vertex) -> str:
     if isinstance(vertex.node, Leaf) and vertex.node.symbol is not None:
         return vertex.node.symbol  # type: ignore[no-any-return]
     number = _number(vertex)
-    return vertex.label if number is None else _short(number)
+    return vertex.label if number is None else _text_of(number)
 
 
-def _short(x: Any) -> str:
+def _text_of(x: Any) -> str:
     """A short text for a value: the type and shape of an array."""
     if isinstance(x, np.ndarray) and x.size > 1:
         return f"{dtype_of(x.dtype).name}{list(x.shape)}"
     if isinstance(x, (np.ndarray, np.generic)):
         return str(x.item()) if x.size else "[]"
     if isinstance(x, (tuple, list)):
-        return re.sub(r"^\((.*)\)$", r"(\1,)" if len(x) == 1 else r"(\1)", f"({', '.join(map(_short, x))})")
+        return re.sub(r"^\((.*)\)$", r"(\1,)" if len(x) == 1 else r"(\1)", f"({', '.join(map(_text_of, x))})")
     if isinstance(x, np.dtype):
         return dtype_of(x).name
     return str(x) if isinstance(x, (int, float, complex, slice, type(None), type(...), str)) else type(x).__name__
@@ -105,13 +105,13 @@ def _notes(vertex: Vertex) -> dict[str, str]:
     if hasattr(vertex.value, "dtype"):
         notes["dtype"] = dtype_of(vertex.value.dtype).name
     if vertex.kind == CONSTANT and np.size(vertex.value) <= 1:
-        notes["value"] = _short(vertex.value)
+        notes["value"] = _text_of(vertex.value)
     if vertex.op is not None or vertex.operands and vertex.path.partition("/")[0] != "output":
         notes["expr"] = formula(vertex)
     if isinstance(vertex.node, Leaf) and vertex.node.symbol is not None:
         notes["expr"] = vertex.node.symbol
     if vertex.rest:
-        notes["attr"] = ", ".join(f"{name}={_short(value)}" for name, value in vertex.rest.items())
+        notes["attr"] = ", ".join(f"{name}={_text_of(value)}" for name, value in vertex.rest.items())
     if vertex.node is not None:
         notes["requires_grad"] = str(vertex.node.requires_grad)
         if not isinstance(vertex.node, Leaf) and vertex.node.requires_grad:

@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["protocol"]
 
-PLACES = {
+MODULES = {
     "EventFileWriter": "tensorboard.summary.writer.event_file_writer",
     "Event": "tensorboard.compat.proto.event_pb2",
     "SessionLog": "tensorboard.compat.proto.event_pb2",
@@ -28,10 +28,10 @@ class _Protocol:
     """TensorBoard's messages and its writer of event files, by name."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in PLACES:
+        if name not in MODULES:
             raise AttributeError(name)
         try:
-            found = getattr(importlib.import_module(PLACES[name]), name)
+            found = getattr(importlib.import_module(MODULES[name]), name)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("tensorboard", "google"):
                 raise

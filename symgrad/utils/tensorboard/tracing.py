@@ -25,7 +25,7 @@ __all__ = ["Vertex", "trace"]
 
 IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
-WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # names of writes
+WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # the names of operations that write
 
 
 class Vertex:
@@ -47,7 +47,7 @@ class Vertex:
         return f"%{self.path} : {what} = {self.kind}({', '.join(f'%{v.path}' for v in self.operands)})"
 
 
-class Picture(Recorder):
+class GraphRecorder(Recorder):
     """The vertices of one forward pass; as the thread's recorder it appends each operation."""
 
     def __init__(self, root: str):
@@ -63,22 +63,22 @@ class Picture(Recorder):
 
     def add(self, kind: str, value: Any, node: Node | None, *, name: str = "", scope: str | None = None, **rest: Any) -> Vertex:
         """A new vertex under a fresh label; its name in its scope is the label, or the name that a module gave it."""
-        label = self._fresh(name or kind.lower())
+        label = self._new_label(name or kind.lower())
         scope = self.scopes[-1] if scope is None else scope
         vertex = Vertex(kind, f"{scope}/{name.rpartition('.')[2] if kind in MEMBERS else label}", label, value, node, **rest)
         self.vertices.append(vertex)
         return vertex
 
-    def end(self, kind: str, value: Any, node: Node | None, name: str = "", scope: str | None = None) -> Vertex:
+    def add_source(self, kind: str, value: Any, node: Node | None, name: str = "", scope: str | None = None) -> Vertex:
         """A new vertex for a value that was not computed in this trace."""
         vertex = self.add(kind, value, node, name=name, scope=scope)
         self.register(vertex, value, node)
         return vertex
 
-    def _fresh(self, name: str) -> str:
+    def _new_label(self, name: str) -> str:
         count = self.labels.get(name, 0)
         self.labels[name] = count + 1
-        return self._fresh(f"{name}_{count}") if count else name
+        return self._new_label(f"{name}_{count}") if count else name
 
     def register(self, vertex: Vertex, value: Any, node: Node | None) -> None:
         """Register a node and a value, in its current version, as the result of a vertex."""
@@ -99,28 +99,28 @@ class Picture(Recorder):
         flags &= TRACKED if op.differentiable else NAMED
         node = make_node(op, args, parents, value, flags) if flags and thread.modes.grad else None
         count = len(parents)
-        operands = [self.source(a, p) for a, p in zip(args, parents)]
-        operands += [v for a in _arrays(args[count:]) if (v := self.known(a)) is not None]  # for instance an index that was an input
+        operands = [self.vertex_of(a, p) for a, p in zip(args, parents)]
+        operands += [v for _, a in _leaves(args[count:], "") if (v := self.vertex_of_value(a)) is not None]  # for instance an index that was an input
         rest = dict(zip([p.name for p in op.parameters], args[count:]))
         vertex = self.add(op.name, value, node, operands=tuple(operands), op=op, rest=rest)
         self.register(vertex, value, node)
         self.operations.append((next_sequence(), vertex))
         return node
 
-    def source(self, value: Any, node: Node | None) -> Vertex:
+    def vertex_of(self, value: Any, node: Node | None) -> Vertex:
         """The vertex of a value and its node; a new one for a value from before the forward pass."""
         if node is not None:
             if node in self.nodes:
-                return self._settled(self.nodes[node], value)
+                return self._before_write(self.nodes[node], value)
             if node.sequence_nr > self.start and node.parents:
-                return self.unseen(node)
-        found = self.known(value)
+                return self.vertex_of_unrecorded(node)
+        found = self.vertex_of_value(value)
         if found is not None:
             return found
         symbol = node.symbol if isinstance(node, Leaf) else None
-        return self.end("Leaf" if isinstance(node, Leaf) else CONSTANT, value, node, symbol or "")
+        return self.add_source("Leaf" if isinstance(node, Leaf) else CONSTANT, value, node, symbol or "")
 
-    def _settled(self, vertex: Vertex, value: Any) -> Vertex:
+    def _before_write(self, vertex: Vertex, value: Any) -> Vertex:
         """The vertex of a value before a write, if its memory was written since."""
         if value is not vertex.value and id(value) in self.values:
             vertex.value = value
@@ -128,33 +128,33 @@ class Picture(Recorder):
                 vertex.operands = (self.values[id(value)][1], *vertex.operands[1:])
         return vertex
 
-    def known(self, value: Any) -> Vertex | None:
+    def vertex_of_value(self, value: Any) -> Vertex | None:
         """The vertex of a value without a node: the operation that computed or last wrote it, or the vertex of its base."""
-        since, vertex, place = self.start, None, value
-        while place is not None and vertex is None:
-            if id(place) in self.values:
-                _, vertex, since = self.values[id(place)]
-            place = getattr(place, "base", None)
+        since, vertex, array = self.start, None, value
+        while array is not None and vertex is None:
+            if id(array) in self.values:
+                _, vertex, since = self.values[id(array)]
+            array = getattr(array, "base", None)
         if vertex is None and isinstance(value, np.ndarray) and not value.ndim:
             vertex = next((v for scalar, v, _ in self.values.values() if _is_promoted(scalar, value)), None)
         write = _last_write(value, since)
         if write is not None:
-            vertex = self._writer(write) or self.end(CONSTANT, value, None)
+            vertex = self._vertex_of_write(write) or self.add_source(CONSTANT, value, None)
             self.register(vertex, value, None)
         return vertex
 
-    def _writer(self, write: Write) -> Vertex | None:
+    def _vertex_of_write(self, write: Write) -> Vertex | None:
         """The operation whose result was written: the one before the write, from which it takes its name."""
         if write.operation.strip("_") not in WRITERS:
             return None
         return next((vertex for time, vertex in reversed(self.operations) if time < write.sequence_nr), None)
 
-    def unseen(self, node: Node) -> Vertex:
+    def vertex_of_unrecorded(self, node: Node) -> Vertex:
         """The vertex of a node that recorders do not receive: a custom Function, or the node of a base after a write into a view."""
         origin = node.origin
         if origin not in self.nodes:
             name = type(origin).__name__.partition("Backward")[0]
-            operands = tuple(self.source(a, p) for a, p in zip(origin.args or (), origin.parents))
+            operands = tuple(self.vertex_of(a, p) for a, p in zip(origin.args or (), origin.parents))
             self.register(self.add(name, node.value, origin, name=name, operands=operands), node.value, origin)
         self.nodes[node] = self.nodes[origin]
         return self.nodes[node]
@@ -172,14 +172,6 @@ def _is_promoted(scalar: Any, array: np.ndarray) -> bool:
     """Whether a 0-d array replaces a NumPy scalar."""
     storage = _known(array)
     return storage is not None and isinstance(scalar, np.generic) and _known(scalar) is storage
-
-
-def _arrays(x: Any) -> Iterator[np.ndarray]:
-    if isinstance(x, np.ndarray):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for element in x:
-            yield from _arrays(element)
 
 
 def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -220,26 +212,26 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
     >>> trace(nn.Tanh(), (symgrad.zeros(2),))
     [%input/input : float64[2] = IO Node(), %Tanh/tanh : float64[2] = tanh(%input/input), %output/output.1 : float64[2] = IO Node(%Tanh/tanh)]
     """
-    picture = Picture(type(model).__name__ if isinstance(model, Module) else getattr(model, "__name__", "function").strip("<>"))
+    recorder = GraphRecorder(type(model).__name__ if isinstance(model, Module) else getattr(model, "__name__", "function").strip("<>"))
     for arg, given in zip(args, _names(model.forward if isinstance(model, Module) else model, args)):
         for name, x in _leaves(arg, given):
-            picture.end(IO, *_value(x), name, "input")
+            recorder.add_source(IO, *_value(x), name, "input")
     with contextlib.ExitStack() as stack:
         if isinstance(model, Module):
             stack.enter_context(_evaluating(model))
-            stack.enter_context(_scoped(model, picture))
-        stack.enter_context(in_mode(recorder=picture))
+            stack.enter_context(_scoped(model, recorder))
+        stack.enter_context(in_mode(recorder=recorder))
         output = model(*args)
     for i, (_, y) in enumerate(_leaves(output, "")):
         value, node = _value(y)
-        picture.add(IO, value, None, name=f"output.{i + 1}", scope="output", operands=(picture.source(value, node),))
-    used = {v for vertex in picture.vertices for v in vertex.operands}
-    return [v for v in picture.vertices if v in used or v.operands or v.op is not None]
+        recorder.add(IO, value, None, name=f"output.{i + 1}", scope="output", operands=(recorder.vertex_of(value, node),))
+    used = {v for vertex in recorder.vertices for v in vertex.operands}
+    return [v for v in recorder.vertices if v in used or v.operands or v.op is not None]
 
 
 @contextlib.contextmanager
 def _evaluating(model: Module) -> Iterator[None]:
-    """A context with every module in evaluation mode and with a recorder in this thread; the modes are restored."""
+    """A context with every module in evaluation mode, and every `DataParallel` on one device; both are restored."""
     training = {module: module.training for module in model.modules()}
     devices = {module: module.device_ids for module in training if isinstance(module, DataParallel)}
     model.eval()
@@ -256,23 +248,23 @@ def _evaluating(model: Module) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _scoped(model: Module, picture: Picture) -> Iterator[None]:
-    """Register the modules' tensors and, as they are called, the modules with a trace."""
+def _scoped(model: Module, recorder: GraphRecorder) -> Iterator[None]:
+    """A context in which the tensors of modules are vertices, and operations have the scope of the module that calls them."""
     scopes: dict[str, str] = {}
     handles = []
     for name, module in model.named_modules():
         parent, _, last = name.rpartition(".")
-        scopes[name] = scope = f"{scopes[parent]}/{type(module).__name__}[{last}]" if name else picture.scopes[0]
+        scopes[name] = scope = f"{scopes[parent]}/{type(module).__name__}[{last}]" if name else recorder.scopes[0]
         for kind, members in ((PARAMETER, module._parameters), (BUFFER, module._buffers), (ATTRIBUTE, vars(module))):
             for key, t in members.items():
                 if isinstance(t, Tensor):
-                    picture.end(kind, *_value(t), f"{name}.{key}" if name else key, scope)
+                    recorder.add_source(kind, *_value(t), f"{name}.{key}" if name else key, scope)
 
         def enter(module: Module, args: tuple, scope: str = scope) -> None:
-            picture.scopes.append(scope)
+            recorder.scopes.append(scope)
 
         def leave(module: Module, args: tuple, output: Any) -> None:
-            picture.scopes.pop()
+            recorder.scopes.pop()
 
         handles += [module.register_forward_pre_hook(enter, prepend=True), module.register_forward_hook(leave, always_call=True)]
     try:

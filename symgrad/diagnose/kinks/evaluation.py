@@ -10,26 +10,26 @@ import numpy as np
 from symgrad.autograd.bundles import Refused
 from symgrad.carriers import precise
 from symgrad.diagnose.kinks.switches import Switch
-from symgrad.graph.link import Link
+from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.recorder import Box, Recorder
+from symgrad.reference.recorder import Box, RecordingCarrier
 
-__all__ = ["Reading", "Unreadable", "hull_distance", "null_space", "small"]
+__all__ = ["NotEvaluable", "PreciseEvaluation", "hull_distance", "null_space", "scalar", "small"]
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that are only for numbers
 ZERO = precise.context.mpf(10) ** -70  # relative size below which a number counts as zero
 
 
-class Unreadable(Exception):
+class NotEvaluable(Exception):
     """Raised where a graph cannot be evaluated in many digits, with the reason."""
 
 
-class Reading:
+class PreciseEvaluation:
     """A recorded computation read in many digits at other values of its leaves, with all its nodes, and recorded there."""
 
     def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], values: Sequence[Any]):
-        self.recorder = recorder = Recorder(precise, precise.lift_value)
+        self.recorder = recorder = RecordingCarrier(precise, precise.lift_value)
         self.boxes: dict[Node, Box] = {}
         self.leaves = []
         for leaf, value in zip(leaves, values):
@@ -43,13 +43,13 @@ class Reading:
                 if node not in self.boxes:
                     self.boxes[node] = self._read(node)
         except FAILURES as error:
-            raise Unreadable(f"a rule cannot be read with many digits ({error})") from error
+            raise NotEvaluable(f"a rule cannot be read with many digits ({error})") from error
 
     def _read(self, node: Node) -> Box:
         recorder, boxes = self.recorder, self.boxes
-        if isinstance(node, Leaf) or type(node) is Link and node.parents[0] is None:
+        if isinstance(node, Leaf) or type(node) is DerivativeNode and node.parents[0] is None:
             return recorder.box(node.value)
-        if type(node) is Link:
+        if type(node) is DerivativeNode:
             return boxes[node.parents[0]]  # type: ignore[index]
         args, count = node.args or (), len(node.parents)
         tensors = [recorder.box(a) if p is None else boxes[p] for a, p in zip(args, node.parents)]
@@ -64,13 +64,12 @@ class Reading:
         try:
             found = self.recorder.gradients([(box, g) for box, g in seeds if box.node is not None], self.leaves)
         except FAILURES as error:
-            raise Unreadable(f"a rule cannot be read with many digits ({error})") from error
+            raise NotEvaluable(f"a rule cannot be read with many digits ({error})") from error
         return np.array([x for box in found for x in box.value.ravel().tolist()], dtype=object)
 
     def measure(self, switch: Switch) -> Any:
         """The value of a switch."""
-        u = switch.measure(self.arguments(switch.node))
-        return u.item() if hasattr(u, "item") and not hasattr(u, "_mpf_") else u
+        return scalar(switch.measure(self.arguments(switch.node)))
 
     def slope(self, switch: Switch) -> np.ndarray:
         """The gradient of a switch by the leaves."""
@@ -80,9 +79,14 @@ class Reading:
             p = node.parents[i]
             if p is not None and not isinstance(number, bool):
                 g = self.recorder.lift(np.zeros(self.boxes[p].shape))
-                g[place] = precise.context.mpf(number.item() if hasattr(number, "item") and not hasattr(number, "_mpf_") else number)
+                g[place] = precise.context.mpf(scalar(number))
                 seeds.append((self.boxes[p], g))
         return self.gradient(seeds) if seeds else np.full(sum(box.value.size for box in self.leaves), precise.context.zero)
+
+
+def scalar(x: Any) -> Any:
+    """The element of a 0-d array; other values unchanged."""
+    return x.item() if hasattr(x, "item") and not hasattr(x, "_mpf_") else x
 
 
 def small(x: Any, scale: Any = 1) -> bool:

@@ -17,7 +17,7 @@ from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, under
 from symgrad.types.trees import LEAF, Spec
 
-__all__ = ["Lines", "Result", "lines"]
+__all__ = ["Equations", "Result", "equations_of"]
 
 SHORT = 400  # the number of operations up to which equations are merged, so that a stable form can be found
 
@@ -31,7 +31,7 @@ class Result:
 
 
 @dataclass
-class Lines:
+class Equations:
     """Equations (symbol, formula) in order, and the results in terms of them: by order of the derivative, in the form they are returned in.
 
     They hold under the `conditions`.
@@ -63,14 +63,14 @@ class Lines:
             sizes[symbol] = size(e)
         if sum(size(e) for result in self.results for e in result.elements) > SHORT:
             return None
-        known: dict[Any, Any] = {}
+        expansions: dict[Any, Any] = {}
         for symbol, e in self.equations:
-            known[symbol] = e.xreplace(known)
-        return [Result([e.xreplace(known) for e in result.elements], result.shape) for result in self.results]
+            expansions[symbol] = e.xreplace(expansions)
+        return [Result([e.xreplace(expansions) for e in result.elements], result.shape) for result in self.results]
 
 
-def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
-          stable: bool = False, trusted: bool = False) -> Lines:
+def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0,
+                 stable: bool = False, trusted: bool = False) -> Equations:
     """The equations of a function (called with named tensors, as `to_sympy` does), a formula of SymPy, or text that is one.
 
     With `stable` the derivatives are those of the function's stable form. A `trusted` function is known to have one formula.
@@ -88,16 +88,16 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
             raise TypeError("a Tensor is one value; give the function that computed it for its derivatives")
         cells = cells_of(given)
         elements, conditions = cells.ravel().tolist(), given.conditions  # type: ignore[attr-defined]
-        return Lines(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
+        return Equations(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
     name = getattr(given, "__name__", "f")
     if isinstance(given, FormulaFunction) and not derivatives:
         elements, shape = formulas_of(given.expr, "from_sympy")
-        return Lines(given.parameters, [], [Result(elements, shape)], LEAF, name)
+        return Equations(given.parameters, [], [Result(elements, shape)], LEAF, name)
     if derivatives and stable and not isinstance(given, FormulaFunction):
-        plain = lines(given, shapes, None, at, domain)
+        plain = equations_of(given, shapes, None, at, domain)
         flat = plain.flat
         if flat is not None and plain.form is LEAF and not flat[0].shape:
-            found = lines(FormulaFunction(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
+            found = equations_of(FormulaFunction(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
             return replace(found, name=name, conditions=plain.conditions)
         trusted = True
     if isinstance(given, FormulaFunction) and not shapes:
@@ -109,7 +109,7 @@ def lines(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at: Any =
         second = Spec(tuple, first.keys, (first,) * count)
         parts = (form, first, second)[:derivatives + 1]
         form = Spec(tuple, tuple(range(len(parts))), parts)
-    return Lines(run.parameters, equations, results, form, name, run.conditions)
+    return Equations(run.parameters, equations, results, form, name, run.conditions)
 
 
 def _differentiated(found: Trace, derivatives: int) -> list[Any]:

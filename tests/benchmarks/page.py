@@ -1,0 +1,101 @@
+"""`examples/guide/benchmarks.md`: the tables, and the machine they were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.table import Row, table
+
+__all__ = ["PAGE", "machine", "text"]
+
+PAGE = Path(__file__).parents[2] / "examples" / "guide" / "benchmarks.md"
+PACKAGES = ("numpy", "torch", "autograd")
+TEMPLATE = """# Benchmarks
+
+You want to know what a call costs, beside PyTorch, HIPS autograd and NumPy by hand.
+
+A figure is the median of our time divided by the other's, taken in turns in one run: below 1 we are faster. "At most" is the bar that the project
+set itself. Everything is float64 on one thread. After `pip install -e '.[parity]'`, `python -m tests.benchmarks` measures and prints the tables,
+and with `--page` it writes this page.
+
+Machine: {machine}
+
+## First derivatives
+
+120 ops are 20 rounds of `x * y`, `+ y`, `sin`, negation, `exp`, `tanh`, forward and backward.
+
+{first}
+
+A recorded op makes a Tensor, a node and two tuples, and a pullback visits the node again: at 10 elements that is most of the time, at 100,000
+nearly nothing. In place, counting a write and naming its line cost half a microsecond. A view gets an object with its metadata, and its arguments
+are read in Python. A write through a view gives the base a new node, with the position of the view computed from addresses.
+
+## Second derivatives
+
+"torch, its fastest route" is the fastest of the ways that torch has to the same numbers without compilation: for Hessians `torch.func.hessian`,
+`jacrev(jacrev)` and `torch.autograd.functional.hessian(vectorize=True)`. The closed forms are written by hand for each problem; a row with
+`structure="auto"` says what was found and how many products it took. The problems are in `tests/benchmarks/problems.py`.
+
+{second}
+
+About half of our time for Rosenbrock's Hessian is one evaluation of the function, recorded, beside a closed form of a few array operations. On a
+machine without AVX-512 that row varied from run to run between 11.8 and 13.6, and the product with the Hessian between 1.77 and 2.21 gradients;
+by hand in NumPy, with formulas that keep their digits, the Laplacian of this network took 0.14 to 0.16 of torch's time, and the first gradient at
+1,000 elements 0.38.
+
+## Formulas and checks
+
+Seconds are medians, those of `check_op` of CPU time, that of the registry by the clock. The corpus of `identical` is that of
+`tests/identities.py`. Generated code stands beside what a person writes with NumPy for the same formula.
+
+{symbolic}
+
+## What can go wrong
+
+The figures of another machine are others. What matters most is the length of NumPy's SIMD registers (a loop over many elements is as fast as
+NumPy makes it), how fast Python runs (that is all of the time at few elements), and what else the machine does: times are taken in turns, so that
+ratios suffer less than seconds. This prints what NumPy found:
+
+```python
+>>> import numpy as np
+>>> sorted(np.show_config(mode="dicts")["SIMD Extensions"])
+['baseline', 'found', 'not found']
+
+```
+
+Figures of `python -m tests.benchmarks --quick` are meaningless: it runs everything once. A row "not installed" needs one of the packages of
+`.[parity]`.
+"""
+
+
+def machine() -> str:
+    """The CPU, its load, NumPy's SIMD level, and the versions."""
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]
+    versions = [f"{name} {_version(name)}" for name in PACKAGES if _version(name)]
+    return (f"{_cpu()}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}; "
+            f"SIMD of NumPy up to {[*simd['baseline'], *simd['found']][-1]}; Python {platform.python_version()}, {', '.join(versions)}.")
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _cpu() -> str:
+    known = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in known.read_text().splitlines() if line.startswith("model name")] if known.is_file() else []
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def text(tables: Sequence[list[Row]], on: str) -> str:
+    """The page with these tables, measured on a machine."""
+    first, second, symbolic = map(table, tables)
+    return TEMPLATE.format(machine=on, first=first, second=second, symbolic=symbolic)
