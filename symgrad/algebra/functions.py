@@ -45,13 +45,9 @@ def _tangent(forms: Normal, x: Frac, turn: bool) -> Frac:
     return forms.product([_sine(forms, x, turn), forms.inverse(_cosine(forms, x, turn))])
 
 
-def _cotangent(forms: Normal, x: Frac, turn: bool) -> Frac:
-    return forms.product([_cosine(forms, x, turn), forms.inverse(_sine(forms, x, turn))])
-
-
 for _turn, _heads in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.sec, sympy.cot)),
                       (False, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.csch, sympy.sech, sympy.coth))):
-    for _head, _plain in zip((*_heads[:3], _heads[5]), (_sine, _cosine, _tangent, _cotangent)):
+    for _head, _plain in zip((*_heads[:3], _heads[5]), (_sine, _cosine, _tangent, lambda *of: of[0].inverse(_tangent(*of)))):
         rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: plain(forms, x, turn))
     for _head, _plain in zip(_heads[3:5], (_sine, _cosine)):
         rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: forms.inverse(plain(forms, x, turn)))

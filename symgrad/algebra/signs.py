@@ -52,13 +52,11 @@ class Signs(Tower):
         """1 / f. Raises ZeroDivisionError for a literal 0."""
         if self.regular and f.num:
             _, m, rest = content(f.num)
-            if not all(self._nonzero(g) for g, _ in m) or len(rest) > 1 and not self.sign(Frac(rest), strict=True):
+            nonzero = all(self.generators[g].kind in ("i", "turn", "sign", "exp") or self.generator_sign(g) for g, _ in m)
+            if not nonzero or len(rest) > 1 and not self.sign(Frac(rest), strict=True):
                 if not all(self.poly_sign(q) and q not in self.weak for q in self.pieces(Frac(rest))[2]):
                     raise NotRegular
         return super().inverse(f)
-
-    def _nonzero(self, g: int) -> bool:
-        return self.generators[g].kind in ("i", "turn", "sign", "exp") or bool(self.generator_sign(g))
 
     def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -19,23 +19,13 @@ from symgrad.algebra.values import Real
 from symgrad.carriers import precise
 from symgrad.reference.elementary import derivative
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.subject import Index, indices
+from symgrad.scanning.subject import Index, Subject, indices
 
 __all__ = ["FIRST", "LAST", "ByFormula", "DerivativeSource", "Truth", "condition"]
 
 FIRST, LAST = 60, 1920  # digits of the ladder
 UNKNOWN = 240  # of its first rung, where nothing is known of the numbers that the computation spans
 AGREED = 4.0  # ULP
-
-
-class DerivativeSource(Protocol):
-    """What gives derivatives with many digits."""
-
-    def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> Mapping[Index, Sequence[Any]]:
-        """Every derivative up to an order, computed with that many digits; at a tiny random distance from the points where a generator is given."""
-
-    def spread(self, points: np.ndarray, order: int) -> np.ndarray:
-        """The powers of ten that each point's computation spans, infinite where that is not known."""
 
 
 class ByFormula:
@@ -69,6 +59,9 @@ class ByFormula:
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
         """Unknown, so infinite."""
         return np.full(points.shape[1], np.inf)
+
+
+DerivativeSource = ByFormula | Subject  # what gives derivatives with many digits
 
 
 class Truth:
