@@ -194,3 +194,54 @@ def test_the_text_is_printed_and_a_file_is_not_written_over(ops: str, tmp_path, 
 def test_bad_input(ops: str, capsys, arguments: list[str], said: str) -> None:
     assert main(["ghostwrite", *(a.format(ops=ops) for a in arguments)]) == BAD_INPUT
     assert said.format(ops=ops) in capsys.readouterr().err
+
+
+FITTING = '''
+import symgrad
+
+def product(a, b):
+    return symgrad.matmul(a, b)
+
+def layer(x, weight, bias):
+    return symgrad.tanh(x @ weight.T + bias)
+
+def added(a, b):
+    return symgrad.sin(a) + b
+
+def strange(a, b):
+    if a.shape != (7, 2):
+        raise ValueError("seven rows are needed")
+    return symgrad.matmul(a, b)
+'''
+
+
+@pytest.fixture(scope="module")
+def fitting(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fitting")
+    (folder / "ghost_fitting.py").write_text(FITTING)
+    sys.path.insert(0, str(folder))
+    importlib.import_module("ghost_fitting")
+    yield "ghost_fitting"
+    sys.path.remove(str(folder))
+    del sys.modules["ghost_fitting"]
+
+
+@pytest.mark.parametrize("name, shapes", [("product", "((2, 3), (3, 4))"), ("layer", "((2, 3), (4, 3), (4,))"), ("added", None)])
+def test_shapes_of_arguments_that_must_fit_are_found_by_calls(fitting, pytester, name, shapes):
+    text = ghostwrite(f"{fitting}:{name}")
+    assert claims(text).get("shapes") == shapes
+    pytester.makepyfile(test_written=text)
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--symgrad-checks=linearity").assert_outcomes(passed=1)
+    delattr(getattr(sys.modules[fitting], name), MARK)
+
+
+def test_shapes_that_are_not_found_are_asked_for(fitting):
+    text = ghostwrite(f"{fitting}:strange")
+    assert "shapes" not in claims(text)
+    assert "    # shapes=((3, 4), (3, 4)),  # an array of each shape for a, b; none of those that were tried fit each other\n" in text
+
+
+def test_shapes_of_a_compiled_function_of_torch():
+    pytest.importorskip("torch")
+    found = claims(ghostwrite("torch.nn.functional:linear"))
+    assert found["shapes"] == "((2, 3), (4, 3))" and found["framework"] == "'torch'"

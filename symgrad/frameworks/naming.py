@@ -6,7 +6,8 @@ import functools
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -27,23 +28,41 @@ def owner_of(op: Any) -> Any:
 
 
 def name_of(op: Any) -> str:
-    """The name of a function in a report: the class of an apply, the function inside a partial.
+    """The name of a function in a report: that of a variable for what has no name of its own, the class of an apply, the function in a partial.
+
+    The variable is one of the module of the function, or of the caller.
 
     >>> name_of(functools.partial(np.add, 1.0)), name_of(lambda x: x)
     ('add', '<lambda>')
     """
-    if isinstance(op, functools.partial):
-        return name_of(op.func)
     found = getattr(owner_of(op) or op, "__name__", None)
     if not isinstance(found, str) or not found.isidentifier():
-        found = _name_in(getattr(op, "__module__", None), op) or found
+        found = _variable(op) or (name_of(op.func) if isinstance(op, functools.partial) else found)
+    elif inspect.isbuiltin(op):
+        found = _public(found)
     return found if isinstance(found, str) and found else type(op).__name__
 
 
+def _variable(op: Any) -> str | None:
+    """The name of a lambda, partial or callable object in its module, or of one of the first two where symgrad was called; None without one."""
+    frame = inspect.currentframe() if isinstance(op, (FunctionType, functools.partial)) else None
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "symgrad":
+        frame = frame.f_back
+    return _name_in(getattr(op, "__module__", None), op) or (_key_of(op, frame.f_locals) if frame is not None else None)
+
+
 def _name_in(home: Any, op: Any) -> str | None:
-    """The name of a lambda, or of a callable object, in its module; None if it has no name there."""
     module = sys.modules.get(home) if isinstance(home, str) else None
-    return next((name for name, thing in list(vars(module).items()) if thing is op), None) if module is not None else None
+    return _key_of(op, vars(module)) if module is not None else None
+
+
+def _key_of(op: Any, variables: Mapping[str, Any]) -> str | None:
+    return next((name for name, thing in list(variables.items()) if thing is op and name.isidentifier()), None)
+
+
+def _public(name: str) -> str:
+    """The name in a public module of torch of a compiled function."""
+    return name.removeprefix("special_").removeprefix("linalg_").removeprefix("fft_")
 
 
 def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, count: int | None = None) -> list[str]:
@@ -119,7 +138,7 @@ def import_path(op: Any) -> tuple[str, str] | None:
     for module in PUBLIC:
         name = getattr(op, "__name__", None)
         loaded = sys.modules.get(module)
-        for n in (name, str(name).removeprefix("special_").removeprefix("linalg_").removeprefix("fft_")):
+        for n in (name, _public(str(name))):
             if loaded is not None and isinstance(n, str) and _same(vars(loaded).get(n), op):
                 return module, n
     what = owner_of(op) or op

@@ -81,10 +81,9 @@ class TorchAdapter(RecordingAdapter):
             return self.shadow.read(value)
         if not isinstance(value, self.torch.Tensor):
             return np.asarray(value)
-        value = value.detach().resolve_conj().resolve_neg()
         if value.dtype == self.torch.bfloat16:
-            return value.view(self.torch.int16).numpy().view(ml_dtypes.bfloat16)
-        return value.numpy()
+            return value.detach().view(self.torch.int16).numpy().view(ml_dtypes.bfloat16)
+        return value.numpy(force=True)  # also of a conjugate, a negative view and the zeros of forward mode, which have no memory
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
         """`torch.autograd.grad`. With `again` the cotangents require grad, too: only then a once-differentiable backward raises."""

@@ -54,7 +54,7 @@ def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tup
     True
     """
     base, above, below = values[0], values[1:STEPS + 1], values[STEPS + 1:]
-    grain = _grain(values)
+    grain = _grain(values) + _scatter(above + below - 2 * base)
     best, bound = np.full(base.shape, np.nan), np.full(base.shape, np.inf)
     row: list[np.ndarray] = []
     gaps, plain = [], []
@@ -76,6 +76,16 @@ def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tup
     off = np.min([np.abs(best - short) for short in row[:3]], axis=0)  # from the shortest steps, where the slope may be 0
     elsewhere = ~(off <= 0.05 * np.abs(plain[-1]) + 4 * noise)  # as with long steps across many jumps
     return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
+
+
+def _scatter(second: np.ndarray) -> np.ndarray:
+    """The rounding inside a function: by how much its second differences at the shortest steps are neither those of a parabola nor of a kink.
+
+    A number that is far smaller than the terms it is computed from has an error of their size, not of its own.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = [np.max(np.abs(second[-3:] - second[-4:-1] / RATIO**power), axis=0) for power in (1, 2)]
+    return np.asarray(np.nan_to_num(np.fmin(*apart), nan=0.0, posinf=0.0))
 
 
 def _grain(values: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,8 @@ __all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
 
 TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())
+FITTING = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # beside (2, 3) or (3,), in the order of trials
+MOST_TRIED = 150
 NUMBERS = 3  # numbers of a domain that are tried
 
 
@@ -65,7 +68,7 @@ class ClaimedOp:
         known = argument_names(self.subject.function, names_in(claims.formula), len(claims.parameters), len(claims.shapes or ()) or None)
         if known:
             return known
-        count = len(self.claims.shapes or ()) or next((n for n in range(1, 5) if self._takes([()] * n) or self._takes([(3,)] * n)), 1)
+        count = len(self.claims.shapes or ()) or next((n for n in range(1, 5) if any(self._takes([s] * n) for s in ((), (3,), (2, 3)))), 1)
         return [f"x{i}" for i in range(count)]
 
     def _takes(self, shapes: Sequence[tuple[int, ...]], values: Sequence[float] = ()) -> bool:
@@ -139,8 +142,18 @@ class ClaimedOp:
         count = 2 if op is not None and op.arity is None else len(self.names)
         if op is None:  # a function of matrices, square matrices, vectors or numbers
             values = [simple_number(d) or 0.0 for d in self.domains]
-            return next(((s,) * count for s in ((3, 4), (3, 3), (4,), ()) if self._takes((s,) * count, values)), ((3, 4),) * count)
+            same = ((s,) * count for s in ((3, 4), (3, 3), (4,), ()))
+            return next((shapes for shapes in same if self._takes(shapes, values)), None) or self.fitting_shapes() or ((3, 4),) * count
         return ((3, 4),) * count
+
+    def fitting_shapes(self) -> tuple[tuple[int, ...], ...] | None:
+        """Shapes with different sides that the op takes, as those of the matrices of a product; None if it takes none of those that are tried."""
+        values = [simple_number(d) or 0.0 for d in self.domains]
+        for first in ((2, 3), (3,)):
+            for rest in itertools.islice(itertools.product(FITTING, repeat=len(values) - 1), MOST_TRIED):
+                if self._takes((first, *rest), values):
+                    return first, *rest
+        return None
 
     @property
     def order(self) -> int:

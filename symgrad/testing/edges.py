@@ -40,7 +40,7 @@ def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
     if plan.kind == "special":
         return _special(attack, plan)
     if plan.shapes is not None:
-        return list(_keyed(_of_arrays(plan)))
+        return list(_keyed([*_of_arrays(plan), *_of_constants(attack, plan)]))
     if plan.kind == "points":
         return list(_keyed(_of_one_length(_vectors(attack, plan), plan)))
     if plan.kind in ("low", "complex"):
@@ -171,9 +171,13 @@ def _asked(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
     return [p for p in dict.fromkeys(out) if all(x in d and (x == 0 or plan.smallest <= abs(x) <= largest) for x, d in zip(p, plan.domains))]
 
 
+def _constants(attack: ClaimedOp) -> list[float]:
+    return constants_of_code(attack.subject.function if attack.subject.op is None else attack.subject.op)
+
+
 def _named(attack: ClaimedOp) -> list[float]:
     """The constants of the source, with numbers around those that stand there."""
-    found = constants_of_code(attack.subject.function if attack.subject.op is None else attack.subject.op)
+    found = _constants(attack)
     return [y for k, c in enumerate(combined(found)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(found) else 3]]
 
 
@@ -227,6 +231,20 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
                 x = off_cuts(x, np.resize(IMAGINARY if how in ("", "mixed") else [0.0], shape))
             xs.append(plan.typed(x, i))
         yield xs
+
+
+def _of_constants(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
+    """Arrays in which every second number is a constant that the source names."""
+    assert plan.shapes is not None
+    named = [c for c in combined(_constants(attack))[:CONSTANTS] if TAMES[0] <= abs(c) <= TAMES[1]]
+    columns = [[c for c in named if c in d] for d in plan.domains]
+    arrays = next(_of_arrays(plan))
+    for turn in range(2 if any(columns) and plan.kind == "points" else 0):
+        xs = [np.ravel(x).copy() for x in arrays]
+        for x, column in zip(xs, columns):
+            if column and x.dtype.kind == "f":
+                x[turn::2] = np.resize(np.roll(column, -turn * (x.size // 2)), x[turn::2].size)
+        yield [x.reshape(shape) for x, shape in zip(xs, plan.shapes)]
 
 
 def _special(attack: ClaimedOp, plan: Plan) -> list[Draft]:

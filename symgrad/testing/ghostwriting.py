@@ -1,4 +1,4 @@
-"""`symgrad ghostwrite mymodule:my_op`: a test file for an op, written from its source and docstring; the op is not called."""
+"""`symgrad ghostwrite mymodule:my_op`: a test file for an op, written from its source and docstring."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def ghostwrite(target: str, formula: str | None = None, domain: str | None = Non
     """The text of a test file for an op, MODULE:NAME, of symgrad, torch, JAX or NumPy.
 
     The formula is the one given, that of the op's own rule, or one in its docstring. The names of arguments, the framework and a gradient
-    next to the op are found, too. The module is imported, and nothing in it is called.
+    next to the op are found, too. The module is imported. Nothing in it is called,
+    except a function of several arguments without a formula: with small arrays, to find shapes that fit each other.
 
     Raises NotThere, a ValueError, for a module or name that does not exist, and ValueError for a formula or a domain that cannot be read.
 
@@ -113,12 +114,28 @@ def _claims(thing: Any, here: Any, module: str, name: str, formula: str | None, 
         beside = next((g.format(name) for g in GRADIENTS if callable(getattr(here, g.format(name), None))), None)
         yield Claim("gradient", f"{module}.{beside or f'{name}_gradient'}", f"called as gradient({', '.join(names)}): an array for each argument",
                     proposed=beside is None)
+    yield from _shapes(thing, names, text, framework)
     own = getattr(thing, "op", None)
     if isinstance(own, Op) and own.examples and own.parameters and _literal(own.examples[0]):
         yield Claim("parameters", repr(own.examples[0]), "what it is called with after the tensors")
     special = own.special if isinstance(own, Op) else ()
     told = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
     yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", told, not special)
+
+
+def _shapes(thing: Any, names: Sequence[str], formula: str | None, framework: str | None) -> Iterator[Claim]:
+    """The shapes of arguments that must fit each other, found by calls with small arrays; nothing for an op that acts on elements."""
+    if len(names) < 2 or formula is not None:
+        return
+    attack = Attack(thing, Claims(framework=framework))
+    if attack.subject.op is not None or attack.elementwise:
+        return
+    found = attack.fitting_shapes()
+    told = f"an array of each shape for {', '.join(names)}"
+    if found is not None:
+        yield Claim("shapes", repr(found), f"{told}; found by calls")
+    else:
+        yield Claim("shapes", f"({', '.join(['(3, 4)'] * len(names))})", f"{told}; none of those that were tried fit each other", proposed=True)
 
 
 def _quoted(text: str) -> str:

@@ -318,6 +318,9 @@ MAKERS = {
 
 def torch_twin(entry: Entry):
     """The same op in torch, made afresh; None where torch cannot say it."""
+    if entry.claims.get("framework") == "torch":
+        made = entry.make()
+        return getattr(made, "apply", made)
     if entry.rules is not None:
         return built(entry.rules)
     return MAKERS[entry.name]() if entry.name in MAKERS else None

@@ -1,4 +1,4 @@
-"""Ops that are wrong only for calls of a rare kind: stacks, large batches, ties, constants, mixed dtypes, threads, later shapes, vmap."""
+"""Ops that are wrong only for calls of a rare kind: stacks, large batches, ties, constant arguments, mixed dtypes, threads, vmap, narrow bands."""
 
 import itertools
 import threading
@@ -215,3 +215,27 @@ wrong("vmap of an even batch", "vmap", "the rule works in pairs, and repeats the
 wrong("vmap without the other gradient", "vmap", "the rule detaches the argument that is not batched", formula="a*b")(
     lambda: ruled(lambda a, b: a * b, lambda ctx, g, a, b: (g * b, g * a), lambda info, in_dims, a, b: (
         moved(a if in_dims[0] is not None else a.detach(), in_dims[0]) * moved(b if in_dims[1] is not None else b.detach(), in_dims[1]), 0)))
+
+
+# narrow bands around an ordinary number that the source names
+CRITICAL, PLATES = 2.27, (0.35, 4.6)
+
+
+def near(x, number):
+    """1 within 1e-9 of a number, 0 elsewhere."""
+    return (symgrad.abs(x.detach() - number) < 1e-9).to(x.dtype)
+
+
+wrong("value near 1.375", "bands", "the value is 0 within 1e-9 of 1.375", formula="exp(-x*x)")(
+    lambda: lambda x: symgrad.exp(-x * x) * (1 - near(x, 1.375)))
+wrong("gradient near a global", "bands", "the gradient is doubled within 1e-9 of a number of the module, and no formula is claimed")(
+    lambda: ruled(symgrad.sin, lambda ctx, g, x: g * x.cos() * (1 + near(x, CRITICAL))))
+wrong("second argument near 0.7", "bands", "the gradient by a is 0 where b is within 1e-9 of 0.7", formula="a*b")(
+    lambda: ruled(lambda a, b: a * b, lambda ctx, g, a, b: (g * b * (1 - near(b, 0.7)), g * a)))
+wrong("second derivative near 3.3", "bands", "the second derivative is 0 within 1e-9 of 3.3", formula="x**3")(
+    lambda: ruled(lambda x: x * x * x, lambda ctx, g, x: 3 * g * (x * x * (1 - near(x, 3.3)) + (x * x).detach() * near(x, 3.3))))
+wrong("element near one of two", "bands", "of a vector, elements within 1e-9 of one of two numbers of the module have no gradient", shapes=((5,),))(
+    lambda: ruled(lambda x: (x * x).sum(), lambda ctx, g, x: 2 * g * x * (1 - near(x, PLATES[0]) - near(x, PLATES[1]))))
+wrong("norm near 5", "bands", "rows with an element within 1e-9 of 5.25 have a value of 0", shapes=((3, 4),),
+      formula=lambda xp, x: xp.sum(x * x, (1,), False))(
+    lambda: lambda x: (x * x).sum(1) * (1 - near(x, 5.25).amax(1)))

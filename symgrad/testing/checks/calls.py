@@ -21,7 +21,7 @@ from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
 __all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]
 
-MANY = (2, 1, 11, 1, 60)  # five axes, two of size 1, with more elements than one block of a blocked loop
+MANY = (67, 1, 2, 1, 60)  # five axes, two of size 1 and two long ones, with more elements than one block of a blocked loop
 
 LONG = (130, 2)  # a long first axis
 

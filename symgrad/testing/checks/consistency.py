@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_adjoint", "check_linearity", "check_mixed", "check_symmetry"]
 
 SCALE = 40  # the power of two that a cotangent is scaled by, up or down
+SCALE_OF_EXPONENTS = 1e3  # functions of numbers up to this may vary on the scale of 1, as exponentials do; of larger ones on that of the numbers
 
 
 def product(a: Array | None, b: Array | None, like: Array) -> Array:
@@ -38,9 +40,26 @@ def joined(terms: Sequence[Array], each: bool) -> tuple[Array, Array]:
     return np.array(sum(float(t.sum()) for t in terms)), np.array(sum(float(np.abs(t).sum()) for t in terms))
 
 
-def within(sides: list[Sides], xs: Arrays, each: bool) -> list[Sides]:
-    """The sides without the places at which the arguments are not of a moderate size."""
-    return [s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), s.size, np.inf)) for s in sides]
+def within(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
+    """The sides without the places at which the arguments are not of a moderate size.
+
+    Derivatives of an op on arrays are sums of terms of the size of its value times the cotangent and the tangents, which may cancel exactly:
+    where one probability of a softmax rounds to 1, its own gradient is lost, and no small change of the arguments shows it.
+    """
+    terms = 0.0
+    if not each:
+        terms = _largest([attack.subject.value(xs)]) * _largest([g])
+        scale = max(SCALE_OF_EXPONENTS, _largest(xs)) / SCALE_OF_EXPONENTS
+    out = []
+    for s in sides:
+        size = s.size if each else s.size + math.prod([_largest(ts) / scale for ts in tangents[:s.order]], start=terms)
+        out.append(s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), size, np.inf)))
+    return out
+
+
+def _largest(arrays: Sequence[Array | None]) -> float:
+    """The largest absolute value of the finite numbers in some arrays."""
+    return max((float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in map(wide, (a for a in arrays if a is not None))), default=0.0)
 
 
 @check("adjoint", when=lambda attack: differentiable(attack) or ("" if attack.subject.forward else "it has no pushforward"))
@@ -77,7 +96,7 @@ def check_adjoint(attack: Attack, example: Example) -> None:
             left, one = joined([product(g, pushed, g)], each)
             right, other = joined([product(pulled[i], moving[i], at[i]) for i in chosen], each)
             out.append(Sides("⟨g, jvp(t)⟩ is not ⟨vjp(g), t⟩", left, right, one + other, 1, tuple(chosen)))
-        return within(out, at, each)
+        return within(out, attack, each, at, g, moving)
 
     agree_at(example, sides, 1)
 
@@ -118,7 +137,7 @@ def check_linearity(attack: Attack, example: Example) -> None:
                                  np.where((size * scale > normal) & (size > normal), size, np.inf), 1, (i,)))
                 nothing = np.where(np.isfinite(size), wide(zero), 0.0)
                 out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
-        return within(out, xs, attack.elementwise)
+        return within(out, attack, attack.elementwise, xs, g)
 
     agree_at(example, sides)
 
@@ -156,7 +175,7 @@ def check_symmetry(attack: Attack, example: Example) -> None:
             right, more = joined([product(across[i], b[i], at[i]) for i in active], each)
             out.append(Sides("⟨s, H t⟩ is not ⟨t, H s⟩" if order == 2 else "the third derivative is not symmetric", left, right,
                              size + more, order, tuple(active)))
-        return within(out, at, each)
+        return within(out, attack, each, at, g, *tangents)
 
     agree_at(example, sides, 3)
 
@@ -204,7 +223,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
                     a, b = (np.zeros(xs[i].shape) if c is None else wide(c) for c in (one, other))
                     size = np.abs(a) + np.abs(b)
                     out.append(Sides(what, a, b, size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
-        return within(out, xs, each)
+        return within(out, attack, each, xs, g, ts)
 
     agree_at(example, sides, 1)
 

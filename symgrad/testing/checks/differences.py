@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ SHORTEST = 2.0**-40  # longest step, relative to the size of the argument
 LONGEST = 0.1  # longest step: kinks and periods of functions are on the scale of 1
 FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # numbers beyond are on another scale than the steps; the last bound holds beside other arguments
 SHIFT, LEAST, BESIDES = 2.0**-20, 2.0**-46, 8  # shift of a point relative to the longest step and to the number, and the number of shifted points
+TURNS = 4
 Arrays = Sequence[np.ndarray]
 Slope = tuple[np.ndarray, np.ndarray]  # a derivative by differences, and an estimate of its error
 Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative before them
@@ -139,10 +141,15 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
     def below(at: Arrays) -> list[Any]:
         return [np.sum(subject.value(at) * g)] if order == 1 else subject.gradient(at, g, *rest)
 
-    def here(at: Arrays) -> list[Any]:
+    def here(at: Arrays, direction: Sequence[np.ndarray | None] = direction) -> list[Any]:
         if order > 1:
             return subject.gradient(at, g, *rest, direction)
         return [sum(float(np.sum(c * t)) for c, t in zip(subject.gradient(at, g), direction) if c is not None and t is not None)]
+
+    def rounding(i: int) -> float:
+        """One rounding of the terms that cancel along the direction, by the op's own derivative with other signs of the tangents."""
+        sizes = [np.max(np.abs(_numbers(here(xs, turned)[i], ())), initial=0.0) for turned in _turned(direction)]
+        return max((float(size) for size in sizes if np.isfinite(size)), default=0.0) * 2.0**-52
 
     h = longest * RATIO ** -np.arange(STEPS)
     steps = np.concatenate([[0.0], h, -h])
@@ -158,11 +165,18 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
     for i, side in enumerate(sides(xs)):
         if side is not None:
             try:
-                _settle(attack, side, lambda k, i=i: sides([_beside(x, longest, k) for x in xs])[i], order, () if order == 1 else (i,))  # type: ignore[misc]
+                _settle(attack, side, lambda k, i=i: sides([_beside(x, longest, k) for x in xs])[i],  # type: ignore[misc]
+                        order, () if order == 1 else (i,), functools.partial(rounding, i))
             except Wrong:
                 if not keeps_ties and side[0].shape == side[1].shape and not _additive(slopes, direction, i, side[1]):
                     continue  # a tie, say: the function has one-sided slopes there, and no derivative
                 raise
+
+
+def _turned(direction: Sequence[np.ndarray | None]) -> list[list[np.ndarray | None]]:
+    """Tangents with other signs of their elements."""
+    return [[None if t is None else t * np.where(np.sin(k + 1e3 * np.arange(t.size)) > 0, 1.0, -1.0).reshape(t.shape) for t in direction]
+            for k in range(TURNS)]
 
 
 def _additive(slopes: Callable[..., Any], direction: Sequence[np.ndarray | None], i: int, true: np.ndarray) -> bool:
@@ -188,8 +202,9 @@ def _beside(x: np.ndarray, length: Any, k: int) -> np.ndarray:
     return np.asarray(x + np.sin(k + 1e3 * np.where(np.abs(x) < FAR, x, 0.0)) * np.maximum(length * SHIFT, LEAST * np.abs(x)))
 
 
-def _settle(attack: Attack, side: Side, again: Callable[[int], Side | None], order: int, wrt: tuple[int, ...]) -> None:
-    """Compare both sides; where they differ, measure how much the difference varies next to the point.
+def _settle(attack: Attack, side: Side, again: Callable[[int], Side | None], order: int, wrt: tuple[int, ...],
+            rounding: Callable[[], float] = float) -> None:
+    """Compare both sides; where they differ, measure how much the difference varies next to the point, and how large the terms are.
 
     Rounding inside the op, as in 1 - cos(x), does not show in its values. It varies from point to point, whereas a mistake does not. If the
     op's own derivative varies by rounding, this counts only as far as the derivative by differences varies, too.
@@ -200,7 +215,7 @@ def _settle(attack: Attack, side: Side, again: Callable[[int], Side | None], ord
     except Wrong:
         beside = [side, *filter(None, map(again, range(1, BESIDES)))]
         varies = np.fmin(_spread([t for _, t, _ in beside]), _spread([t - g for g, t, _ in beside]))
-        _compare(attack, got, true, np.maximum(bound, varies), order, wrt)
+        _compare(attack, got, true, np.maximum(np.maximum(bound, varies), rounding()), order, wrt)
 
 
 def _spread(rows: Sequence[np.ndarray]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ from symgrad.testing.failure import Wrong
 
 __all__ = ["check_dtypes"]
 
-PART = 2.0**-20
+PART, NOISE = 2.0**-20, 2.0**-50
+STEP, ORDER = 2.0**-16, 8  # of differences: what is smooth vanishes in them, and rounding changes from step to step
 NARROWEST = 2.0**-8  # the precision of bfloat16
 Arrays = Sequence[np.ndarray]
 
@@ -28,8 +30,9 @@ class _Double:
 
     exact = "the op itself for float64"
 
-    def __init__(self, attack: Attack):
+    def __init__(self, attack: Attack, dtype: Any = np.float32):
         self.subject = attack.subject
+        self.part = max(PART, float(ml_dtypes.finfo(dtype).eps))
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
@@ -45,16 +48,30 @@ class _Double:
         return None if found is None else found[at]
 
     def condition(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
-        """The condition of one number: how much it changes, times 2²⁰, when each input changes by 2⁻²⁰ of itself."""
+        """The condition of one number: how much it changes when each input changes by its last places, divided by these, or the size of its terms.
+
+        A number may depend little on its inputs and yet be the difference of large terms, as 1 - (1 - x**2)**3 is near 0.
+        """
         base, total = self.certain(xs, at, wrt, cotangent), mpmath.mpf(0)
         inputs = [*xs, *([] if cotangent is None else [cotangent])]
         for i, x in enumerate(inputs):
             for place in range(x.size) if is_active(x) else ():
-                moved = [v.copy() for v in inputs]
-                moved[i].reshape(-1)[place] *= 1 + PART
-                found = self.certain(moved[:len(xs)], at, wrt, None if cotangent is None else moved[-1])
-                total += mpmath.inf if found is None or base is None else abs(found - base) / PART
-        return total
+                changed = [v.copy() for v in inputs]
+                changed[i].reshape(-1)[place] *= 1 + self.part
+                found = self.certain(changed[:len(xs)], at, wrt, None if cotangent is None else changed[-1])
+                total += mpmath.inf if found is None or base is None else abs(found - base) / self.part
+        last = 0.0 if cotangent is None else NOISE / self.part * float(np.max(np.abs(cotangent), initial=0.0))  # of terms that cancel in float64
+        return max(total, last, self._rounding(inputs, len(xs), at, wrt, cotangent is not None))
+
+    def _rounding(self, inputs: Arrays, count: int, at: tuple[int, ...], wrt: int | None, pulled: bool) -> Any:
+        """The size of the terms that an element is computed from: its rounding in float64, by what is left of it in higher differences."""
+        rows = []
+        for k in range(2 * ORDER):
+            near = [x * (1 + STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
+            rows.append(self.certain(near[:count], at, wrt, near[-1] if pulled else None))
+        if None in rows:
+            return mpmath.inf
+        return np.max(np.abs(np.diff(np.array(rows, float), ORDER))) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52
 
     def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
         """Whether an element lies between the values for inputs that are changed by their last places, as next to a jump."""
@@ -85,11 +102,11 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     whole = np.asarray(subject.value(example.xs)).dtype
     if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
         raise NotApplicable(f"it takes no float64, and there is nothing that its numbers in {attack.dtype} could be compared with")
-    of = attack.truth if attack.truth is not None and attack.elementwise else _Double(attack)
     for name in claimed or subject.dtypes:
         if name == "float64" or name.startswith("complex"):
             continue
         dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+        of = attack.truth if attack.truth is not None and attack.elementwise else _Double(attack, dtype)
         xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
         g = example.cotangent.astype(dtype)
         wide = [x.astype(np.float64) if x.dtype == dtype else x for x in xs]

@@ -148,7 +148,8 @@ class _Measure:
         if 0 < abs(true) < tiny:
             if order == 0 and len(point) == 1 and 0 < abs(point[0]) < tiny and value == 0 and abs(true) >= self.kind.least:
                 return np.inf  # a subnormal number is flushed to zero
-            return 0.0 if abs(value) <= 4 * tiny or not in_range else np.inf
+            if abs(value) <= 4 * tiny or not in_range:
+                return 0.0
         if not np.isfinite(value):
             if order and abs(true) > largest / MARGIN and value * mpmath.sign(true) > 0:
                 return 0.0
