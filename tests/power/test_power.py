@@ -20,7 +20,7 @@ def cases(table):
     return [pytest.param(entry, k % measuring.SEEDS, id=name) for k, (name, entry) in enumerate(table.items())]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("entry, seed", cases(WRONG))
 def test_a_wrong_op_is_caught(entry, seed):
     pytest.importorskip(entry.claims.get("framework", "symgrad"))
@@ -31,7 +31,7 @@ def test_a_wrong_op_is_caught(entry, seed):
         assert measuring.attacked(entry, seed, checks=[first]) or measuring.attacked(entry, seed, checks=others)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("entry, seed", cases(RIGHT)[slice(None) if THOROUGH else slice(2, None, 3)])
 def test_a_right_op_is_not_accused(entry, seed):
     pytest.importorskip(entry.claims.get("framework", "symgrad"))
