@@ -56,7 +56,7 @@ def in_blocks(x):
     (check_aliasing, lambda a, b: a * b * (2.0 if a is b else 1.0), {"elementwise": True}, "the value for one tensor given twice is not that"),
     (check_aliasing, lambda a, b: a * (b.detach() if a is b else b), {"elementwise": True}, "the gradient by one tensor given twice is not the sum"),
     (check_structure, squeezed, {"elementwise": True}, r"the shape of the value is \(\) and should be \(1, 1\)"),
-    (check_structure, in_blocks, {"elementwise": True, "gradient": lambda x: 2 * x}, r"the value for the shape \(2, 1, 11, 1, 60\) is not that"),
+    (check_structure, in_blocks, {"elementwise": True, "gradient": lambda x: 2 * x}, r"the value for the shape \([\d, ]+, 60\) is not that"),
 ], ids=["alone", "zeros", "value twice", "gradient twice", "column", "blocks"])
 def test_wrong_calls(check, op, claims, said):
     with pytest.raises(CheckFailure, match=said):

@@ -207,15 +207,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
 def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
     """Set the gradient of each tensor to None, or to zero in place and detached."""
     for t in tensors:
-        gradient = t.grad
-        if gradient is None or set_to_none:
+        if set_to_none or t.grad is None:
             t.grad = None
-            continue
-        if gradient.grad_fn is not None:
-            gradient.detach_()
         else:
-            gradient.requires_grad_(False)
-        gradient.zero_()
+            (t.grad.requires_grad_(False) if t.grad.grad_fn is None else t.grad.detach_()).zero_()
 
 
 def _backward_method(self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
