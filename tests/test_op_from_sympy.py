@@ -41,20 +41,6 @@ FORMULAS = {
 THRICE = ("softsign", "gaussian", "logistic", "sinc_like", "cubic_rest", "log_cosh", "pieces")
 
 
-@pytest.fixture
-def made():
-    """`op_from_sympy` without its proof, whose ops are forgotten afterwards."""
-    names = []
-
-    def make(name, *args, **kwargs):
-        names.append(name)
-        return op_from_sympy(name, *args, **{"check": False, **kwargs})
-
-    yield make
-    for name in names:
-        _forget(name)
-
-
 @functools.cache
 def formula(name):
     """A formula of the table, whose derivatives are found once for all tests."""

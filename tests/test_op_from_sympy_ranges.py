@@ -12,9 +12,7 @@ import pytest
 import sympy
 from sympy import atan, cos, cosh, exp, log, sin, sinh, sqrt, tanh
 
-from symgrad.methods.extending import _forget
 from symgrad.symbolic.formula import OpFormula
-from symgrad.symbolic.operations import op_from_sympy
 from symgrad.types.domains import POSITIVE, REAL
 
 x, y = sympy.symbols("x y", real=True)
@@ -113,19 +111,6 @@ def test_on_the_diagonal_and_beside_it(name, order):
     centres = [c for c in CENTRES if not positive or c > 0]
     points = [(c * (1 + d), c) for c in centres for d in DISTANCES] + [(c, c * (1 + d)) for c in centres for d in (1e-9, 0.2, 3.0)]
     assert_digits(name, order, points)
-
-
-@pytest.fixture
-def made():
-    names = []
-
-    def make(name, *args, **kwargs):
-        names.append(name)
-        return op_from_sympy(name, *args, **{"check": False, **kwargs})
-
-    yield make
-    for name in names:
-        _forget(name)
 
 
 def test_what_is_lost_is_said(made):

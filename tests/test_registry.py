@@ -59,9 +59,9 @@ def test_exponents_that_are_numbers(attack):
     assert check_op(attack)
 
 
-@pytest.mark.sampled(30)
-@pytest.mark.parametrize("op", PROVABLE)
+@pytest.mark.parametrize("op", PROVABLE[::6])
 def test_first_derivatives_are_proved(op):
+    """Those of all ops are proved with the higher ones."""
     hold_with_proof(op, 1)
 
 

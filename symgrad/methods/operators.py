@@ -119,18 +119,21 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
 
 def _last_part(parts: tuple, shape: tuple[int, ...]) -> Any:
     """The last part of a basic index that is not a slice of everything, after which torch names the node; Ellipsis if there is none."""
-    taken = sum([part is not None and part is not Ellipsis for part in parts])
-    dim = len(shape) if any([part is Ellipsis for part in parts]) else taken
-    for part in reversed(parts):
-        if part is Ellipsis:
-            dim = taken - len(shape) + dim
+    for k in range(len(parts) - 1, -1, -1):
+        part = parts[k]
+        if part is Ellipsis or isinstance(part, slice) and (part == ALL or _is_whole(part, parts, k, shape)):
             continue
-        if not isinstance(part, slice):
-            return part
-        dim -= 1
-        if part != ALL and (part.start or part.step not in (None, 1) or not 0 <= dim < len(shape) or part.indices(shape[dim])[1] < shape[dim]):
-            return part
+        return part
     return Ellipsis
+
+
+def _is_whole(part: slice, parts: tuple, k: int, shape: tuple[int, ...]) -> bool:
+    """Whether a slice, part `k` of an index, ends at or after the end of its axis and begins at 0; -n for the beginning is no such slice in torch."""
+    if part.start or part.step not in (None, 1):
+        return False
+    before, after = ([p for p in some if p is not None] for some in (parts[:k], parts[k:]))
+    dim = -len(after) if any([p is Ellipsis for p in before]) else len(before)
+    return -len(shape) <= dim < len(shape) and part.indices(shape[dim])[1] >= shape[dim]
 
 
 def split_integer_indices(index: Any) -> tuple[tuple, Any]:

@@ -64,14 +64,19 @@ class _Double:
         return max(total, last, self._rounding(inputs, len(xs), at, wrt, cotangent is not None))
 
     def _rounding(self, inputs: Arrays, count: int, at: tuple[int, ...], wrt: int | None, pulled: bool) -> Any:
-        """The size of the terms that an element is computed from: its rounding in float64, by what is left of it in higher differences."""
-        rows = []
-        for k in range(2 * ORDER):
-            near = [x * (1 + STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
-            rows.append(self.certain(near[:count], at, wrt, near[-1] if pulled else None))
-        if None in rows:
-            return mpmath.inf
-        return np.max(np.abs(np.diff(np.array(rows, float), ORDER))) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52
+        """The size of the terms that an element is computed from: its rounding in float64, by what is left of it in higher differences.
+
+        The smaller one of the two sides: a kink on one side of a number is no rounding.
+        """
+        sides = []
+        for sign in (1, -1):
+            rows = []
+            for k in range(2 * ORDER):
+                near = [x * (1 + sign * STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
+                rows.append(self.certain(near[:count], at, wrt, near[-1] if pulled else None))
+            if None not in rows:
+                sides.append(np.max(np.abs(np.diff(np.array(rows, float), ORDER))) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52)
+        return min(sides, default=mpmath.inf)
 
     def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
         """Whether an element lies between the values for inputs that are changed by their last places, as next to a jump."""
