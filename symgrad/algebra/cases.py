@@ -145,8 +145,8 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
         return True
     try:
         forms = Normal(deadline, dict(region.intervals), split, region.facts)
-        a, b = forms.of(region.a), forms.of(region.b)
-        return forms.same(a, b) or _same_squares(forms, a, b) or _constantly_zero(region, deadline)
+        terms = [forms.of(x) for x in sympy.Add.make_args(region.a)] + [forms.minus(forms.of(x)) for x in sympy.Add.make_args(region.b)]
+        return forms.is_zero(forms.sum(terms)) or _same_squares(forms, forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
     except Split as question:
         parts, edge, known = region.cut(question.expression)
     except ZeroDivisionError:
