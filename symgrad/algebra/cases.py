@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra import functions, special
+from symgrad.algebra.limits import clock
 from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.polynomials import TooLarge
 from symgrad.algebra.ranges import Range
@@ -138,7 +138,7 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
 
 def literally_zero(region: Region, deadline: float, split: bool) -> bool:
     """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided."""
-    if region.depth > DEPTH or time.monotonic() > deadline:
+    if region.depth > DEPTH or clock() > deadline:
         return False
     region = region.settled()
     if region.a == region.b:

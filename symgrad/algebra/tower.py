@@ -136,11 +136,15 @@ class Tower:
         return found
 
     def sum(self, terms: Sequence[Frac]) -> Frac:
-        """The sum of fractions."""
+        """The sum of fractions: of those over powers of the same polynomials first, which are few or cancel."""
         alike: dict[Any, list[Frac]] = {}
         for f in terms:
-            alike.setdefault(frozenset(f.den.items()), []).append(f)
-        terms = [f for f in (Frac(added(*(f.num for f in group)), group[0].den) for group in alike.values()) if f.num]
+            alike.setdefault(frozenset(f.den), []).append(f)
+        return self._over_one(list(map(self._over_one, alike.values())))
+
+    def _over_one(self, terms: Sequence[Frac]) -> Frac:
+        """The sum of fractions over their common denominator."""
+        terms = [f for f in terms if f.num]
         if len(terms) <= 1:
             return terms[0] if terms else Frac({})
         den: dict[Any, int] = {}
