@@ -94,13 +94,13 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
-        return _from_state(self.get_state().tolist())
+        return _restored(self.get_state().tolist())
 
     def __reduce__(self) -> Any:
-        return _from_state, (self.get_state().tolist(),)
+        return _restored, (self.get_state().tolist(),)
 
 
-def _from_state(state: list[int]) -> Generator:
+def _restored(state: list[int]) -> Generator:
     out = Generator()
     out.set_state(wrap(np.array(state, np.uint8)))
     return out

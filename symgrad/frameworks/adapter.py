@@ -14,8 +14,8 @@ from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, Shadow
 from symgrad.reference.tensors import is_active
 
-__all__ = ["Adapter", "Array", "Arrays", "count_text", "import_extra", "is_active", "not_applicable", "NotApplicable", "ONCE", "Options", "parts_of",
-           "PLAIN", "RecordingAdapter"]
+__all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "count_text", "import_extra", "is_active",
+           "not_applicable", "parts_of"]
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
 Array = np.ndarray

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.frameworks.naming import parameters_of
 
-__all__ = ["Call", "declared_parameters", "flat_names", "Parameter"]
+__all__ = ["Call", "Parameter", "declared_parameters", "flat_names"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Op
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.frameworks.shadow import RecordedShadow
 
-__all__ = ["as_array_like", "Given", "NumpyAdapter"]
+__all__ = ["Given", "NumpyAdapter", "as_array_like"]
 
 
 class Given(Adapter):

@@ -28,7 +28,7 @@ from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 
-__all__ = ["generators_restored", "Input", "NotCheckable", "Problem", "real_parts", "run_of", "seed_generators", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
 
 Point = Sequence[np.ndarray]
 
@@ -127,20 +127,23 @@ class Problem:
         """The names of all input elements in formulas, in order."""
         return ["_".join([i.name, *map(str, index)]) for i in self.inputs for index in np.ndindex(i.value.shape)]
 
+    def call(self, *inputs: Any) -> Any:
+        """Call the function with the given inputs."""
+        arguments = {name: self._copy(name, value) for name, value in self.bound.arguments.items()}
+        for i, given in zip(self.inputs, inputs):
+            if i.key is None:
+                arguments[i.parameter] = given
+            else:
+                arguments[i.parameter][i.key] = given
+        bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
+        return self.function(*bound.args, **bound.kwargs)
+
     def run(self, point: Point, named: bool = False) -> Run:
         """Call the function at a point. Its exceptions propagate; NotCheckable is raised if its result has no derivative."""
-        leaves = []
-        arguments = {name: self._copy(name, value) for name, value in self.bound.arguments.items()}
-        for i, value in zip(self.inputs, point):
-            leaf = tensor(value.copy(), dtype=value.dtype, requires_grad=True, symbol=i.name if named else None)
-            leaves.append(leaf)
-            if i.key is None:
-                arguments[i.parameter] = leaf
-            else:
-                arguments[i.parameter][i.key] = leaf
-        bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
+        leaves = [tensor(value.copy(), dtype=value.dtype, requires_grad=True, symbol=i.name if named else None)
+                  for i, value in zip(self.inputs, point)]
         with observing() as escapes, enable_grad():
-            return Run(leaves, *scalar_of(self.function(*bound.args, **bound.kwargs), self.name), escapes)
+            return Run(leaves, *scalar_of(self.call(*leaves), self.name), escapes)
 
     def departure(self, run: Run) -> str | None:
         """The difference between the graph of a named run and the function around its point; None if there is none."""

@@ -22,7 +22,7 @@ from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["move_elements", "NoShadow", "RecordedShadow", "Shadow"]
+__all__ = ["NoShadow", "RecordedShadow", "Shadow", "move_elements"]
 
 MAX_ERROR = 1e30  # larger errors are set to it
 CLEAR_GROWTH = 64.0  # the factor by which an operation must enlarge an error to be reported

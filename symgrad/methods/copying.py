@@ -14,7 +14,7 @@ from symgrad.graph.modes import special
 from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
 
-__all__ = ["rebuild"]
+__all__ = ["rebuilt"]
 
 METHODS = MethodTable()
 
@@ -28,7 +28,7 @@ def _attributes(t: Tensor) -> dict[str, Any]:
     return getattr(t, "__dict__", {})
 
 
-def rebuild(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attributes: dict[str, Any] | None = None) -> Any:
+def rebuilt(cls: type, value: Any, requires_grad: bool, symbol: Any = None, attributes: dict[str, Any] | None = None) -> Any:
     """A leaf of a class, from its parts."""
     out = bare(cls)
     out._value, out._node, out._view = value, None, None
@@ -44,7 +44,7 @@ def __copy__(self: Tensor) -> Any:
     """A leaf with the same memory, symbol and `requires_grad`, and no gradient."""
     if special:
         self._escape(shared=True)
-    return rebuild(type(self), self._array(), self.requires_grad, _symbol(self), _attributes(self))
+    return rebuilt(type(self), self._array(), self.requires_grad, _symbol(self), _attributes(self))
 
 
 @METHODS.define
@@ -62,7 +62,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
     if special:
         self._escape()
     value = self._value
-    out = rebuild(type(self), _copy_within_storage(value, memo) if isinstance(value, np.ndarray) else value, self.requires_grad, _symbol(self),
+    out = rebuilt(type(self), _copy_within_storage(value, memo) if isinstance(value, np.ndarray) else value, self.requires_grad, _symbol(self),
                   copy.deepcopy(_attributes(self), memo))
     memo[id(self)] = out
     if self.grad is not None:
@@ -87,4 +87,4 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     """The class, value, `requires_grad` and symbol, for `pickle`; neither the graph nor the gradient is stored."""
     if special:
         self._escape()
-    return rebuild, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)
+    return rebuilt, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)

@@ -21,7 +21,7 @@ from symgrad.reference.elementary import derivative
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.subject import Index, Subject, derivative_indices
 
-__all__ = ["ByFormula", "condition", "DerivativeSource", "FIRST", "LAST", "ReferenceValues"]
+__all__ = ["FIRST", "LAST", "ByFormula", "DerivativeSource", "ReferenceValues", "condition"]
 
 FIRST, LAST = 60, 1920  # digits of the first and the last rung of the ladder
 DEFAULT_DIGITS = 240  # of the first rung, if the range of magnitudes of the computation is unknown

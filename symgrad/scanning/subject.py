@@ -33,7 +33,7 @@ from symgrad.reference.run import Run
 from symgrad.types.domains import REAL, Domain
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["derivative_indices", "ForeignSubject", "Index", "Recording", "Subject", "Unsuitable"]
+__all__ = ["ForeignSubject", "Index", "Recording", "Subject", "Unsuitable", "derivative_indices"]
 
 Index = tuple[int, ...]
 

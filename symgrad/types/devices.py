@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-__all__ = ["check_cpu", "device", "FORMATS", "get_default_device", "layout", "LAYOUTS", "memory_format", "set_default_device"]
+__all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format", "set_default_device"]
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
@@ -163,7 +163,7 @@ class _NamedConstant:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> Any:
-        return _constant_named, (self.name,)
+        return _named, (self.name,)
 
 
 class layout(_NamedConstant):
@@ -178,7 +178,7 @@ class memory_format(_NamedConstant):
     __slots__ = ()
 
 
-def _constant_named(name: str) -> _NamedConstant:
+def _named(name: str) -> _NamedConstant:
     return {**LAYOUTS, **FORMATS}[name]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALIASES", "can_cast", "common_dtype", "DType", "dtype_of", "DTYPES", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
+__all__ = ["ALIASES", "DTYPES", "DType", "can_cast", "common_dtype", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
            "promote_types", "set_default_dtype"]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.graph.node import Leaf
-from symgrad.methods.copying import rebuild
+from symgrad.methods.copying import rebuilt
 from symgrad.methods.layout import owner
 from symgrad.types.devices import check_cpu, device
 from symgrad.types.dtypes import DTYPES, DType, dtype_of
@@ -177,7 +177,7 @@ class _Reader:
             cls = {name: getattr(nn, name) for name in SUBCLASSES}[x["class"]]
         array = self.array(x)
         value = array if array.ndim or "strides" in x else array[()]
-        out = rebuild(cls, value, x.get("requires_grad", False), x.get("symbol"))
+        out = rebuilt(cls, value, x.get("requires_grad", False), x.get("symbol"))
         if cls is not Tensor:
             out = cls(wrap(array), x.get("requires_grad", False))
         self.tensors.append(out)

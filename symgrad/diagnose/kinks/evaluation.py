@@ -15,7 +15,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 
-__all__ = ["hull_distance", "is_negligible", "NotEvaluable", "null_space", "PreciseEvaluation", "scalar"]
+__all__ = ["NotEvaluable", "PreciseEvaluation", "hull_distance", "is_negligible", "null_space", "scalar"]
 
 FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that accept only machine numbers
 ZERO = precise.context.mpf(10) ** -70  # relative size below which a number counts as zero

@@ -21,7 +21,7 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.sampling.conditions import COMPARISONS, switching
 
-__all__ = ["broadcast_element", "convention_of", "CONVENTIONS", "EXTREMES", "ROUND", "SELECTING", "Switch", "switches"]
+__all__ = ["CONVENTIONS", "EXTREMES", "ROUND", "SELECTING", "Switch", "broadcast_element", "convention_of", "switches"]
 
 Place = tuple[int, ...]
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
