@@ -15,7 +15,7 @@ from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.checks.measuring import Tolerances
 from symgrad.frameworks.adapter import Adapter, Options
-from symgrad.frameworks.calling import call_of, declared, flat_names
+from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
@@ -90,7 +90,7 @@ class _CrossCheck:
         self.order, self.name = order, name
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
         if formula is not None and named is None:
-            named = [p.name for p in declared(self.formula) or []]
+            named = [p.name for p in declared_parameters(self.formula) or []]
         self.call = call_of(function, name, inputs, wrt, named)
         wide = domains_of(domain, self.call.names)
         domains = {n: tolerances.domain(d) for n, d in wide.items()}
@@ -189,7 +189,7 @@ class _CrossCheck:
 
     def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
         """A symgrad function as the formula: its arguments are matched to those of the checked function by name, or else by position."""
-        parameters = [p for p in declared(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        parameters = [p for p in declared_parameters(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
         if parameters and all(n in known for n in required):

@@ -12,7 +12,7 @@ from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
 from symgrad.frameworks.levels import Derivatives, Exact, Levels
-from symgrad.frameworks.problem import NotCheckable, restored, seeded
+from symgrad.frameworks.problem import NotCheckable, generators_restored, seed_generators
 from symgrad.reference.sources import DifferenceSource, Source, Truths
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
@@ -119,9 +119,9 @@ class CrossChecker:
     def _unsteady(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
         changing = not _equal(self._levels(vector).values.get(k), self._levels(vector).values.get(k))
         results = []
-        with restored():
+        with generators_restored():
             for _ in range(2):
-                seeded()
+                seed_generators()
                 results.append(self._levels(vector).values.get(k))
         is_random = changing and _equal(*results)
         what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"

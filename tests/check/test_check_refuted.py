@@ -77,7 +77,7 @@ def test_a_wrong_transpose_is_refuted():
         report = symgrad.check(lambda x: wrong(x) * x, [1.0, 2.0, 3.0])
         assert report.verdict == "refuted" and report.counterexample.op == "wrong_roll"
     finally:
-        extending._forget("wrong_roll")
+        extending._unregister("wrong_roll")
 
 
 def test_a_rounded_constant_in_a_rule_is_named(declare):

@@ -14,7 +14,7 @@ def made(entry):
     try:
         return symgrad.elementwise("under_condition", forward, *partials, **rest), rest.get("examples", ((),))[0]
     finally:
-        extending._forget("under_condition")
+        extending._unregister("under_condition")
 
 
 def checked(entry):

@@ -199,7 +199,7 @@ def test_an_op_that_is_declared_has_the_same_documentation():
         symgrad.elementwise("documented_by_test", lambda xp, x, alpha=2: x * alpha, lambda xp, y, x, alpha: alpha, domain=POSITIVE, doc="alpha x.")
         text = extending.traced.documented_by_test.__doc__
     finally:
-        extending._forget("documented_by_test")
+        extending._unregister("documented_by_test")
     lines = ["alpha x.", "", "Parameters:", "    x: a tensor or a number.", "    alpha: a parameter of the rule, which is not differentiated.", ""]
     assert text.splitlines()[:6] == lines
     assert "Shapes: the result has the shape of `x`." in text and "Dtypes: integers are converted to the default dtype." in text

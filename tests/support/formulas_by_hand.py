@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import sympy
 
-from symgrad.methods.extending import _forget
+from symgrad.methods.extending import _unregister
 from symgrad.symbolic.operations import op_from_sympy
 
 SIZE = 100_000
@@ -82,7 +82,7 @@ def generated_against_hand():
     for name, (formula, symbols, value, slope) in FORMULAS.items():
         plain = "by_hand_" + "".join(c if c.isalpha() else "_" for c in name)
         op = op_from_sympy(plain, formula, symbols, check=False)
-        _forget(plain)
+        _unregister(plain)
         points = [np.abs(rng.normal(size=SIZE)) + 0.1 if s.is_positive else 3 * rng.normal(size=SIZE) for s in symbols]
         for order, (what, hand) in enumerate(((name, value), (name + ", derivative", slope))):
             form = op._formula.form((order, *(0,) * (len(symbols) - 1)))

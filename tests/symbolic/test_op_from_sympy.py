@@ -16,7 +16,7 @@ from sympy import Abs, Max, Piecewise, Symbol, cos, cosh, exp, floor, log, sign,
 import symgrad
 from symgrad import autograd, func
 from symgrad.graph.op import REGISTRY
-from symgrad.methods.extending import _forget
+from symgrad.methods.extending import _unregister
 from symgrad.symbolic.formula import OpFormula
 from symgrad.symbolic.operations import op_from_sympy
 from symgrad.types.domains import POSITIVE, REAL
@@ -279,7 +279,7 @@ def test_pickle(made):
     f = made("pickled_op", (1 - cos(x)) / x**2)
     assert pickle.loads(pickle.dumps(f)) is f
     blob = pickle.dumps(f)
-    _forget("pickled_op")
+    _unregister("pickled_op")
     from symgrad.symbolic.operations import _made
     _made.pop("pickled_op")
     again = pickle.loads(blob)
@@ -351,7 +351,7 @@ def test_creation_is_quick():
     import time
     start = time.perf_counter()
     op_from_sympy("quick_op", x**2 * exp(-x), check=True)
-    _forget("quick_op")
+    _unregister("quick_op")
     assert time.perf_counter() - start < 3  # measured: 0.3 s
 
 

@@ -210,8 +210,8 @@ def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_c
         assert op.__doc__.splitlines()[-1].startswith("Kind: elementwise") and ">>> " not in op.__doc__
         assert "pickled_by_another" in check_pickling(other).reason
     finally:
-        extending._forget("pickled_by_name")
-        extending._forget("pickled_by_another")
+        extending._unregister("pickled_by_name")
+        extending._unregister("pickled_by_another")
 
 
 def test_what_is_not_found_again(monkeypatch):

@@ -31,7 +31,7 @@ def declare():
 
     yield make
     for name in names:
-        extending._forget(name)
+        extending._unregister(name)
 
 
 def verdicts(op, names=NUMBERS, profile=QUICK, **claims):

@@ -1,6 +1,6 @@
-"""The truth at points that are floats: with as many digits as it takes, by the rules themselves or by `sympy.diff` of a formula.
+"""Reference values at points that are floats, computed by the rules in many digits or by `sympy.diff` of a formula.
 
-How many those are `symgrad.algebra.ladder` decides. An exact 0, where nothing depends on the argument, is the int 0.
+`symgrad.algebra.ladder` determines the number of digits. The exact 0 of a derivative that does not depend on the argument is the int 0.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from symgrad.algebra.values import Real
 from symgrad.carriers import precise
 from symgrad.reference.elementary import derivative
 from symgrad.sampling.floats import Floats
-from symgrad.scanning.subject import Index, Subject, indices
+from symgrad.scanning.subject import Index, Subject, derivative_indices
 
-__all__ = ["FIRST", "LAST", "ByFormula", "DerivativeSource", "Truth", "condition"]
+__all__ = ["FIRST", "LAST", "ByFormula", "DerivativeSource", "ReferenceValues", "condition"]
 
-FIRST, LAST = 60, 1920  # digits of the ladder
-UNKNOWN = 240  # of its first rung, where nothing is known of the numbers that the computation spans
-AGREED = 4.0  # ULP
+FIRST, LAST = 60, 1920  # digits of the first and the last rung of the ladder
+DEFAULT_DIGITS = 240  # of the first rung, if the range of magnitudes of the computation is unknown
+AGREEMENT = 4.0  # ULP up to which a float confirms a reference value
 
 
 class ByFormula:
@@ -37,7 +37,7 @@ class ByFormula:
         if unknown and len(names) == 1 and len(by_name) == 1:
             by_name, unknown = {names[0]: by_name[unknown[0]]}, []
         if unknown:
-            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is no argument; those are {', '.join(names)}")
+            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(names)}")
         self.symbols = [sympy.Symbol(name, real=True) for name in names]
         self.formula = formula.xreplace({by_name[s.name]: s for s in self.symbols if s.name in by_name})
         self.functions: dict[Index, Real] = {}
@@ -50,37 +50,37 @@ class ByFormula:
         return self.functions[index]
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
-        """Every derivative up to an order, computed with that many digits."""
+        """Every derivative up to an order, computed with `digits` digits."""
         with precise.working(digits):
             cells = [precise.lift_value(p) for p in points.astype(np.float64)]
             columns = [(cell if beside is None else shifted(beside)(cell)).tolist() for cell in cells]
-            return {index: [self.function(index)(*point) for point in zip(*columns)] for index in indices(len(self.symbols), order)}
+            return {index: [self.function(index)(*point) for point in zip(*columns)] for index in derivative_indices(len(self.symbols), order)}
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
-        """Unknown, so infinite."""
+        """The range of magnitudes of the computation is unknown, so infinite."""
         return np.full(points.shape[1], np.inf)
 
 
-DerivativeSource = ByFormula | Subject  # what gives derivatives with many digits
+DerivativeSource = ByFormula | Subject  # computes derivatives with many digits
 
 
-class Truth:
-    """The true derivatives of a function at floats; `digits` is the most that was needed, `undecided` how many numbers stayed unknown."""
+class ReferenceValues:
+    """The derivatives of a function at floats. `digits` is the largest number of digits used, `undecided` the number of values without a result."""
 
     def __init__(self, source: DerivativeSource, floats: Floats, order: int):
         self.source, self.floats, self.order = source, floats, order
         self.digits, self.undecided = FIRST, 0
 
     def at(self, points: np.ndarray, values: Mapping[Index, np.ndarray]) -> dict[Index, list[Any]]:
-        """Every derivative at the points, NaN where there is none or it could not be decided; `values` are the floats to be measured.
+        """Every derivative at the points, NaN where there is none or where it is undecided; `values` are the floats to be measured.
 
-        A number also counts as true once the floats agree with it: both do not lose the same digits.
+        A reference value is also accepted once the float agrees with it, since the two computations do not lose the same digits.
         """
         n = points.shape[1]
         out: dict[Index, list[Any]] = {index: [mpmath.nan] * n for index in values}
         spread = self.source.spread(points, self.order)
         levels = np.array(list(rungs(FIRST, LAST)))
-        start = levels[np.searchsorted(levels[:-3], np.where(np.isfinite(spread), spread + 40, UNKNOWN))]
+        start = levels[np.searchsorted(levels[:-3], np.where(np.isfinite(spread), spread + 40, DEFAULT_DIGITS))]
         for first in np.unique(start).tolist():
             due = [(i, index) for i in np.flatnonzero(start == first).tolist() for index in values]
 
@@ -92,7 +92,7 @@ class Truth:
 
             def confirmed(place: int, number: Any, due: Any = due) -> bool:
                 i, index = due[place]
-                return self.floats.ulp.error(values[index][i], number) <= AGREED
+                return self.floats.ulp.error(values[index][i], number) <= AGREEMENT
 
             for (i, index), number in zip(due, settle(exact, len(due), rungs(first, LAST), RIGHT, confirmed)):
                 self.undecided += number is None
@@ -101,7 +101,7 @@ class Truth:
 
 
 def condition(source: DerivativeSource, points: np.ndarray, index: Index, order: int, rng: np.random.Generator) -> list[float]:
-    """The condition of a derivative at each point, as `symgrad.algebra.ladder` has it."""
+    """The condition number of a derivative at each point, as defined by `symgrad.algebra.ladder`."""
     levels = list(rungs(FIRST, LAST))
     digits = levels[min(int(np.searchsorted(levels, float(source.spread(points, order).max()) + 60)), len(levels) - 1)]
     exact = source.exact(points, digits, order)[index]
