@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.deciding import FAILURES, shortest
+from symgrad.algebra.deciding import FAILURES, shortest, shortest_difference
 from symgrad.algebra.identity import identical
 from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
 from symgrad.algebra.limits import OutOfTime, clock, limited
@@ -107,6 +107,7 @@ def size_of(e: Any) -> int:
 
 
 SHORT = 120  # operations up to which a formula is written out
+EFFORT = 600  # operations of the formulas that are simplified for one report
 KEPT = 2000  # nodes up to which the formula of a derivative is kept at all
 SHOWN = {1: 12, 2: 6, 3: 2}  # inputs up to which the derivatives of an order are shown as formulas
 LARGEST = 20_000  # operations of a flat formula, times the derivatives to take of it, up to which a proof is tried
@@ -135,7 +136,7 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     rules: list[Any] = []
     for highest in dict.fromkeys((shown, 1)) if shown else ():
-        end = clock() + 4.0
+        left = EFFORT
         try:
             with limited(4.0):
                 derivatives = Formulas(base, report.names, highest, exact=False).derivatives
@@ -144,15 +145,13 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
         rules = list(dict.fromkeys(derivatives.values()))
         for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
-            if known is not None or size_of(ours) <= KEPT:
-                report.formulas[index] = known if known is not None else _tidy(ours, end - clock())
+            if known is None and size_of(ours) <= KEPT:
+                left -= sympy.count_ops(ours)
+                known = ours if left < 0 or size_of(ours) > 3 * SHORT else shortest(ours)
+            if known is not None:
+                report.formulas[index] = known
         break
     return rules
-
-
-def _tidy(e: Any, seconds: float) -> Any:
-    """The shortest form of an expression that is found in a short time; a long one itself."""
-    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest(e, min(2.0, seconds))
 
 
 def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
@@ -177,7 +176,6 @@ def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
             return None
         with limited(3.0):
             found = Formulas(run, names, entry.order, exact=False)
-            out = _tidy(found.derivatives[entry.index] - found.truth(entry.index), 2.0)
-            return None if out == 0 else out  # the rules give no number here, though their formula is right
+            return shortest_difference(found.derivatives[entry.index], found.truth(entry.index))  # None where the rules give no number here
     except (OutOfTime, KeyError, *FAILURES):
         return None

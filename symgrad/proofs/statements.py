@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.deciding import shortest
+from symgrad.algebra.deciding import shortest_difference
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, clock, limited
@@ -223,10 +223,7 @@ def _assumptions(region: Region, *expressions: Any) -> dict[Any, Any]:
 def _difference(claims: Sequence[Any], truths: Sequence[Any]) -> Any:
     """The first difference of two formulas that is not 0, simplified where that takes no time."""
     for claim, truth in zip(claims, truths, strict=True):
-        difference = claim - truth
-        if difference == 0:
-            continue
-        simple = shortest(difference, 2.0)
-        if simple != 0:
+        simple = shortest_difference(claim, truth)
+        if simple is not None:
             return simple if simple.count_ops() <= 200 else None
     return None
