@@ -16,7 +16,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.shrink import shrink_values
 from symgrad.types.ulp import ulp_of
 
 WRONG = {
@@ -133,10 +133,10 @@ def test_shrinking_keeps_what_refutes_and_ends():
         asked.append(v)
         return v[0] > 2.5 and abs(v[2]) >= 1
 
-    assert shrunk(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
+    assert shrink_values(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
     assert len(asked) <= 300
     start = np.array([0.1234567, 3.3])
-    assert shrunk(start, lambda v: False).tolist() == start.tolist()
+    assert shrink_values(start, lambda v: False).tolist() == start.tolist()
 
 
 def test_zero_is_decided_and_not_guessed():

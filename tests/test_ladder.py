@@ -18,7 +18,7 @@ def computed(function):
 
     def evaluate(digits, places):
         seen.append(digits)
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return [function() for _ in places]
 
     return evaluate, seen
@@ -55,7 +55,7 @@ def test_only_what_is_open_is_computed_again():
 
     def evaluate(digits, places):
         asked.append(list(places))
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return [1 / precise.context.mpf(3) if place else (1 + precise.context.mpf("1e-90")) - 1 for place in places]
 
     settle(evaluate, 2, rungs())
@@ -64,7 +64,7 @@ def test_only_what_is_open_is_computed_again():
 
 def test_two_computations_of_a_number():
     def with_digits(digits):
-        with precise.working(digits):
+        with precise.working_precision(digits):
             x = precise.context.mpf("1e-90")
             return (1 + x) - 1, x, 2 * x
 
@@ -78,7 +78,7 @@ def test_two_computations_of_a_number():
 
 def test_the_condition_is_by_how_many_relative_errors_a_number_moves():
     rng = np.random.default_rng(0)
-    with precise.working(65):
+    with precise.working_precision(65):
         x = precise.lift_value(np.array([1e4]))
 
         def power(cells):
@@ -92,7 +92,7 @@ def test_the_condition_is_by_how_many_relative_errors_a_number_moves():
 
 def test_the_digits_of_others_do_not_change():
     before = mpmath.mp.dps, precise.context.dps
-    with pytest.raises(ZeroDivisionError), precise.working(100):
+    with pytest.raises(ZeroDivisionError), precise.working_precision(100):
         assert mpmath.mp.dps == precise.context.dps == 100
         raise ZeroDivisionError
     assert (mpmath.mp.dps, precise.context.dps) == before and list(rungs(50, 50)) == [50]

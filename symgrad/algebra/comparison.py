@@ -24,8 +24,8 @@ from symgrad.carriers.digits import Undecided
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.sampling.conditions import places
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.conditions import boundaries
+from symgrad.sampling.shrink import shrink_values
 
 __all__ = ["Comparison", "Identity"]
 
@@ -245,7 +245,7 @@ class Comparison:
 
     def _constants(self) -> list[Fraction]:
         """Where conditions and kinks lie, and constants in the expressions, which are often places of poles and jumps."""
-        met = [Fraction(x) for _, x in places([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)]
+        met = [Fraction(x) for _, x in boundaries([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)]
         self.wanted += 2 * len(met[:MEETING])
         found = self.a.atoms(sympy.Number) | self.b.atoms(sympy.Number)
         values = {Fraction(int(x.p), int(x.q)) if isinstance(x, sympy.Rational) else exact_float(x)
@@ -329,7 +329,7 @@ class Comparison:
                 witness = _Witness(point, values)
             return digits is None
 
-        shrunk(witness.point, differ, SHRINKING)
+        shrink_values(witness.point, differ, SHRINKING)
         return witness
 
     # ------------------------------------------------------------------ the algebra

@@ -64,7 +64,7 @@ def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int =
     number)` may say that a number is known to be right, for instance because a computation with other errors gives it.
 
     >>> def one_plus(digits, places):
-    ...     with precise.working(digits):
+    ...     with precise.working_precision(digits):
     ...         return [(1 + precise.context.mpf("1e-200")) - 1 for _ in places]
     >>> print(mpmath.nstr(settle(one_plus)[0]))
     1.0e-200

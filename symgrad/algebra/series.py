@@ -18,7 +18,7 @@ import sympy
 
 from symgrad.algebra.stable_heads import elementary, larger, smaller, whole
 from symgrad.algebra.values import value
-from symgrad.carriers.digits import context, working
+from symgrad.carriers.digits import context, working_precision
 
 __all__ = ["Laurent", "NotAnalytic", "expansion"]
 
@@ -252,7 +252,7 @@ def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
     Raises NotAnalytic if it has none, and `symgrad.algebra.values.Unknown` for a function without a rule.
     """
     try:
-        with working(DIGITS):
+        with working_precision(DIGITS):
             return _Expanding(symbol, value(point)([]), count).of(elementary(expr))
     except (ZeroDivisionError, StopIteration, IndexError) as error:
         raise NotAnalytic(str(error) or "no value here") from None

@@ -20,7 +20,7 @@ from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
 from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_heads import DEFINITIONS, elementary
 from symgrad.algebra.stochastic import Gaussian
-from symgrad.carriers.digits import Undefined, bounded, context, cosh, exponential, sech, sinh, working
+from symgrad.carriers.digits import Undefined, bounded, context, cosh, exponential, sech, sinh, working_precision
 
 __all__ = ["Real", "Unknown", "truth", "value"]
 
@@ -128,7 +128,7 @@ def truth(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
         first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # the powers of ten that the computation may span
 
         def computed(digits: int, places: Sequence[int]) -> list[Any]:
-            with working(digits):
+            with working_precision(digits):
                 return [evaluate(*xs)]
 
         (found,) = settle(computed, 1, rungs(first, max(8000, 4 * first)), right)

@@ -13,7 +13,7 @@ from symgrad.algebra.deciding import FAILURES
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.solutions import solutions
-from symgrad.sampling.conditions import places, vectors
+from symgrad.sampling.conditions import boundaries, boundary_points
 
 __all__ = ["Visits"]
 
@@ -51,7 +51,7 @@ class Visits:
                     if all(x.is_Rational for x in moved):
                         yield [Fraction(int(x.p), int(x.q)) for x in moved]
         bases = [list(map(float, base)) for base in self._bases()]
-        for vector in vectors(self.expressions, self.symbols, bases, each=AROUND, limit=POINTS):
+        for vector in boundary_points(self.expressions, self.symbols, bases, each=AROUND, limit=POINTS):
             yield [Fraction(x) for x in vector]
 
     def _bases(self) -> list[list[Fraction]]:
@@ -78,7 +78,7 @@ class Visits:
                       for at in found or ())
             return found is not None and not any(inside)
         if isinstance(c, Relational):
-            found_places = [(k, x) for base in self._bases() for k, x in places([c], self.symbols, base, poles=False)]
+            found_places = [(k, x) for base in self._bases() for k, x in boundaries([c], self.symbols, base, poles=False)]
             return not any(Fraction(x) in self.ranges[k] for k, x in found_places)
         try:
             with limited(SECONDS):

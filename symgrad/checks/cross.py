@@ -25,8 +25,8 @@ from symgrad.reference.sources import DifferenceSource, ExpressionSource, Record
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.conditions import constants_of_code
-from symgrad.sampling.domain_reader import domains_of, simple_number, written
-from symgrad.sampling.points import as_point, direction, room_in
+from symgrad.sampling.domain_reader import domain_text, domains_of, simple_number
+from symgrad.sampling.points import as_point, random_direction, room_in
 
 __all__ = ["Agreement", "CrossReport", "Finding", "cross_check"]
 
@@ -84,12 +84,12 @@ class _CrossCheck:
             value = i.value if i.value is not None else np.full(_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
             outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
             if outside:
-                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {written(domains[i.name])}")
+                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {domain_text(domains[i.name])}")
             self.base.append(value)
         self.shapes = {i.name: v.shape for i, v in zip(self.call.inputs, self.base)}
         self.names = flat_names(self.call.names, [v.shape for v in self.base])
         self.domains = [domains[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)]
-        self.written = {n: written(d) for n, d in domains.items()}
+        self.written = {n: domain_text(d) for n, d in domains.items()}
         self.options = Options(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
         self.framework = named_framework(framework) if framework is not None else self._detected(function)
 
@@ -106,7 +106,7 @@ class _CrossCheck:
         full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
         partials, hessian = (f and self.call.of(f) for f in (self.options.gradient, self.options.hessian))
         adapter = adapter_of(self.call.of(self.call.function), framework, self.name, replace(self.options, gradient=partials, hessian=hessian))
-        return Derivatives(adapter, order, full, direction(n, np.random.default_rng(0)), lambda v: room_in(self.domains, v))
+        return Derivatives(adapter, order, full, random_direction(n, np.random.default_rng(0)), lambda v: room_in(self.domains, v))
 
     def run(self, points: int | None, tolerances: Tolerances, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""

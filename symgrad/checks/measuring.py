@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.algebra.ladder import condition
 from symgrad.frameworks.levels import Exact, Levels
 from symgrad.reference.differences import MARGIN, VAGUE
-from symgrad.reference.rounding import Rounded
-from symgrad.reference.sources import TrueNumber, Truths
+from symgrad.reference.rounding import RoundedEvaluation
+from symgrad.reference.sources import ReferenceNumber, ReferenceValues
 from symgrad.reports.cross import Finding
 from symgrad.reports.numbers import first_line, label
 from symgrad.types.ulp import Ulp, ulp_of
@@ -52,10 +52,10 @@ class Measure:
                  program: Callable[[np.ndarray, int], Iterator[Exact | None]]):
         self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
 
-    def findings(self, vector: np.ndarray, levels: Levels, truths: Truths) -> dict[int, Finding]:
+    def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
         kind = ulp_of(levels.dtype)
-        rounded = Rounded(truths, kind)
+        rounded = RoundedEvaluation(truths, kind)
         out: dict[int, Finding] = {}
         movement: list[Any] | None = None
         with mpmath.workdps(60):
@@ -88,7 +88,7 @@ class Measure:
                     out[t.order] = found
         return out
 
-    def _explain(self, found: Finding, t: TrueNumber, rounded: Rounded, program: Iterator[Exact | None], allowed: Any) -> None:
+    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[Exact | None], allowed: Any) -> None:
         """Say whether digits are lost: the program is right in many digits, or else the formula's rounded steps lose as much."""
         followed = False
         for exact in program:

@@ -76,7 +76,7 @@ class Blame:
     def _exact(self, root: Node, truth: Any) -> dict[Node, Any] | None:
         """The graph with so many digits that its result is the true one; None if there are not as many."""
         for digits in rungs(FIRST, LAST):
-            with precise.working(digits):
+            with precise.working_precision(digits):
                 values = replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value)
                 found = values[root].item()
                 if abs(found - truth) <= mpmath.mpf("1e-20") * abs(truth) or abs(truth) < mpmath.mpf("1e-400") > abs(found):
@@ -85,7 +85,7 @@ class Blame:
 
     def _path(self, root: Node, exact: dict[Node, Any]) -> list[Stage]:
         """From the result down to where its error came from."""
-        with precise.working(LAST):
+        with precise.working_precision(LAST):
             path: list[Stage] = []
             node: Node | None = root
             place: tuple[int, ...] = ()

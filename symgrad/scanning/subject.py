@@ -68,7 +68,7 @@ class Recording(Run):
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
-        with precise.working(digits):
+        with precise.working_precision(digits):
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
                     self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}

@@ -51,7 +51,7 @@ class ByFormula:
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order, computed with that many digits."""
-        with precise.working(digits):
+        with precise.working_precision(digits):
             cells = [precise.lift_value(p) for p in points.astype(np.float64)]
             columns = [(cell if beside is None else shifted(beside)(cell)).tolist() for cell in cells]
             return {index: [self.function(index)(*point) for point in zip(*columns)] for index in indices(len(self.symbols), order)}

@@ -51,7 +51,7 @@ def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
     evaluate, said = found
 
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return precise.lift_value(evaluate(PRECISE, floats, cells))
 
     return read, said

@@ -186,7 +186,7 @@ def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     elements = list(dict.fromkeys(e for other in group for e in other.elements))
     args = node.args or ()
     values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
-    with precise.working(60), np.errstate(all="ignore"):
+    with precise.working_precision(60), np.errstate(all="ignore"):
         lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
         distance = min(abs(float(scalar(other.measure(lifted)))) for other in group)
     known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
@@ -228,7 +228,7 @@ def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] |
     if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
         return None
     try:
-        with precise.working(120), np.errstate(all="ignore"):
+        with precise.working_precision(120), np.errstate(all="ignore"):
             xs = [precise.lift_value(np.asarray(a)[under(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
             places = [() if elementwise else p for _, p in elements]
             _move_to_kink(s, xs, elementwise)
