@@ -96,7 +96,7 @@ def test_each_way_can_fail_by_itself(monkeypatch, declare):
         patch.setattr(proof, "identical", lambda *pair, **limits: Identity("proved", ""))  # a silent 0
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
     with monkeypatch.context() as patch:
-        patch.setattr(exact, "compared", lambda *numbers: "same")  # numbers that cannot disagree
+        patch.setattr(exact, "compare_numbers", lambda *numbers: "same")  # numbers that cannot disagree
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "verified"
 
 
@@ -121,9 +121,9 @@ def test_errors_count_in_last_places():
 
 
 def test_digits_say_how_far_two_numbers_agree():
-    assert exact.agreeing(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
-    assert exact.agreeing(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing(mpmath.inf, mpmath.inf) == 0.0
-    assert exact.agreeing(0, mpmath.mpf(1)) == 0.0 and exact.agreeing(0, 0) == float("inf")
+    assert exact.agreeing_digits(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
+    assert exact.agreeing_digits(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing_digits(mpmath.inf, mpmath.inf) == 0.0
+    assert exact.agreeing_digits(0, mpmath.mpf(1)) == 0.0 and exact.agreeing_digits(0, 0) == float("inf")
 
 
 def test_shrinking_keeps_what_refutes_and_ends():

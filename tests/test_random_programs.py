@@ -47,8 +47,8 @@ def check(program):
     exact = Exact(run, 2, random_direction(n, np.random.default_rng(0)))
     digits, culprit = agreement(exact)
     assert culprit is None and digits >= AGREED and not exact.kink, f"{program}\n{culprit}"
-    true = {(e.order, e.index): float(e.truth) for e in exact.entries() if not e.directional}
-    along = [float(e.truth) for e in exact.entries() if e.directional]
+    true = {(e.order, e.index): float(e.reference) for e in exact.entries() if not e.directional}
+    along = [float(e.reference) for e in exact.entries() if e.directional]
 
     gradient = np.array([true[1, (i,)] for i in range(n)])
     scale = np.max(np.abs(gradient), initial=np.max(np.abs(along), initial=abs(true[0, ()])))

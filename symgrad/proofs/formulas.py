@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.deciding import FAILURES, shortest
+from symgrad.algebra.deciding import FAILURES, shortest_form
 from symgrad.algebra.identity import identical
-from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, compare_numbers, rungs
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
@@ -86,7 +86,7 @@ def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bo
             a, b = (function(*xs) for function in pair)
             if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
                 return False
-            verdict = compared(a, b, before, lambda: 0)
+            verdict = compare_numbers(a, b, before, lambda: 0)
         if verdict != OPEN:
             return verdict == DIFFERENT
         before = a, b
@@ -153,7 +153,7 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
 
 def _shortened(e: Any, seconds: float) -> Any:
     """The shortest form of an expression that is found within the time; a long expression unchanged."""
-    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest(e, min(2.0, seconds))
+    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest_form(e, min(2.0, seconds))
 
 
 def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:

@@ -15,7 +15,7 @@ import mpmath
 import sympy
 
 from symgrad.algebra.evaluating import Evaluator
-from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compared, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare_numbers, rungs
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
@@ -170,7 +170,7 @@ def _statement_result(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tu
         if reference is None:
             return OPEN, None, None
         earlier = None if before is None or before[k][1] is None else before[k][:2]
-        verdict = compared(claim, reference, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
+        verdict = compare_numbers(claim, reference, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
         if verdict == DIFFERENT:
             return DIFFERENT, claim, reference
         out = out if verdict == SAME else (OPEN, claim, reference)

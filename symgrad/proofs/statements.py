@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.deciding import shortest
+from symgrad.algebra.deciding import shortest_form
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, limited
@@ -229,7 +229,7 @@ def _difference(claims: Sequence[Any], references: Sequence[Any]) -> Any:
         difference = claim - reference
         if difference == 0:
             continue
-        simple = shortest(difference, 2.0)
+        simple = shortest_form(difference, 2.0)
         if simple != 0:
             return simple if simple.count_ops() <= 200 else None
     return None

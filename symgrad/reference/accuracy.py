@@ -9,7 +9,7 @@ from typing import ClassVar
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import DIGITS, condition, movement, shifted
+from symgrad.algebra.ladder import DIGITS, condition, movement, random_shift
 from symgrad.reference.exact import ComparedNumber, Exact
 from symgrad.reference.run import Run
 from symgrad.reports.numbers import label
@@ -64,7 +64,7 @@ def worst_errors(run: Run, exact: Exact, entries: Sequence[ComparedNumber], valu
     errors = {k: error_of(float(values[e.order][e.index]), e.rule, scale if abs(e.rule) <= scale * ROUNDING else 0)
               for k, e in enumerate(entries) if not e.directional and e.order in values}
     high = max((entries[k].order for k, error in errors.items() if error > BOUNDS[entries[k].order]), default=None)
-    moved = [] if high is None else movement(rules, lambda: exact.rules(DIGITS, shifted(rng), high))
+    moved = [] if high is None else movement(rules, lambda: exact.rules(DIGITS, random_shift(rng), high))
     out: dict[int, Accuracy] = {}
     for k, error in errors.items():
         e = entries[k]

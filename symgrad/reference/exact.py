@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
+from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare_numbers, rungs
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided
 from symgrad.reference.oracle import Oracle, slots
@@ -103,8 +103,8 @@ def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
         entries = exact.entries(digits)
         with precise.working_precision(digits):
             verdicts = {k: _compared(exact, entries[k], None if before is None else before[k], digits) for k in due}
-            fewest = min([fewest, *(agreeing(entries[k].rule, entries[k].reference) for k, verdict in verdicts.items() if verdict == DIFFERENT),
-                          *(d for k in due if verdicts[k] == SAME and (d := agreeing(entries[k].rule, entries[k].reference)) >= AGREED)])
+            agreeing = {k: agreeing_digits(entries[k].rule, entries[k].reference) for k in due if verdicts[k] != OPEN}
+            fewest = min([fewest, *(d for k, d in agreeing.items() if verdicts[k] == DIFFERENT or d >= AGREED)])
         wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
         if wrong:
             return fewest, min(wrong, key=lambda e: e.order)
@@ -119,4 +119,4 @@ def _compared(exact: Exact, e: ComparedNumber, earlier: ComparedNumber | None, d
     def noise() -> Any:
         return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
 
-    return compared(e.rule, e.reference, None if earlier is None else (earlier.rule, earlier.reference), noise)
+    return compare_numbers(e.rule, e.reference, None if earlier is None else (earlier.rule, earlier.reference), noise)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.algebra.ladder import shifted
+from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.escapes import departure, observing
@@ -244,7 +244,7 @@ class Subject:
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order by the rules read with many digits; at a tiny distance from the points where a generator is given."""
-        shift = None if beside is None else shifted(beside)
+        shift = None if beside is None else random_shift(beside)
         out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in indices(self.count, order)}
         for where, recording in self.recordings(points):
             if recording is not None:
