@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +15,7 @@ import sympy
 
 from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare_numbers, rungs
+from symgrad.algebra.limits import clock
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
@@ -63,8 +63,8 @@ class NumericComparison:
 
     def compare(self, wanted: int, first: Iterable[Sequence[Exact]] = (), seconds: float = inf) -> dict[Key, NumericResult]:
         """Compare at the `first` points, within the time, and at `wanted` others; each wrong statement gets a simple point."""
-        end = time.monotonic() + seconds
-        for inner in itertools.takewhile(lambda _: time.monotonic() < end, first):
+        end = clock() + seconds
+        for inner in itertools.takewhile(lambda _: clock() < end, first):
             if all(x in r for x, r in zip(inner, self.ranges)) and self._is_short(inner):
                 self._compare(inner)
         tries = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.carriers import numeric
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
@@ -101,7 +102,7 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
     The verdict of the op is the weakest of its statements. By default (`complex` None) the statements are proved for real and, if the op takes them,
     for complex numbers; with True only for complex ones, with False only for real ones. Analytic functions are proved on the complex plane with
     conjugated coefficients, as in the pullback; others (abs, angle, the parts) at order 1 by their real and imaginary parts. Statements that
-    are not proved within `seconds` are only verified. `progress` is as in `symgrad.check`.
+    are not proved within `seconds` of processor time are only verified. `progress` is as in `symgrad.check`.
 
     Raises ValueError for an order other than 1, 2 or 3 and for an unknown name, TypeError for an object that is not an op.
 
@@ -114,14 +115,14 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
         raise ValueError(f"prove: order must be 1, 2 or 3, not {order!r}")
     found = _op(op)
     proof = Proof(found.name, found.kind, order)
-    start = time.monotonic()
+    start, end = time.monotonic(), clock() + seconds
     proof.reason = _nothing_to_prove(found)
     if not proof.reason:
         with progress_bar(progress, found.name) as show_progress:
             every = list(cases(found, complex, proof.notes))
             for k, case in enumerate(every):
                 show_progress(f"proving {case or 'the rules'}", k, len(every))
-                remaining = (start + seconds - time.monotonic()) / (len(every) - k)
+                remaining = (end - clock()) / (len(every) - k)
                 proof.statements += statements(case, min(order, case.highest_order), max(remaining, 0.0), points)
         if not proof.statements:
             proof.reason = "none of its arguments has a derivative" if not complex else (

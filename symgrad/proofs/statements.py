@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -13,7 +12,7 @@ import sympy
 from symgrad.algebra.deciding import shortest_form
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.algebra.solutions import solutions
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
@@ -77,7 +76,7 @@ BOUNDARY_SHARE = 0.25  # the part of the time for boundary points
 
 def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[Statement]:
     """Every statement about a case up to an order, in every region."""
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     try:
         forward = case.forward()
         found = regions(case, forward)
@@ -87,18 +86,18 @@ def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[
         return
     refuted: set[Key] = set()
     for k, (region, of_region) in enumerate(zip(found, references)):
-        remaining = (end - time.monotonic()) / (len(found) - k + bool(found[0].mapping))
-        stop = time.monotonic() + remaining
+        remaining = (end - clock()) / (len(found) - k + bool(found[0].mapping))
+        stop = clock() + remaining
         switches = borders(map(region, forward), [region(x) for x in case.variables] if case.op.selects else ())
         claims, no_formula = claims_of(case, region, order)
         numbers, no_number = _numbers(case, region, of_region, order, max(FEWEST, -(-points // len(found))), switches, claims, remaining)
         for n, key in enumerate(sorted(of_region, key=lambda key: key.order)):
-            share = max((stop - time.monotonic()) / (len(of_region) - n), 0.0)
+            share = max((stop - clock()) / (len(of_region) - n), 0.0)
             statement = _statement(case, region, key, claims.get(key), of_region[key], numbers.get(key), no_number or no_formula, share, switches)
             refuted |= {key} if statement.verdict == REFUTED else set()
             yield statement
     if found[0].mapping:
-        yield from _border_statements(case, forward, order, end - time.monotonic(), refuted)
+        yield from _border_statements(case, forward, order, end - clock(), refuted)
 
 
 def _border_statements(case: Case, forward: Sequence[Any], order: int, seconds: float, known: set[Key]) -> Iterator[Statement]:
@@ -147,7 +146,7 @@ def _statement(case: Case, region: Region, key: Key, claims: Sequence[Any] | Non
     if claims is None:
         out.reason = failure
         return out
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     for claim, reference in zip(claims, references, strict=True):
         _compare(out, case, region, claim, reference, numbers, end, switches)
         if out.verdict != VERIFIED or out.reason:
@@ -166,7 +165,7 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, reference: 
     answer = None
     if away != reference:
         try:
-            remaining = max(0.05, min(ELEMENT, end - time.monotonic()))
+            remaining = max(0.05, min(ELEMENT, end - clock()))
             answer = identical(away, reference, _assumptions(region, away, reference), seconds=remaining, points=8)
         except ERRORS as error:
             out.reason = f"the formulas were not compared: {error}"
