@@ -17,7 +17,7 @@ from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import freed
-from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, guarded_class
+from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
 from symgrad.graph.op import REGISTRY
 from symgrad.types.dtypes import dtype_of
 
@@ -138,11 +138,12 @@ def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node
 
     def compute(given: list[Any]) -> list[Any]:
         rest = iter(given)
+        along = Dual(g.value, next(rest)) if type(g) is Dual else g
         read = [Dual(next(rest), next(rest)) if type(a) is Dual else next(rest) for a in args[:count]]
         y = None if op.kind == "multilinear" else op.forward(xp, *([read] if op.arity is None else read), *args[count:])
-        return _flat([node.vjp(xp, g, y, (*read, *args[count:]), needs)[i]])
+        return _flat([node.vjp(xp, along, y, (*read, *args[count:]), needs)[i]])
 
-    found = guarded(base, compute, _flat(args[:count]), _flat([c]))
+    found = guarded(base, compute, [*([g.tangent] if type(g) is Dual else []), *_flat(args[:count])], _flat([c]))
     return Dual(*found) if type(c) is Dual else found[0]
 
 
@@ -154,7 +155,10 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 def _guarded_dual(base: Any, g: Any, slope: Any) -> Dual:
     """The product of dual values, in which each term is 0 where its part of `g` is 0."""
     (value, tangent), (plain, moved) = _parts(g), _parts(slope)
-    terms = [guarded_product(base, factor, part) for factor, part in ((plain, tangent), (moved, value)) if factor is not None and part is not None]
+    terms = [] if moved is None else [guarded_product(base, moved, value)]
+    if tangent is not None:  # 0 wherever one of its factors is
+        (product,) = guarded(base, lambda given: [given[0] * plain], [tangent], [guarded_product(base, plain, tangent)])
+        terms.append(product)
     return Dual(guarded_product(base, plain, value), functools.reduce(operator.add, terms))
 
 
@@ -172,6 +176,7 @@ def mark_as_guarded(x: Any) -> None:
         node = x._node
         if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
             node.__class__ = guarded_class(type(node))  # type: ignore[arg-type]
+            node.flags |= SELECTED
 
 
 def release_node(node: Node) -> None:

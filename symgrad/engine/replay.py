@@ -14,7 +14,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.node import TRACKED, Leaf, Node
+from symgrad.graph.node import SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 
@@ -59,14 +59,14 @@ def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], 
 
 
 def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None,
-                nodes: Sequence[Node] | None = None) -> dict[Node, Any]:
+                nodes: Sequence[Node] | None = None, selects: bool = False) -> dict[Node, Any]:
     """Push tangents forward from leaves to the roots; a node without a tangent has a symbolic zero.
 
-    `nodes` are the nodes on the way, oldest first, if they are known.
+    `nodes` are the nodes on the way, oldest first, if they are known; `selects` says that an op behind them selects.
     """
     out: dict[Node, Any] = dict(tangents)
     path = upstream(roots) if nodes is None else nodes
-    selects = any([node.selects for node in path])
+    selects = selects or any([node.selects for node in path])
     for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
@@ -97,6 +97,8 @@ def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], crea
     """
     starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
     roots = [y._node for y in outputs if y._node is not None]
-    out = pushforward(traced, roots, starts, read_traced) if create_graph else pushforward(numeric, roots, starts, read)
+    selects = any([node.flags & SELECTED for node in roots])
+    xp, reading = (traced, read_traced) if create_graph else (numeric, read)
+    out = pushforward(xp, roots, starts, reading, None, selects)
     found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
     return found if create_graph else [None if t is None else wrap(t) for t in found]
