@@ -15,7 +15,9 @@ from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual
 from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
+from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
 from symgrad.graph.freed import freed
 from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
 from symgrad.graph.op import REGISTRY
@@ -104,19 +106,20 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None]) -> list[Any]:
     """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
     out, op = list(node.vjp(xp, g, y, args, parents)), node.op
-    kind, own = op.kind, REGISTRY.get(op.name) is op
+    kind = op.kind
     for i, c in enumerate(out):
         if c is None or parents[i] is None:
             continue
         mark_as_guarded(c)
         dual = type(c) is Dual
-        if kind == "linear" or c.shape != g.shape and (kind == "elementwise" or not own):  # the coefficients of a linear op are finite
-            continue
-        if not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
+        if kind == "linear" or c.shape is None or not (  # the coefficients of a linear op are finite, and a bundle has no shape
+                has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
             continue
         needs = [p if k == i else None for k, p in enumerate(node.parents)]
-        if own and kind != "elementwise":
+        if kind != "elementwise" and REGISTRY.get(op.name) is op:
             out[i] = _guarded_rule(xp, node, g, args, needs, i, c)
+        elif c.shape != g.shape:
+            continue
         elif dual and kind == "elementwise":
             slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, needs)[i]
             out[i] = _guarded_dual(xp.base, g, slope)
@@ -132,19 +135,22 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
 
 def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node | None], i: int, c: Any) -> Any:
     """The cotangent `c` of argument `i` of an op that is not elementwise, guarded."""
-    base, count, op = xp.base if type(c) is Dual else xp, len(needs), node.op
+    dual, count, op = type(c) is Dual, len(needs), node.op
+    base, rest = xp.base if dual else xp, args[count:]
+    call = core(op) if base is traced else functools.partial(op.forward, base)
     if not any([truth(base.ne(part, 0)).any() for part in _flat([g])]):
         return xp.zeros_like(c)
 
     def compute(given: list[Any]) -> list[Any]:
-        rest = iter(given)
-        along = Dual(g.value, next(rest)) if type(g) is Dual else g
-        read = [Dual(next(rest), next(rest)) if type(a) is Dual else next(rest) for a in args[:count]]
-        y = None if op.kind == "multilinear" else op.forward(xp, *([read] if op.arity is None else read), *args[count:])
-        return _flat([node.vjp(xp, along, y, (*read, *args[count:]), needs)[i]])
+        parts, y = iter(given), None
+        along = Dual(g.value, next(parts)) if type(g) is Dual else g
+        read = [Dual(next(parts), next(parts)) if type(a) is Dual else next(parts) for a in args[:count]]
+        if op.kind != "multilinear":
+            y = xp.apply(op, read, rest, call) if dual else call(*([read] if op.arity is None else read), *rest)
+        return _flat([node.vjp(xp, along, y, (*read, *rest), needs)[i]])
 
     found = guarded(base, compute, [*([g.tangent] if type(g) is Dual else []), *_flat(args[:count])], _flat([c]))
-    return Dual(*found) if type(c) is Dual else found[0]
+    return Dual(*found) if dual else found[0]
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:
