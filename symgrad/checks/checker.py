@@ -13,6 +13,7 @@ import sympy
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undecided, Undefined
+from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.checks.suspect import suspect
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.escapes import difference
@@ -47,8 +48,8 @@ class Checker:
     """One check of a problem; `run()` gives the report. `progress(what, done, total)` is called as the check proceeds."""
 
     def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
-                 rigorous: bool = False):
-        self.problem, self.order, self.wanted, self.progress = problem, order, points, progress
+                 rigorous: bool = False, tolerances: Tolerances = DEFAULT):
+        self.problem, self.order, self.wanted, self.progress, self.tolerances = problem, order, points, progress, tolerances
         self.end = time.monotonic() + seconds
         self.start = time.monotonic()
         self.seconds = seconds
@@ -60,6 +61,7 @@ class Checker:
         self.departed: tuple[Point, str] | None = None  # where the recorded graph is not the function, and how
         self.varies: str | None = None  # what makes the formula hold near the given point only
         self.compared: list[np.ndarray] = []
+        self.visited: dict[bytes, np.ndarray] = {}  # points in the range of the tolerances
         self.rigorous = rigorous
         if rigorous:
             carrier()  # a missing dependency is reported before the work begins
@@ -215,8 +217,11 @@ class Checker:
             if own < tries < len(special) and time.monotonic() > self.start + VISITS * self.seconds:
                 tries = len(special)  # the time is for random points
                 continue
-            point = next(source) if random else special[tries]
+            vector = self.tolerances.inside(flat(next(source) if random else special[tries]))
             tries += 1
+            if self.visited.setdefault(vector.tobytes(), vector) is not vector and self.tolerances.range is not None:
+                continue  # several points beyond an end of the range
+            point = as_point(self.problem.point, vector)
             run = self._run_at(point)
             if run is None:
                 found.outside += 1
@@ -301,7 +306,8 @@ class Checker:
 
         def refutes(vector: np.ndarray) -> bool:
             self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
-            run = self._run_at(as_point(problem.point, vector)) if time.monotonic() < end else None
+            inside = np.array_equal(vector, self.tolerances.inside(vector), equal_nan=True)
+            run = self._run_at(as_point(problem.point, vector)) if inside and time.monotonic() < end else None
             if run is None:
                 return False
             try:

@@ -14,8 +14,8 @@ import sympy
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.checks.measuring import Tolerances
-from symgrad.frameworks.adapter import Options
-from symgrad.frameworks.calling import call_of, declared, flat_names
+from symgrad.frameworks.adapter import Adapter, Options
+from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
@@ -27,17 +27,17 @@ from symgrad.reports.progress import progress_bar
 from symgrad.sampling.conditions import constants_of_code
 from symgrad.sampling.domain_reader import domains_of, simple_number, written
 from symgrad.sampling.points import as_point, direction, room_in
+from symgrad.types.domains import REAL
 
-__all__ = ["Agreement", "CrossReport", "Finding", "cross_check"]
+__all__ = ["Agreement", "CrossReport", "Finding", "compare_floats", "cross_check"]
 
 FULL = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
 POINTS, POINTS_OF_DIFFERENCES = 100, 24
-ULP = 1000.0
 
 
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
-                ulp: float = ULP, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
+                ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
                 seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
     """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`; `name` is its name in the report.
 
@@ -50,12 +50,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     """
     if returns not in (None, "value", "pair"):
         raise ValueError(f"check: returns is {returns!r}; expected 'value', or 'pair' for a function that returns (value, gradient)")
-    if isinstance(ulp, bool) or not isinstance(ulp, (int, float)) or not ulp > 0:
-        raise ValueError(f"check: ulp is {ulp!r}; expected a positive number, how many units in the last place an error may have")
-    if not (atol >= 0 and rtol >= 0):
-        raise ValueError(f"check: atol is {atol!r} and rtol is {rtol!r}; expected numbers that are not negative")
-    if range is not None and not (len(range) == 2 and 0 <= range[0] < range[1]):
-        raise ValueError(f"check: range is {range!r}; expected (least, largest), the sizes of the numbers that a point may have")
+    tolerances = Tolerances(ulp, atol, rtol, range)
     function, given = (function[0], list(function[1:])) if isinstance(function, tuple) and function else (function, [])
     if not callable(function) or not all(map(callable, given)) or len(given) > 2:
         raise TypeError("check needs a function, or a tuple (function, gradient) or (function, gradient, Hessian) of functions")
@@ -63,32 +58,53 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     if owner_of(function) is function:
         function = function.apply
     with progress_bar(progress, name) as tell:
-        problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
-        return problem.run(points, Tolerances(ulp, atol, rtol, range), seconds, seed, tell)
+        problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt, tolerances)
+        return problem.run(points, seconds, seed, tell)
+
+
+def compare_floats(problem: Problem, order: int, tolerances: Tolerances, visited: Sequence[np.ndarray], points: int | None, seconds: float, seed: int,
+                   progress: Any) -> CrossReport:
+    """Compare the floats of a symgrad function with its own formula, at the `visited` points, too."""
+    domains = [tolerances.domain(REAL)] * len(problem.names)
+    adapter = adapter_of(problem.call, "symgrad", problem.name, Options(joined=True))
+    report = CrossReport(problem.name, "symgrad", "not checkable", "", order, "its own formula", names=problem.names,
+                         domains={i.name: written(domains[0]) for i in problem.inputs})
+    checker = CrossChecker(_derivatives(adapter, order, len(domains), lambda v: room_in(domains, v)), RecordedSource(silence()(problem.run)), report,
+                           {i.name: i.value for i in problem.inputs}, domains, tolerances, points or POINTS, seconds, seed, progress)
+    checker.named, checker.visited = constants_of_code(problem.function), visited
+    return checker.run()
+
+
+def _derivatives(adapter: Adapter, order: int, count: int, room: Callable[[np.ndarray], np.ndarray]) -> Derivatives:
+    full = max((k for k in (2, 3) if count <= FULL[k]), default=1)
+    return Derivatives(adapter, order, full, direction(count, np.random.default_rng(0)), room)
 
 
 class _CrossCheck:
     """The arguments of a cross-check, parsed: the call, its domains, the formula, and the adapter."""
 
     def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,
-                 framework: str | None, returned: bool, wrt: Sequence[str] | None):
+                 framework: str | None, returned: bool, wrt: Sequence[str] | None, tolerances: Tolerances):
+        self.tolerances = tolerances
         self.formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
         self.order, self.name = order, name
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
         if formula is not None and named is None:
-            named = [p.name for p in declared(self.formula) or []]
+            named = [p.name for p in declared_parameters(self.formula) or []]
         self.call = call_of(function, name, inputs, wrt, named)
-        domains = domains_of(domain, self.call.names)
+        wide = domains_of(domain, self.call.names)
+        domains = {n: tolerances.domain(d) for n, d in wide.items()}
         self.base = []
         for i in self.call.inputs:
             value = i.value if i.value is not None else np.full(_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
+            tolerances.refuse(i.name, np.asarray(value))
             outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
             if outside:
                 raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {written(domains[i.name])}")
             self.base.append(value)
         self.shapes = {i.name: v.shape for i, v in zip(self.call.inputs, self.base)}
         self.names = flat_names(self.call.names, [v.shape for v in self.base])
-        self.domains = [domains[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)]
+        self.domains, self.wide = ([d[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)] for d in (domains, wide))
         self.written = {n: written(d) for n, d in domains.items()}
         self.options = Options(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
         self.framework = named_framework(framework) if framework is not None else self._detected(function)
@@ -102,19 +118,21 @@ class _CrossCheck:
         return "numpy" if self._derivatives("symgrad", 1).at(self.base, 1).error is not None else "symgrad"
 
     def _derivatives(self, framework: str, order: int) -> Derivatives:
-        n = len(self.names)
-        full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
         partials, hessian = (f and self.call.of(f) for f in (self.options.gradient, self.options.hessian))
         adapter = adapter_of(self.call.of(self.call.function), framework, self.name, replace(self.options, gradient=partials, hessian=hessian))
-        return Derivatives(adapter, order, full, direction(n, np.random.default_rng(0)), lambda v: room_in(self.domains, v))
+        return _derivatives(adapter, order, len(self.names), self._room)
 
-    def run(self, points: int | None, tolerances: Tolerances, seconds: float, seed: int, progress: Any) -> CrossReport:
+    def _room(self, vector: np.ndarray) -> np.ndarray:
+        """How far the coordinates can move inside their domains and the range; from 0 also to numbers that are smaller than the range has them."""
+        return np.where(vector == 0, room_in(self.wide, vector), room_in(self.domains, vector))
+
+    def run(self, points: int | None, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""
         derivatives = self._derivatives(self.framework, self.order)
         report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
         progress("reading the formula", 0, 1)
         truth, shape = self._truth(report, derivatives)
-        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, tolerances,
+        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, self.tolerances,
                                points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceSource) else POINTS), seconds, seed, progress)
         checker.named = constants_of_code((self.call.function, self.options.gradient, self.options.hessian))
         if shape is not None:
@@ -140,7 +158,7 @@ class _CrossCheck:
             except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
-                return DifferenceSource(self._level(derivatives), lambda v: room_in(self.domains, v)), None
+                return DifferenceSource(self._level(derivatives), self._room), None
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {name_of(self.formula)}"
             problem, shape = self._function(self.formula)
@@ -171,7 +189,7 @@ class _CrossCheck:
 
     def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
         """A symgrad function as the formula: its arguments are matched to those of the checked function by name, or else by position."""
-        parameters = [p for p in declared(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        parameters = [p for p in declared_parameters(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
         if parameters and all(n in known for n in required):

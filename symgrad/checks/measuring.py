@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -15,9 +17,13 @@ from symgrad.reference.rounding import Rounded
 from symgrad.reference.sources import TrueNumber, Truths
 from symgrad.reports.cross import Finding
 from symgrad.reports.numbers import first_line, label
+from symgrad.sampling.domain_reader import written
+from symgrad.types.domains import Domain, Interval
 from symgrad.types.ulp import Ulp, ulp_of
 
-__all__ = ["Measure", "Tolerances", "worse"]
+__all__ = ["DEFAULT", "Measure", "Tolerances", "worse"]
+
+ULP = 1000.0
 
 
 def worse(a: Finding, b: Finding) -> bool:
@@ -30,13 +36,69 @@ def worse(a: Finding, b: Finding) -> bool:
     return (a.wrong, not a.agrees, a.kind == "raises", a.ulp) > (b.wrong, not b.agrees, b.kind == "raises", b.ulp)
 
 
-class Tolerances(NamedTuple):
-    """How far a number may be off, in ULP, and by `atol` + `rtol` times its size; `range` has the least and the largest size of an input."""
+def _is_real(x: Any) -> bool:
+    return isinstance(x, Real) and not isinstance(x, bool)
 
-    ulp: float = 1000.0
+
+@dataclass(frozen=True)
+class Tolerances:
+    """How far a number may be off, in ULP (1000 by default), and by `atol` + `rtol` times its size; `range` has the least and the largest size of
+    an input. Raises ValueError for what is no such number.
+    """
+
+    ulp: float | None = None
     atol: float = 0.0
     rtol: float = 0.0
     range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        expected = {"ulp": "a positive number, how many units in the last place an error may have",
+                    "atol": "a number that is not negative, the absolute error that is allowed besides",
+                    "rtol": "a number that is not negative, the error relative to the truth that is allowed besides"}
+        for name, what in expected.items():
+            value = getattr(self, name)
+            if not (value is None and name == "ulp" or _is_real(value) and (0 <= value if name != "ulp" else 0 < value) and value < np.inf):
+                raise ValueError(f"check: {name} is {value!r}; expected {what}")
+        ends = self.range
+        if ends is not None and not (isinstance(ends, (tuple, list)) and len(ends) == 2 and all(map(_is_real, ends)) and 0 <= ends[0] < ends[1]):
+            raise ValueError(f"check: range is {ends!r}; expected (least, largest), the sizes that the numbers of a point may have, "
+                             f"such as (1e-100, 1e100)")
+
+    @property
+    def asked(self) -> bool:
+        """Whether any of them is given."""
+        return self != DEFAULT
+
+    @property
+    def units(self) -> float:
+        """The units in the last place that an error may have."""
+        return ULP if self.ulp is None else self.ulp
+
+    def inside(self, vector: np.ndarray) -> np.ndarray:
+        """A point in the range: numbers beyond an end become that end."""
+        return vector if self.range is None else np.where(vector == 0, vector, np.copysign(np.clip(np.abs(vector), *self.range), vector))
+
+    def refuse(self, name: str, value: np.ndarray) -> None:
+        """Raise ValueError for an input outside the range."""
+        outside = value[value != self.inside(value)]
+        if outside.size:
+            raise ValueError(f"check: the input {name} = {float(outside[0]):g} lies outside range={self.range!r}; give one inside, or a wider range")
+
+    def domain(self, domain: Domain) -> Domain:
+        """The part of a domain in the range. Raises ValueError where it has no number."""
+        if self.range is None:
+            return domain
+        low, high = self.range
+        bands = [Interval(-high, -low), Interval(0.0, 0.0), Interval(low, high)] if low else [Interval(-high, high)]
+        meets = [(i, max(i.low, b.low), min(i.high, b.high)) for i in domain.intervals for b in bands]
+        parts = [Interval(a, b, i.open_low and a == i.low, i.open_high and b == i.high) for i, a, b in meets if a <= b]
+        parts = [p for p in parts if p.low < p.high or p.low in p and p.low not in domain.excluded]
+        if not parts:
+            raise ValueError(f"check: range is {self.range!r}, in which the domain {written(domain)} has no number; give a wider one")
+        return Domain(domain.name, tuple(parts), domain.excluded, domain.integer)
+
+
+DEFAULT = Tolerances()
 
 
 class Measure:
@@ -78,7 +140,7 @@ class Measure:
                 if slack is not None and not slack <= VAGUE * max(abs(t.value), scale * kind.epsilon):
                     continue
                 distance = abs(mpmath.mpf(value) - t.value) if np.isfinite(value) else mpmath.inf
-                if movement is None and not distance <= self.tolerances.ulp * kind.unit(t.value):
+                if movement is None and not distance <= self.tolerances.units * kind.unit(t.value):
                     movement = truths.movement()
                 moved = mpmath.mpf(0) if movement is None else movement[k]
                 found, allowed = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
@@ -112,7 +174,7 @@ class Measure:
         """What is found about a number, and how far it may be off."""
         size = abs(t.value)
         unit = kind.unit(t.value if size else moved or scale)
-        allowed = self.tolerances.ulp * max(unit, kind.epsilon * moved) + kind.tiny
+        allowed = self.tolerances.units * max(unit, kind.epsilon * moved) + kind.tiny
         allowed += self.tolerances.atol + self.tolerances.rtol * size
         if slack is not None:
             allowed += MARGIN * mpmath.mpf(slack)

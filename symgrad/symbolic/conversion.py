@@ -15,8 +15,8 @@ import sympy
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.factories.creation import _as_float, as_tensor, has_formula, read, tensor
-from symgrad.factories.factory import finished
+from symgrad.factories.creation import _as_float, as_tensor, has_formula, read_data, tensor
+from symgrad.factories.factory import new_leaf
 from symgrad.formulas.expressions import Reads, hold
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
@@ -256,7 +256,7 @@ def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: b
                          f"tensor({_shortened(data)}, {{{missing[0]}: 1.0}})")
     if not wanted:
         numbers = np.array([number_of(e) for e in expressions]).reshape(shape)
-        return finished(read(numbers if shape else numbers[()].item(), dtype), requires_grad, symbol)
+        return new_leaf(read_data(numbers if shape else numbers[()].item(), dtype), requires_grad, symbol)
     if symbol is not None:
         raise ValueError(f"tensor: a formula has its own symbols, {', '.join(map(str, wanted))}; symbol={symbol!r} names data")
     parameters = parameters_of(expressions, wanted)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from test_functional import ERRORS, VALUES
 from torch.autograd import functional as theirs
 
 import symgrad
 from symgrad.autograd import functional as ours
+from tests.autograd.test_functional import ERRORS, VALUES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, of its forward mode
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
-from symgrad.frameworks.problem import restored, silence
+from symgrad.frameworks.problem import generators_restored, silence
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
@@ -299,7 +299,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
     start = time.perf_counter()
     report = GradientAttack(order, seed=seed)
     try:
-        with restored(), silence():
+        with generators_restored(), silence():
             rng = np.random.default_rng(seed)
             Search(FlatInputs(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
     except (Unattacked, LeftOut) as error:
