@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.limits import Budget
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undecided, Undefined
@@ -19,7 +19,7 @@ from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.escapes import difference
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
-from symgrad.reference.accuracy import Accuracy, measured, worse
+from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
@@ -28,9 +28,9 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.numbers import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.sampling.conditions import around, combined, constants_of_code, constants_of_graph, vectors
-from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
+from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
+from symgrad.sampling.shrink import shrink_values
 
 __all__ = ["Checker"]
 
@@ -50,9 +50,7 @@ class Checker:
     def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
                  rigorous: bool = False, tolerances: Tolerances = DEFAULT):
         self.problem, self.order, self.wanted, self.progress, self.tolerances = problem, order, points, progress, tolerances
-        self.end = time.monotonic() + seconds
-        self.start = time.monotonic()
-        self.seconds = seconds
+        self.budget = Budget(seconds)
         self.rng = np.random.default_rng(seed)
         self.names = problem.names
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
@@ -76,7 +74,7 @@ class Checker:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
         report.errors = [self.errors[order] for order in sorted(self.errors)]
         report.notes += [f"the library loses accuracy at order {e.order}: {_lost(e)}" for e in report.errors if not e.within]
-        report.seconds = time.monotonic() - self.start
+        report.seconds = self.budget.spent
         return report
 
     def _check(self) -> None:
@@ -90,7 +88,7 @@ class Checker:
             raise NotCheckable(f"two calls with the same inputs gave {float(base.result.value)} and {float(again.result.value)}: the function is "
                                f"random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
         self._library(base)
-        self.rules = formulas.show(report, base, self.order)
+        self.rules = formulas.add_formulas(report, base, self.order)
         if not np.isfinite(base.result.value):
             raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
         found = note(base)
@@ -131,7 +129,7 @@ class Checker:
         values = {0: np.asarray(base.result.value), 1: np.concatenate([np.ravel(v) for v in report.gradient.values()])}
         values |= {k: v for k, v in ((2, report.hessian), (3, report.third)) if v is not None}
         try:
-            report.enclosures = enclosures(base, values, self.names, max(1.0, self.seconds / 2))
+            report.enclosures = enclosures(base, values, self.names, max(1.0, self.budget.seconds / 2))
         except (TypeError, AttributeError, NotImplementedError) as error:
             report.notes.append(f"no enclosures: {error}")
         report.notes += [f"the enclosure of {e.where} stays wide at {e.bits} bits: {e.reason}" for e in report.enclosures if not e.narrow]
@@ -143,7 +141,7 @@ class Checker:
         found = self.report.points
         n = len(self.names)
         full = None if not given else 3 if n <= THIRD and self.order == 3 else 2 if n <= HESSIAN and self.order >= 2 else 1
-        exact = Exact(run, self.order, direction(n, self.rng), full)
+        exact = Exact(run, self.order, random_direction(n, self.rng), full)
         try:
             digits, culprit = agreement(exact)
         except Undefined as error:
@@ -185,9 +183,9 @@ class Checker:
                 values |= {k: v for k, v in ((2, self.report.hessian), (3, self.report.third)) if v is not None}
             elif self.order >= 2 and len(self.names) <= FULL:
                 values[2] = run.derivatives(2)
-        for found in measured(run, exact, exact.entries(), values, self.names, self.rng):
+        for found in worst_errors(run, exact, exact.entries(), values, self.names, self.rng):
             best = self.errors.get(found.order)
-            if best is None or worse(found, best):
+            if best is None or is_worse(found, best):
                 self.errors[found.order] = found
 
     def _run_at(self, point: Point) -> Run | None:
@@ -211,10 +209,10 @@ class Checker:
             random = tries >= len(special)
             if random and (found.random >= self.wanted or tries >= len(special) + 6 * self.wanted):
                 break
-            if time.monotonic() > self.end and found.random >= min(FEWEST, self.wanted):
+            if self.budget.used() and found.random >= min(FEWEST, self.wanted):
                 break
             self.progress("comparing other points", found.random, self.wanted)
-            if own < tries < len(special) and time.monotonic() > self.start + VISITS * self.seconds:
+            if own < tries < len(special) and self.budget.used(VISITS):
                 tries = len(special)  # the time is for random points
                 continue
             vector = self.tolerances.inside(flat(next(source) if random else special[tries]))
@@ -234,14 +232,14 @@ class Checker:
         found: list[Any] = []
         if n <= INPUTS and self.rules:
             symbols = [sympy.Symbol(name, real=True) for name in self.names]
-            found += vectors([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(OTHER, n).tolist()], limit=ASKED)
+            found += boundary_points([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(OTHER, n).tolist()], limit=ASKED)
         named = constants_of_code(self.problem.function)
         if not self.rules:
             with silence():
                 roots: list[Any] = [g._node for g in base.gradients(base.result, create_graph=True) if g.requires_grad]
             named += [x for root in roots for x in constants_of_graph(root)]
         for i in (None, *range(n))[:INPUTS]:
-            for x in [y for k, c in enumerate(combined(named)[:CONSTANTS]) for y in around(c)[:BESIDE if k < len(named) else 3]]:
+            for x in [y for k, c in enumerate(combined_numbers(named)[:CONSTANTS]) for y in nearby_numbers(c)[:BESIDE if k < len(named) else 3]]:
                 found.append(np.where((i is None) | (np.arange(n) == i), x, point))
         unique = {tuple(v): np.array(v, np.float64) for v in found[:ASKED]}
         return [as_point(self.problem.point, v) for v in unique.values()]
@@ -261,8 +259,8 @@ class Checker:
                                f"derivative, {points.kinks} on kinks; give inputs inside the domain")
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
-        failure = f"the formula is that near the given point: {self.varies}, by {base.escapes}" if self.varies is not None else formulas.proof(
-            base, self.names, self.order, self.compared, min(PROOF, self.seconds))
+        failure = (f"the formula is that near the given point: {self.varies}, by {base.escapes}" if self.varies is not None else
+                   formulas.reason_unproved(base, self.names, self.order, self.compared, min(PROOF, self.budget.seconds)))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
@@ -299,15 +297,15 @@ class Checker:
     def _refute(self, point: Point, culprit: ComparedNumber) -> None:
         """Simplify the refuting point, and report what is wrong there."""
         report, problem = self.report, self.problem
-        u = direction(len(self.names), self.rng)
-        end = time.monotonic() + max(2.0, min(10.0, self.seconds))
+        u = random_direction(len(self.names), self.rng)
+        budget = Budget(max(2.0, min(10.0, self.budget.seconds)))
         latest: dict[bytes, ComparedNumber] = {flat(point).tobytes(): culprit}
         plain = _visible(culprit)
 
         def refutes(vector: np.ndarray) -> bool:
             self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
             inside = np.array_equal(vector, self.tolerances.inside(vector), equal_nan=True)
-            run = self._run_at(as_point(problem.point, vector)) if inside and time.monotonic() < end else None
+            run = self._run_at(as_point(problem.point, vector)) if inside and not budget.used() else None
             if run is None:
                 return False
             try:
@@ -320,13 +318,13 @@ class Checker:
             latest[vector.tobytes()] = found
             return True
 
-        vector = shrunk(flat(point), refutes)
+        vector = shrink_values(flat(point), refutes)
         found = latest[vector.tobytes()]
         simple = as_point(problem.point, vector)
         run = self._run_at(simple) or problem.run(simple)
         where = label(found.order, found.index, self.names, found.directional)
         with mpmath.workdps(50):
-            rule, truth = float(found.rule), float(found.truth)
+            rule, truth = float(found.rule), float(found.reference)
         wrong = suspect(run, found.order)
         report.verdict = REFUTED
         report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
@@ -346,7 +344,7 @@ class Checker:
 
 def _visible(e: ComparedNumber) -> bool:
     """Whether the two values of an entry still differ as floats; NaN differs from everything."""
-    rule, truth = float(e.rule), float(e.truth)
+    rule, truth = float(e.rule), float(e.reference)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
 
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import Budget
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
 from symgrad.frameworks.levels import Derivatives, Exact, Levels
 from symgrad.frameworks.problem import NotCheckable, generators_restored, seed_generators
-from symgrad.reference.sources import DifferenceSource, Source, Truths
+from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.sampling.conditions import around, asked, combined
-from symgrad.sampling.points import NORMAL, as_point, drawn, flat, special
-from symgrad.sampling.shrink import shrunk, weight
+from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
+from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat
+from symgrad.sampling.shrink import shrink_values, weight
 from symgrad.types.domains import Domain
 
 __all__ = ["CrossChecker"]
@@ -41,8 +41,7 @@ class CrossChecker:
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
         self.wanted, self.seed, self.progress = points, seed, progress
-        self.start = time.monotonic()
-        self.end = self.start + seconds
+        self.budget = Budget(seconds)
         self.measure = Measure(report.names, tolerances, self._named, self._program)
         self.programs: dict[tuple[bytes, int], dict[int, Exact | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
@@ -64,7 +63,7 @@ class CrossChecker:
             self._conclude()
         except (NotCheckable, NoFormula, NotImplementedError) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
-        report.seconds = time.monotonic() - self.start
+        report.seconds = self.budget.spent
         return report
 
     # One point
@@ -76,14 +75,14 @@ class CrossChecker:
     def _levels(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
-    def _truths(self, vector: np.ndarray) -> Truths:
-        return self.truth.truths(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
+    def _reference_values(self, vector: np.ndarray) -> ReferenceValues:
+        return self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
 
     def _findings(self, vector: np.ndarray) -> dict[int, Finding] | None:
         """The worst findings by order at a point; None where the formula has no value."""
         points = self.report.points
         try:
-            truths = self._truths(vector)
+            truths = self._reference_values(vector)
         except Undecided:
             points.singular += 1
             return None
@@ -134,18 +133,20 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = flat(self.base)
-        numbers = [y for k, c in enumerate(combined(self.named)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(self.named) else 3]]
-        places = asked(self.truth.expressions[:4], self.report.names, base)[:ASKED] + [(k, x) for x in numbers for k in range(min(base.size, INPUTS))]
+        numbers = [y for k, c in enumerate(combined_numbers(self.named)[:CONSTANTS])
+                   for y in nearby_numbers(c)[:AROUND if k < len(self.named) else 3]]
+        places = boundary_numbers(self.truth.expressions[:4], self.report.names, base)[:ASKED]
+        places += [(k, x) for x in numbers for k in range(min(base.size, INPUTS))]
         limit = SPECIALS + SPECIALS // 3 * (base.size > 1) + len(places)
-        edges = [*special(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
-        others = drawn(self.domains, self.wanted, self.seed)
+        edges = [*edge_points(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
+        others = draw_points(self.domains, self.wanted, self.seed)
         total = len(edges) + len(others)
         for k, vector in enumerate([*edges, *others]):
             at_random = k >= len(edges)
-            if time.monotonic() > self.end and self.report.points.random >= min(FEWEST, self.wanted):
+            if self.budget.used() and self.report.points.random >= min(FEWEST, self.wanted):
                 self.report.notes.append(f"the time was over after {k} of {total} points")
                 break
-            if not at_random and time.monotonic() > self.start + (self.end - self.start) * 0.6:
+            if not at_random and self.budget.used(0.6):
                 continue
             vector = flat(as_point(self.base, vector))  # as the dtypes of the inputs have it
             if not all(x in d for x, d in zip(vector, self.domains)):
@@ -241,11 +242,11 @@ class CrossChecker:
         report = self.report
         vector, finding = self._first(wrong)
         latest = {vector.tobytes(): finding}
-        end = time.monotonic() + 3.0
+        budget = Budget(3.0)
 
         def refutes(candidate: np.ndarray) -> bool:
             candidate = flat(as_point(self.base, candidate))
-            if time.monotonic() > end or not all(x in d for x, d in zip(candidate, self.domains)):
+            if budget.used() or not all(x in d for x, d in zip(candidate, self.domains)):
                 return False
             self.progress("simplifying the point", len(latest), len(latest) + 1)
             found = self._quietly(candidate, wrong.order)
@@ -256,7 +257,7 @@ class CrossChecker:
             latest[candidate.tobytes()] = found
             return True
 
-        vector = flat(as_point(self.base, shrunk(vector, refutes, 60)))
+        vector = flat(as_point(self.base, shrink_values(vector, refutes, 60)))
         first = latest[vector.tobytes()]
         if self.adapter.compiled:
             self.adapter.compiled = False
@@ -281,7 +282,7 @@ class CrossChecker:
     def _quietly(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at one more point, which is not counted."""
         try:
-            truths = self._truths(vector)
+            truths = self._reference_values(vector)
         except Undefined:
             return None
         return self.measure.findings(vector, self._levels(vector, min(truths.order, order)), truths).get(order)

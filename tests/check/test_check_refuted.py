@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import itertools
 import time
 
 import mpmath
@@ -16,7 +17,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.shrink import shrink_values
 from symgrad.types.ulp import ulp_of
 
 WRONG = {
@@ -96,7 +97,7 @@ def test_each_way_can_fail_by_itself(monkeypatch, declare):
         patch.setattr(proof, "identical", lambda *pair, **limits: Identity("proved", ""))  # a silent 0
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
     with monkeypatch.context() as patch:
-        patch.setattr(exact, "compared", lambda *numbers: "same")  # numbers that cannot disagree
+        patch.setattr(exact, "compare_numbers", lambda *numbers: "same")  # numbers that cannot disagree
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "verified"
 
 
@@ -121,9 +122,9 @@ def test_errors_count_in_last_places():
 
 
 def test_digits_say_how_far_two_numbers_agree():
-    assert exact.agreeing(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
-    assert exact.agreeing(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing(mpmath.inf, mpmath.inf) == 0.0
-    assert exact.agreeing(0, mpmath.mpf(1)) == 0.0 and exact.agreeing(0, 0) == float("inf")
+    assert exact.agreeing_digits(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
+    assert exact.agreeing_digits(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing_digits(mpmath.inf, mpmath.inf) == 0.0
+    assert exact.agreeing_digits(0, mpmath.mpf(1)) == 0.0 and exact.agreeing_digits(0, 0) == float("inf")
 
 
 def test_shrinking_keeps_what_refutes_and_ends():
@@ -133,10 +134,10 @@ def test_shrinking_keeps_what_refutes_and_ends():
         asked.append(v)
         return v[0] > 2.5 and abs(v[2]) >= 1
 
-    assert shrunk(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
+    assert shrink_values(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
     assert len(asked) <= 300
     start = np.array([0.1234567, 3.3])
-    assert shrunk(start, lambda v: False).tolist() == start.tolist()
+    assert shrink_values(start, lambda v: False).tolist() == start.tolist()
 
 
 def test_zero_is_decided_and_not_guessed():
@@ -184,6 +185,34 @@ def test_a_time_limit_spares_what_the_algebra_did_not_call():
     finally:
         gc.callbacks.remove(slow)
     assert calls
+
+
+def test_the_load_of_the_machine_ends_no_algebra():
+    """The time in which the process waits for a processor is not counted."""
+    x = sympy.Symbol("x")
+    with proof.limited(0.3):
+        time.sleep(0.35)
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            sympy.expand((x + 1) ** 20)
+
+
+def likelihood(b):
+    """The sum of 23 logistic losses."""
+    z = b[0] + b[1] * symgrad.tensor([53.0, *range(57, 79)])
+    return (symgrad.softplus(z) - 0.5 * z).sum()
+
+
+def test_the_load_of_the_machine_changes_no_verdict(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 0.1 * next(seconds))  # between two looks at the clock, others had the processors
+    report = symgrad.check(likelihood, [15.0, -0.23], order=1, points=6, progress=False)
+    assert report.verdict == "proved" and report.points.random == 6, str(report)
+
+
+@pytest.mark.sweep
+def test_second_derivatives_of_a_sum_of_fractions_are_proved():
+    assert symgrad.check(likelihood, [15.0, -0.23], points=4, progress=False).verdict == "proved"
 
 
 @pytest.mark.sweep
