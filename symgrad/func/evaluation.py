@@ -328,7 +328,7 @@ def _mutation(func: Callable[..., Any], words: Sequence[str], asking: str) -> Ru
                         f"arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
 
 
-_by_sequence, _selects, _calls_code = map(operator.attrgetter, ("sequence_nr", "selects", "calls_code"))
+_by_sequence, _calls_code = map(operator.attrgetter, ("sequence_nr", "calls_code"))
 
 
 def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], set[Node] | None, bool]:
@@ -353,7 +353,7 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
     if whole:  # every node found depends on the inputs alone
-        return seen, found, seen if foreign or any(map(_selects, found)) else None, foreign
+        return seen, found, seen if foreign else None, foreign
     wanted, path = set[Node](inputs), []
     for node in found:
         parents = node.parents
