@@ -6,7 +6,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 import symgrad
 from symgrad.func import factors, hessian
-from symgrad.func.factors import factored, hessian_factors
+from symgrad.func.factors import factored_hessian, hessian_factors
 from tests.benchmarks.problems import hand_hessian, make
 
 rng = np.random.default_rng(0)
@@ -225,7 +225,7 @@ def test_factors_of_an_evaluation():
     from symgrad.func.evaluation import evaluate
 
     ev = evaluate(lambda w: (X @ w).exp().sum(), (array(4),), {}, 0, "test")
-    assert factored(ev, ev.outputs[0]).report.form == "X' D X"
+    assert factored_hessian(ev, ev.outputs[0]).report.form == "X' D X"
 
 
 def test_affine_values_that_depend_on_each_other():
