@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra import functions, special
+from symgrad.algebra.limits import clock
 from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.polynomials import TooLarge
 from symgrad.algebra.ranges import Range
@@ -138,15 +138,15 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
 
 def literally_zero(region: Region, deadline: float, split: bool) -> bool:
     """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided."""
-    if region.depth > DEPTH or time.monotonic() > deadline:
+    if region.depth > DEPTH or clock() > deadline:
         return False
     region = region.settled()
     if region.a == region.b:
         return True
     try:
         forms = Normal(deadline, dict(region.intervals), split, region.facts)
-        a, b = forms.of(region.a), forms.of(region.b)
-        return forms.same(a, b) or _same_squares(forms, a, b) or _constantly_zero(region, deadline)
+        terms = [forms.of(x) for x in sympy.Add.make_args(region.a)] + [forms.minus(forms.of(x)) for x in sympy.Add.make_args(region.b)]
+        return forms.is_zero(forms.sum(terms)) or _same_squares(forms, forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
     except Split as question:
         parts, edge, known = region.cut(question.expression)
     except ZeroDivisionError:

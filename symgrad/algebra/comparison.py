@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +15,7 @@ import sympy
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
 from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, opaque
 from symgrad.algebra.ladder import rungs
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.visits import Visits
@@ -94,7 +93,7 @@ class Comparison:
     """The comparison of two expressions over ranges of their symbols: first numerically, then by algebra."""
 
     def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, seconds: float, points: int, seed: int):
-        self.start = time.monotonic()
+        self.start = clock()
         self.deadline = self.start + seconds
         self.seconds, self.wanted, self.rng = seconds, points, Random(seed)
         self.floats = bool(a.atoms(sympy.Float) | b.atoms(sympy.Float))
@@ -189,8 +188,7 @@ class Comparison:
         return "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
-        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, seconds=time.monotonic() - self.start,
-                        notes=tuple(self.notes), **more)
+        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
 
     def _refuted(self, witness: _Witness) -> Identity:
         witness = self._shrunk(witness)
@@ -217,7 +215,7 @@ class Comparison:
         if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
             return None
         plain = a - b
-        left = min(self.deadline - time.monotonic(), 0.1)
+        left = min(self.deadline - clock(), 0.1)
         if left < 0.02 or plain.count_ops() > 60 or not tractable(plain):
             return plain
         try:
@@ -237,7 +235,7 @@ class Comparison:
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
         try:  # one number may take mpmath more than the total time
-            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, self.patience)):
+            with limited(min(max(self.deadline - clock(), self.seconds / 4) / 2, self.patience)):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
             self.patience *= 2  # mpmath computes constants when a function is called first
@@ -263,7 +261,7 @@ class Comparison:
         """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""
         until = self.start + self.seconds * SHARE
         for point in self._candidates():
-            if self.compared >= self.wanted or time.monotonic() > (until if self.compared else self.deadline + GRACE):
+            if self.compared >= self.wanted or clock() > (until if self.compared else self.deadline + GRACE):
                 break
             digits, values = self._compared(point)
             if digits is None:
@@ -279,7 +277,7 @@ class Comparison:
             a, b, *terms = self._evaluated(point, digits)
             truths, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if digits < 4 * FIRST and time.monotonic() < self.deadline:
+                if digits < 4 * FIRST and clock() < self.deadline:
                     continue
                 self.lost += 1
                 return 0.0, None
@@ -297,7 +295,7 @@ class Comparison:
             agreed = self._agreeing([a, b, *(terms if digits > FIRST else ())])
             if agreed >= AGREED:
                 return agreed, (a, b)
-            if time.monotonic() > self.deadline:
+            if clock() > self.deadline:
                 break
         self.lost += 1
         return 0.0, None
@@ -322,7 +320,7 @@ class Comparison:
         """A simpler point at which the two differ too."""
         def differ(point: list[Exact]) -> bool:
             nonlocal witness
-            if time.monotonic() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
+            if clock() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
                 return False
             digits, values = self._compared(point)
             if digits is None:

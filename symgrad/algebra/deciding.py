@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import sympy
 
 from symgrad.algebra.cases import literally_zero, regions_of
-from symgrad.algebra.limits import OutOfTime, limited, stoppable
+from symgrad.algebra.limits import OutOfTime, clock, limited, stoppable
 from symgrad.algebra.polynomials import DEGREE
 from symgrad.algebra.ranges import Range
 
@@ -36,7 +35,7 @@ def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bo
         return vanishes(one, other, ranges, deadline)
     for split in (False, True):
         try:
-            with limited(max(deadline - time.monotonic(), 0.01)):
+            with limited(max(deadline - clock(), 0.01)):
                 if all(literally_zero(region, deadline, split) for region in regions_of(a, b, ranges)):
                     return True
         except OutOfTime:
@@ -66,10 +65,10 @@ def shortest(e: Any, seconds: float) -> Any:
 
 def _by_sympy(difference: Any, deadline: float) -> bool:
     """By SymPy's own simplifications."""
-    if time.monotonic() > deadline or not tractable(difference) or not stoppable() and difference.count_ops() > ALGEBRA // 4:
+    if clock() > deadline or not tractable(difference) or not stoppable() and difference.count_ops() > ALGEBRA // 4:
         return False
     try:
-        with limited(max(deadline - time.monotonic(), 0.01)):
+        with limited(max(deadline - clock(), 0.01)):
             return any(method(difference) == 0 for method in (sympy.expand, sympy.simplify))
     except (OutOfTime, *FAILURES):
         return False

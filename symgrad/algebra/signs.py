@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from itertools import product
 from math import lcm, prod
@@ -11,6 +10,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.factors import halves, logarithms, norm, real_expression, sign_between
+from symgrad.algebra.limits import clock
 from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factored, generators, key, monomial_power, monomial_times
 from symgrad.algebra.tower import Frac, Tower
 
@@ -60,7 +60,7 @@ class Signs(Tower):
 
     def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
-        if len(f.num) > 60 or time.monotonic() > self.deadline:
+        if len(f.num) > 60 or clock() > self.deadline:
             raise TooLarge
         number, shared, factors = factored(f.num, self.i)
         powers = {key(q): n for q, n in factors}

@@ -136,7 +136,14 @@ class Tower:
         return found
 
     def sum(self, terms: Sequence[Frac]) -> Frac:
-        """The sum of fractions."""
+        """The sum of fractions: of those over powers of the same polynomials first, which are few or cancel."""
+        alike: dict[Any, list[Frac]] = {}
+        for f in terms:
+            alike.setdefault(frozenset(f.den), []).append(f)
+        return self._over_one(list(map(self._over_one, alike.values())))
+
+    def _over_one(self, terms: Sequence[Frac]) -> Frac:
+        """The sum of fractions over their common denominator."""
         terms = [f for f in terms if f.num]
         if len(terms) <= 1:
             return terms[0] if terms else Frac({})
@@ -199,7 +206,7 @@ class Tower:
         if not f.num:
             raise ZeroDivisionError
         c, m, rest = content(f.num)
-        above = self.settled({monomial_power(m, -1): 1 / Fraction(c)})
+        above = self.settled({monomial_power(m, -1): whole(1 / Fraction(c))})
         for d, n in f.den.items():
             for _ in range(n):
                 above = self._times(above, Frac(dict(d)))
@@ -211,7 +218,7 @@ class Tower:
             return self.power(self.inverse(f), -n)
         if len(f.num) == 1:
             [(m, c)] = f.num.items()
-            return self._over(self.settled({monomial_power(m, n): Fraction(c) ** n}), {d: k * n for d, k in f.den.items()})
+            return self._over(self.settled({monomial_power(m, n): whole(Fraction(c) ** n)}), {d: k * n for d, k in f.den.items()})
         if n > 60:
             raise TooLarge
         out, square = self.number(1), f

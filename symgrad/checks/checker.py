@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.limits import Budget
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undecided, Undefined
@@ -50,9 +50,7 @@ class Checker:
     def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
                  rigorous: bool = False, tolerances: Tolerances = DEFAULT):
         self.problem, self.order, self.wanted, self.progress, self.tolerances = problem, order, points, progress, tolerances
-        self.end = time.monotonic() + seconds
-        self.start = time.monotonic()
-        self.seconds = seconds
+        self.budget = Budget(seconds)
         self.rng = np.random.default_rng(seed)
         self.names = problem.names
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
@@ -76,7 +74,7 @@ class Checker:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
         report.errors = [self.errors[order] for order in sorted(self.errors)]
         report.notes += [f"the library loses accuracy at order {e.order}: {_lost(e)}" for e in report.errors if not e.within]
-        report.seconds = time.monotonic() - self.start
+        report.seconds = self.budget.spent
         return report
 
     def _check(self) -> None:
@@ -131,7 +129,7 @@ class Checker:
         values = {0: np.asarray(base.result.value), 1: np.concatenate([np.ravel(v) for v in report.gradient.values()])}
         values |= {k: v for k, v in ((2, report.hessian), (3, report.third)) if v is not None}
         try:
-            report.enclosures = enclosures(base, values, self.names, max(1.0, self.seconds / 2))
+            report.enclosures = enclosures(base, values, self.names, max(1.0, self.budget.seconds / 2))
         except (TypeError, AttributeError, NotImplementedError) as error:
             report.notes.append(f"no enclosures: {error}")
         report.notes += [f"the enclosure of {e.where} stays wide at {e.bits} bits: {e.reason}" for e in report.enclosures if not e.narrow]
@@ -211,10 +209,10 @@ class Checker:
             random = tries >= len(special)
             if random and (found.random >= self.wanted or tries >= len(special) + 6 * self.wanted):
                 break
-            if time.monotonic() > self.end and found.random >= min(FEWEST, self.wanted):
+            if self.budget.used() and found.random >= min(FEWEST, self.wanted):
                 break
             self.progress("comparing other points", found.random, self.wanted)
-            if own < tries < len(special) and time.monotonic() > self.start + VISITS * self.seconds:
+            if own < tries < len(special) and self.budget.used(VISITS):
                 tries = len(special)  # the time is for random points
                 continue
             vector = self.tolerances.inside(flat(next(source) if random else special[tries]))
@@ -262,7 +260,7 @@ class Checker:
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
         failure = f"the formula is that near the given point: {self.varies}, by {base.escapes}" if self.varies is not None else formulas.proof(
-            base, self.names, self.order, self.compared, min(PROOF, self.seconds))
+            base, self.names, self.order, self.compared, min(PROOF, self.budget.seconds))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
@@ -300,14 +298,14 @@ class Checker:
         """Simplify the refuting point, and report what is wrong there."""
         report, problem = self.report, self.problem
         u = direction(len(self.names), self.rng)
-        end = time.monotonic() + max(2.0, min(10.0, self.seconds))
+        budget = Budget(max(2.0, min(10.0, self.budget.seconds)))
         latest: dict[bytes, ComparedNumber] = {flat(point).tobytes(): culprit}
         plain = _visible(culprit)
 
         def refutes(vector: np.ndarray) -> bool:
             self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
             inside = np.array_equal(vector, self.tolerances.inside(vector), equal_nan=True)
-            run = self._run_at(as_point(problem.point, vector)) if inside and time.monotonic() < end else None
+            run = self._run_at(as_point(problem.point, vector)) if inside and not budget.used() else None
             if run is None:
                 return False
             try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import Budget
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, worse
@@ -41,8 +41,7 @@ class CrossChecker:
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
         self.wanted, self.seed, self.progress = points, seed, progress
-        self.start = time.monotonic()
-        self.end = self.start + seconds
+        self.budget = Budget(seconds)
         self.measure = Measure(report.names, tolerances, self._named, self._program)
         self.programs: dict[tuple[bytes, int], dict[int, Exact | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
@@ -64,7 +63,7 @@ class CrossChecker:
             self._conclude()
         except (NotCheckable, NoFormula, NotImplementedError) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
-        report.seconds = time.monotonic() - self.start
+        report.seconds = self.budget.spent
         return report
 
     # One point
@@ -142,10 +141,10 @@ class CrossChecker:
         total = len(edges) + len(others)
         for k, vector in enumerate([*edges, *others]):
             at_random = k >= len(edges)
-            if time.monotonic() > self.end and self.report.points.random >= min(FEWEST, self.wanted):
+            if self.budget.used() and self.report.points.random >= min(FEWEST, self.wanted):
                 self.report.notes.append(f"the time was over after {k} of {total} points")
                 break
-            if not at_random and time.monotonic() > self.start + (self.end - self.start) * 0.6:
+            if not at_random and self.budget.used(0.6):
                 continue
             vector = flat(as_point(self.base, vector))  # as the dtypes of the inputs have it
             if not all(x in d for x, d in zip(vector, self.domains)):
@@ -241,11 +240,11 @@ class CrossChecker:
         report = self.report
         vector, finding = self._first(wrong)
         latest = {vector.tobytes(): finding}
-        end = time.monotonic() + 3.0
+        budget = Budget(3.0)
 
         def refutes(candidate: np.ndarray) -> bool:
             candidate = flat(as_point(self.base, candidate))
-            if time.monotonic() > end or not all(x in d for x, d in zip(candidate, self.domains)):
+            if budget.used() or not all(x in d for x, d in zip(candidate, self.domains)):
                 return False
             self.progress("simplifying the point", len(latest), len(latest) + 1)
             found = self._quietly(candidate, wrong.order)

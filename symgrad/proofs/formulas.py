@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import sympy
 from symgrad.algebra.deciding import FAILURES, shortest
 from symgrad.algebra.identity import identical
 from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
@@ -56,9 +55,9 @@ class Formulas:
 
     def unproved(self, points: Sequence[np.ndarray], seconds: float = 3.0) -> tuple[int, ...] | None:
         """The first derivative that is not shown to be right, None if all are: proved to be identical, and equal in numbers at the points."""
-        end = time.monotonic() + seconds
+        end = clock() + seconds
         for index, ours in self.derivatives.items():
-            left, true = max(end - time.monotonic(), 0.02), self.truth(index)
+            left, true = max(end - clock(), 0.02), self.truth(index)
             if ours != true and identical(ours, true, seconds=left, points=POINTS).verdict != PROVED:
                 return index
         return self._disagreement(points)
@@ -136,7 +135,7 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     rules: list[Any] = []
     for highest in dict.fromkeys((shown, 1)) if shown else ():
-        end = time.monotonic() + 4.0
+        end = clock() + 4.0
         try:
             with limited(4.0):
                 derivatives = Formulas(base, report.names, highest, exact=False).derivatives
@@ -146,7 +145,7 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
         for index, ours in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is not None or size_of(ours) <= KEPT:
-                report.formulas[index] = known if known is not None else _tidy(ours, end - time.monotonic())
+                report.formulas[index] = known if known is not None else _tidy(ours, end - clock())
         break
     return rules
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.carriers import numeric
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
@@ -100,8 +101,8 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
 
     The verdict of the op is the weakest of its statements. `complex` None proves them for complex numbers too where the op takes them, True
     for these alone, False for real ones alone. Analytic functions are proved on the plane with coefficients conjugated, as the pullback
-    reads them; others (abs, angle, the parts) at order 1 by their real and imaginary parts. When `seconds` are over, what is left is
-    verified only. `progress` is as in `symgrad.check`.
+    reads them; others (abs, angle, the parts) at order 1 by their real and imaginary parts. When `seconds` of the processor are over, what is
+    left is verified only. `progress` is as in `symgrad.check`.
 
     Raises ValueError for an order other than 1, 2 or 3 and for an unknown name, TypeError for anything that is no op.
 
@@ -114,14 +115,14 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
         raise ValueError(f"prove: order must be 1, 2 or 3, not {order!r}")
     found = _op(op)
     proof = Proof(found.name, found.kind, order)
-    start = time.monotonic()
+    start, end = time.monotonic(), clock() + seconds
     proof.reason = _nothing_to_prove(found)
     if not proof.reason:
         with progress_bar(progress, found.name) as tell:
             every = list(cases(found, complex, proof.notes))
             for k, case in enumerate(every):
                 tell(f"proving {case or 'the rules'}", k, len(every))
-                left = (start + seconds - time.monotonic()) / (len(every) - k)
+                left = (end - clock()) / (len(every) - k)
                 proof.statements += statements(case, min(order, case.most), max(left, 0.0), points)
         if not proof.statements:
             proof.reason = "none of its arguments has a derivative" if not complex else (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -13,7 +12,7 @@ import sympy
 from symgrad.algebra.deciding import shortest
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.algebra.solutions import solutions
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
@@ -77,7 +76,7 @@ VISITS = 0.25  # the part of the time for points that conditions ask for
 
 def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[Statement]:
     """Every statement about a case up to an order, in every region."""
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     try:
         forward = case.forward()
         found = regions(case, forward)
@@ -87,18 +86,18 @@ def statements(case: Case, order: int, seconds: float, points: int) -> Iterator[
         return
     wrong: set[Key] = set()
     for k, (region, inside) in enumerate(zip(found, truths)):
-        left = (end - time.monotonic()) / (len(found) - k + bool(found[0].mapping))
-        stop = time.monotonic() + left
+        left = (end - clock()) / (len(found) - k + bool(found[0].mapping))
+        stop = clock() + left
         switches = borders(map(region, forward), [region(x) for x in case.variables] if case.op.selects else ())
         claims, trouble = claims_of(case, region, order)
         numbers, doubt = _numbers(case, region, inside, order, max(FEWEST, -(-points // len(found))), switches, claims, left)
         for n, key in enumerate(sorted(inside, key=lambda key: key.order)):
-            share = max((stop - time.monotonic()) / (len(inside) - n), 0.0)
+            share = max((stop - clock()) / (len(inside) - n), 0.0)
             statement = _statement(case, region, key, claims.get(key), inside[key], numbers.get(key), doubt or trouble, share, switches)
             wrong |= {key} if statement.verdict == REFUTED else set()
             yield statement
     if found[0].mapping:
-        yield from _between(case, forward, order, end - time.monotonic(), wrong)
+        yield from _between(case, forward, order, end - clock(), wrong)
 
 
 def _between(case: Case, forward: Sequence[Any], order: int, seconds: float, known: set[Key]) -> Iterator[Statement]:
@@ -145,7 +144,7 @@ def _statement(case: Case, region: Region, key: Key, claims: Sequence[Any] | Non
     if claims is None:
         out.reason = trouble
         return out
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     for claim, truth in zip(claims, truths, strict=True):
         _compare(out, case, region, claim, truth, numbers, end, switches)
         if out.verdict != VERIFIED or out.reason:
@@ -164,7 +163,7 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, truth: Any,
     answer = None
     if away != truth:
         try:
-            left = max(0.05, min(ELEMENT, end - time.monotonic()))
+            left = max(0.05, min(ELEMENT, end - clock()))
             answer = identical(away, truth, _assumptions(region, away, truth), seconds=left, points=8)
         except ERRORS as error:
             out.reason = f"the formulas were not compared: {error}"

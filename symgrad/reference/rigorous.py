@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
 from symgrad.reports.numbers import label
@@ -66,12 +66,12 @@ def enclosures(run: Run, values: Mapping[int, np.ndarray], names: Sequence[str],
     Raises ImportError without python-flint, and TypeError, AttributeError or NotImplementedError for a rule that no ball can follow.
     """
     ball = carrier()
-    end = time.monotonic() + seconds
+    end = clock() + seconds
     bits = FIRST
     while True:
         with ball.precision(bits):
             found, doubt = _found(ball, run, max(values))
-            if not doubt and all(map(_is_narrow, found.values())) or 2 * bits > MOST or time.monotonic() > end:
+            if not doubt and all(map(_is_narrow, found.values())) or 2 * bits > MOST or clock() > end:
                 return [_enclosure(found.get(index, ball.arb.nan()), index, values[len(index)][index], run.result.value.dtype, names, bits, doubt)
                         for k in values for index in itertools.combinations_with_replacement(range(len(names)), k)]
         bits *= 2

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import itertools
 import time
 
 import mpmath
@@ -184,6 +185,34 @@ def test_a_time_limit_spares_what_the_algebra_did_not_call():
     finally:
         gc.callbacks.remove(slow)
     assert calls
+
+
+def test_the_load_of_the_machine_ends_no_algebra():
+    """The time in which the process waits for a processor is not counted."""
+    x = sympy.Symbol("x")
+    with proof.limited(0.3):
+        time.sleep(0.35)
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            sympy.expand((x + 1) ** 20)
+
+
+def likelihood(b):
+    """The sum of 23 logistic losses."""
+    z = b[0] + b[1] * symgrad.tensor([53.0, *range(57, 79)])
+    return (symgrad.softplus(z) - 0.5 * z).sum()
+
+
+def test_the_load_of_the_machine_changes_no_verdict(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 0.1 * next(seconds))  # between two looks at the clock, others had the processors
+    report = symgrad.check(likelihood, [15.0, -0.23], order=1, points=6, progress=False)
+    assert report.verdict == "proved" and report.points.random == 6, str(report)
+
+
+@pytest.mark.sweep
+def test_second_derivatives_of_a_sum_of_fractions_are_proved():
+    assert symgrad.check(likelihood, [15.0, -0.23], points=4, progress=False).verdict == "proved"
 
 
 @pytest.mark.sweep

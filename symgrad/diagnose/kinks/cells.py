@@ -15,13 +15,13 @@ F. H. Clarke, Optimization and Nonsmooth Analysis (1983), section 2.5, 10.1137/1
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
 from symgrad.diagnose.kinks.evaluation import NotEvaluable, PreciseEvaluation, is_negligible, null_space
@@ -85,7 +85,7 @@ class _Search:
     """The search for the cells around a point."""
 
     def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], rerun: Rerun | None, seconds: float, seed: int):
-        self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), time.monotonic() + seconds
+        self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), clock() + seconds
         self.rerun = rerun
         self.active_rerun: Rerun | None = None  # `rerun` if the graph contains a fixed choice, which only the function makes again
         self.rng = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ class _Search:
                 self._mark_incomplete(f"the selection of {fixed[0].node.op.name} is fixed in the graph; give kinks the function and its inputs")
         found.returned = base.gradient([(base.boxes[self.root], 1)]).astype(np.float64)
         for _ in range(SAMPLES if self.active else 1):
-            if len(self.cells) > 1 and time.monotonic() > self.end:
+            if len(self.cells) > 1 and clock() > self.end:
                 self._mark_incomplete("the time was used up before all directions were evaluated")
                 break
             direction = self.rng.standard_normal(self.count)
@@ -206,7 +206,7 @@ class _Search:
         while pending and not self.found.blocked:
             cell = pending.pop()
             for direction in self._neighbour_directions(cell):
-                if len(self.cells) >= MAX_CELLS or time.monotonic() > self.end:
+                if len(self.cells) >= MAX_CELLS or clock() > self.end:
                     self._mark_incomplete(f"there are more cells around the point than the {len(self.cells)} that were evaluated")
                     return
                 before = len(self.cells)
