@@ -161,7 +161,7 @@ def test_the_hessian_of_a_large_model_is_never_dense():
 @pytest.mark.parametrize("name", ["centred", "ridge", "logistic regression, with an intercept", "few combinations"])
 def test_a_large_linear_part_stays_an_operator(name, monkeypatch):
     _, f, xs, argnums = MODELS[name]
-    monkeypatch.setattr(factors, "LARGE", 8)
+    monkeypatch.setattr(factors, "MAX_ENTRIES", 8)
     monkeypatch.setattr(factors, "_product", lambda node, starts: None)
     h = hessian_factors(f, argnums)(*xs)
     assert h.report.form == "J' S J"
