@@ -83,7 +83,7 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
         else:
             t = jvp(xp, carried, y, args)
             if is_guarded and t is not None and not isinstance(t, tuple) and node.op.kind != "function":
-                (t,) = guarded(xp, lambda given, jvp=jvp, y=y, args=args: [jvp(xp, given, y, args)], carried, [t])
+                (t,) = guarded(xp, lambda given, jvp=jvp, y=y, args=args: [jvp(xp, given, y, args)], carried, [t])  # type: ignore[misc]
             if selects:
                 mark_as_guarded(t)
         if t is not None:
