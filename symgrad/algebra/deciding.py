@@ -1,4 +1,4 @@
-"""Whether a difference is literally zero."""
+"""The decision whether a difference is literally zero."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from symgrad.algebra.limits import OutOfTime, clock, limited, stoppable
 from symgrad.algebra.polynomials import DEGREE
 from symgrad.algebra.ranges import Range
 
-__all__ = ["FAILURES", "shortest", "shortest_difference", "tractable", "vanishes"]
+__all__ = ["FAILURES", "shortest_difference", "shortest_form", "tractable", "vanishes"]
 
-ALGEBRA = 400  # the largest number of nodes for SymPy's own methods
+ALGEBRA = 400  # the largest number of operations for SymPy's own methods
 SMALL = 30  # operations of an expression that SymPy's `simplify` takes some tenths of a second for
 LITERAL = 2**10  # a denominator from which on a rational is no number that a formula has by itself
 
 
-# Exceptions of SymPy where it cannot go on: "not decided" is always a correct answer.
+# Exceptions that SymPy raises for expressions it cannot handle; they count as "not decided", which is always a correct answer.
 FAILURES = (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bool:
-    """Whether a - b reduces to a literal 0 before the deadline, in every case; False also if that is not decided.
+    """Whether a - b reduces to a literal 0 before the deadline, in every region; False also if that is not decided.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()}, float("inf"))
@@ -49,15 +49,15 @@ def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bo
 
 
 def tractable(e: Any) -> bool:
-    """Whether SymPy's own methods may be tried: for an expression of moderate size with moderate exponents.
+    """Whether an expression has a moderate size and moderate exponents, so that SymPy's own methods may be tried.
 
-    To SymPy a power of 1/10**12 is a polynomial of degree 10**12, for which there is no memory.
+    SymPy converts a power of 1/10**12 to a polynomial of degree 10**12, which exceeds the memory.
     """
     exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
     return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
 
 
-def shortest(e: Any, seconds: float = 2.0) -> Any:
+def shortest_form(e: Any, seconds: float = 2.0) -> Any:
     """The shortest of an expression and what SymPy makes of it in a few steps. The steps depend on its size, which bounds their time."""
     if not tractable(e):
         return e
@@ -90,9 +90,9 @@ def shortest_difference(a: Any, b: Any, seconds: float = 2.0) -> Any:
     [0.001*x, 0.9*x, None]
     """
     plain = [_as_written(e) for e in (a, b)]
-    found = shortest(plain[0] - plain[1], seconds)
+    found = shortest_form(plain[0] - plain[1], seconds)
     if found == 0:  # the decimals are the same, but the binary numbers may not be
-        return shortest(a - b, seconds) or None
+        return shortest_form(a - b, seconds) or None
     if plain == [a, b]:
         return found
     return found.xreplace({x: sympy.Float(float(x)) for x in found.atoms(sympy.Rational) if x.q % 5 == 0 or x.q > LITERAL})
