@@ -1,6 +1,6 @@
-"""The carrier of index sets: it computes which inputs each element of a value depends on, and which pairs of inputs interact.
+"""The carrier of index sets: it computes the inputs that each element of a value depends on, and the pairs of inputs that interact.
 
-All of `PROTOCOL` is implemented: elementwise functions are of one of three kinds, and functions of structure move the sets like elements.
+All of `PROTOCOL` is implemented: elementwise functions are of one of three kinds, and structural functions move the sets like elements.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def einsum(equation: str, xs: Sequence[Any]) -> Dependence:
 
 
 def _by_positions(name: str) -> Callable[..., Dependence]:
-    """A function that moves elements, or puts zeros between them, as it moves the numbers 1, 2, ..."""
+    """A function that moves elements or inserts zeros, from its result for the numbers 1, 2, ..."""
     move = getattr(numeric, name)
     return lambda x, *args: elements_at(x, move(positions(x.shape) + 1, *args) - 1)
 
@@ -309,7 +309,7 @@ RULES: dict[str, Callable[..., Any]] = {
 }
 
 
-# Ops whose rule is one of these functions of the same arguments, where at least one is a Dependence
+# Ops whose rule is one of these functions with the same arguments, at least one of which is a Dependence
 DIRECT: dict[str, Callable[..., Any]] = {
     **{name: RULES[name] for name in (*PIECEWISE_CONSTANT, *PIECEWISE_LINEAR, *SMOOTH, "mul", "div", "pow", "where", "sum", "reshape", "view",
                                       "permute", "broadcast_to", "getitem", "mm", "mv", "dot")},

@@ -15,7 +15,7 @@ import numpy as np
 
 from symgrad.carriers import digits as _digits
 from symgrad.carriers import reducing
-from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, amax, sum
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
@@ -70,7 +70,7 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _comparison(relation: Any) -> Any:
-    """A comparison, which orders complex numbers by their real and then their imaginary parts, as NumPy does."""
+    """A comparison; complex numbers are ordered by their real, then by their imaginary parts, as in NumPy."""
     def call(a: Any, b: Any) -> bool:
         complex = isinstance(a, context.mpc) or isinstance(b, context.mpc)
         return relation((context.re(a), context.im(a)), (context.re(b), context.im(b))) if complex else relation(a, b)

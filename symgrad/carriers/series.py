@@ -43,7 +43,7 @@ from symgrad.graph.op import REGISTRY, Op
 __all__ = ["SeriesCarrier"]
 
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
-MEMOISED = 256  # the number of memoised series from which `solve` drops them
+MEMOISED = 256  # the most memoised series that are kept after `solve`
 LARGEST_EXPONENT = 64  # the largest integer exponent that is computed by products
 
 
@@ -343,22 +343,19 @@ class SeriesCarrier(TaylorCarrier):
                                 len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
-        """The power; for an integer exponent by products, which are right at a base of 0."""
-        if not isinstance(b, NUMBERS):
-            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None)
-        if b == 1:
-            return a
-        if b == 0:
-            return self.ones_like(a)
-        by_products = 1 < b <= LARGEST_EXPONENT and b == int(b)
-        found = self._memoised(("pow", id(a), b)) if by_products else self._memoised((REGISTRY["pow"], id(a), (type(b), b + 1), ()))
-        if not by_products:
-            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None) if found is None or not nonzero(a) else found / a
-        if found is None:
-            half = self.pow(a, b // 2)
-            found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
-            self._memo["pow", id(a), b] = found, (a,)
-        return found
+        """The power; for a small positive integer exponent by products, which are correct for a base of 0."""
+        op, is_number = REGISTRY["pow"], isinstance(b, NUMBERS)
+        if is_number and b in (0, 1):
+            return a if b else self.ones_like(a)
+        if is_number and 1 < b <= LARGEST_EXPONENT and b == int(b):
+            found = self._memoised(("pow", id(a), b))
+            if found is None:
+                half = self.pow(a, b // 2)
+                found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
+                self._memo["pow", id(a), b] = found, (a,)
+            return found
+        following = self._memoised((op, id(a), (type(b), b + 1), ())) if is_number else None
+        return following / a if following is not None and nonzero(a) else self._solved(op, self.forward(op), (a, b), (), None)
 
     def neg(self, x: Any) -> Series:
         """-x, memoised in both directions, so that functions of x and of -x share their series."""
@@ -382,10 +379,10 @@ class SeriesCarrier(TaylorCarrier):
         """The choice between two series, coefficient by coefficient, by a constant condition."""
         condition = first_of(condition)
         first = self.base.where(condition, first_of(a), first_of(b))
-        truth = getattr(condition, "_value", condition)
-        if isinstance(truth, (np.ndarray, np.bool_)) and truth.size:
-            for x, decided in (a, truth.all()), (b, not truth.any()):
-                if decided and type(x) is Series and x.shape == first.shape:
+        mask = getattr(condition, "_value", condition)
+        if isinstance(mask, (np.ndarray, np.bool_)) and mask.size:
+            for x, selected in (a, mask.all()), (b, not mask.any()):
+                if selected and type(x) is Series and x.shape == first.shape:
                     return x
         return self._linear(lambda x, y: self.base.where(condition, x, y), (a, b), (), False, first)
 
@@ -394,5 +391,5 @@ class SeriesCarrier(TaylorCarrier):
         return self.lift_value(self.base.indicator(condition, first_of(like)))
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Any:
-        """The element at which the first coefficient of `weights` is largest; a rule's result does not depend on the choice."""
+        """The element at which the first coefficient of `weights` is largest; the choice does not affect a rule's result."""
         return self._linear(lambda each: self.base.reference(each, first_of(weights), dim), (x,), (), False)

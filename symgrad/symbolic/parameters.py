@@ -13,7 +13,7 @@ import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Indexed, IndexedBase
 
-from symgrad.carriers.symbolic import shown_number
+from symgrad.carriers.symbolic import readable_number
 
 __all__ = ["Parameter", "elements_of", "formulas_of", "owner_of", "parameters_of", "identifiers"]
 
@@ -159,7 +159,7 @@ def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
         array = np.array(given, dtype=object)
         return [formulas_of(e, name)[0][0] for e in array.ravel()], array.shape
     if isinstance(given, (int, float, complex, np.generic)):
-        return [shown_number(given.item() if isinstance(given, np.generic) else given)], ()
+        return [readable_number(given.item() if isinstance(given, np.generic) else given)], ()
     if isinstance(given, (sympy.Expr, sympy.logic.boolalg.Boolean)):
         return [given], ()
     raise TypeError(f"{name}: expected a SymPy expression, an Array or a Matrix, not {type(given).__name__}")

@@ -13,7 +13,7 @@ from tests.support.points import arrays, domain, examples, numbers, of_numbers
 
 OBJECTS = {"symbolic": symbolic, "precise": precise}
 ENTRANCE = {  # what a carrier offers to those who call it, and rules never see
-    "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "shown_number", "LARGEST"},
+    "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "readable_number", "LARGEST"},
     "precise": {"Digits", "lift_value", "context", "working_precision", "GUARD"},
 }
 ELEMENTWISE = [(op, parameters) for op in REGISTRY.values() if op.kind == "elementwise" for parameters in examples(op)]
