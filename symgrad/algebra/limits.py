@@ -13,28 +13,28 @@ __all__ = ["Budget", "OutOfTime", "clock", "limited", "stoppable"]
 
 
 LONGEST = 10**6  # the longest time of a timer in seconds
-WAITING = 5.0  # seconds in all, for one of the processor
+WAITING = 5.0  # the largest ratio of elapsed time to processor time
 clock = time.process_time
 
 
 class Budget:
-    """Seconds of the processor for calls of a user's function; one that waits has five times as many in all."""
+    """A budget of processor time for calls of a user's function; the elapsed time may be five times as long."""
 
     def __init__(self, seconds: float):
         self.seconds, self.start, self.begun = seconds, clock(), time.monotonic()
 
     def used(self, part: float = 1.0) -> bool:
-        """Whether so large a part of it is over."""
+        """Whether more than a part of the budget is used."""
         return clock() - self.start > part * self.seconds or self.spent > WAITING * part * self.seconds
 
     @property
     def spent(self) -> float:
-        """The seconds since the start, by the clock on the wall."""
+        """The elapsed seconds since the start."""
         return time.monotonic() - self.begun
 
 
 class OutOfTime(BaseException):
-    """The time for a proof is over. It is no Exception, so that a library's `except Exception` does not catch it."""
+    """The error for the end of a time limit. It is not an Exception, so that `except Exception` in a library does not catch it."""
 
 
 def stoppable() -> bool:
