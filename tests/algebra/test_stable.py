@@ -116,11 +116,11 @@ def test_forms_are_identical(expr, at):
     assert abs(before - after) <= mpmath.mpf("1e-45") * max(1, abs(before))
 
 
-@pytest.mark.parametrize("head", [head for head in DEFINITIONS if head not in (*KINKED, Mean, Ratio)], ids=lambda head: head.__name__)
-def test_stable_functions_differentiate_and_evaluate_as_their_definitions(head):
-    args = (x, y)[:head.nargs.args[0]] if head is not log1mexp else (-p,)
+@pytest.mark.parametrize("function", [function for function in DEFINITIONS if function not in (*KINKED, Mean, Ratio)], ids=lambda function: function.__name__)
+def test_stable_functions_differentiate_and_evaluate_as_their_definitions(function):
+    args = (x, y)[:function.nargs.args[0]] if function is not log1mexp else (-p,)
     at = {x: Rational(7, 5), y: Rational(-3, 10), p: Rational(1, 3)}
-    f = head(*args)
+    f = function(*args)
     for arg in (s for s in (x, y, p) if s in f.free_symbols):
         for order in (1, 2, 3):
             ours, truth = (elementary(e.diff(arg, order)).xreplace(at).evalf(50) for e in (f, elementary(f)))

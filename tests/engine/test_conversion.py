@@ -127,13 +127,13 @@ HEADS = {"log1mexp": -0.5, "log_cosh": 1e-9}
 def test_stable_functions(name):
     from symgrad.algebra import stable_functions
 
-    head = getattr(stable_functions, name)
+    function = getattr(stable_functions, name)
     count = 2 if name in ("hypot", "logaddexp", "larger", "smaller") else 1
     for at in (HEADS.get(name, 0.3), HEADS.get(name, 40.0) * 3):
         xs = [at, 0.25][:count]
         values = {R: Rational(*at.as_integer_ratio()), S: Rational(1, 4)}
-        truth = sympy.N(stable_functions.elementary(head(R, S) if count == 2 else head(R)).subs(values), 40)
-        assert from_sympy(head(*[R, S][:count]), [R, S][:count])(*xs).item() == pytest.approx(float(truth), rel=2e-15)
+        truth = sympy.N(stable_functions.elementary(function(R, S) if count == 2 else function(R)).subs(values), 40)
+        assert from_sympy(function(*[R, S][:count]), [R, S][:count])(*xs).item() == pytest.approx(float(truth), rel=2e-15)
 
 
 # Numbers and powers
