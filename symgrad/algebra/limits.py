@@ -1,4 +1,4 @@
-"""Limits of time. What an answer depends on is counted in seconds of the processor, so that the load of the machine changes no answer."""
+"""Time limits. Limits that affect a result are measured in processor time, so that results do not depend on the load of the machine."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def stoppable() -> bool:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside the context after so many seconds of the processor.
+    """Raise OutOfTime inside the context after some seconds of processor time.
 
-    Without effect outside the main thread, where only sizes are limited. An outer limit still holds: the inner one ends no later, and the rest of
-    the outer one continues after it.
+    There is no effect outside the main thread, where only sizes are limited. An outer limit remains valid: the inner one ends no later, and the
+    outer one continues after it.
     """
     if not stoppable() or seconds > LONGEST:
         yield

@@ -105,7 +105,7 @@ class Batched:
 
     @property
     def nbytes(self) -> int:
-        """The size of the whole batch in bytes."""
+        """The size of the batch in bytes."""
         return self.data.nbytes
 
     @property

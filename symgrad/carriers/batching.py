@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers.batched import FUNCTIONS, Batched, aligned_data, batch_size, data_axes, data_of_members, highest_level, raw
 
-__all__ = ["each", "matmul", "scattered", "take"]
+__all__ = ["each", "matmul", "scatter", "take"]
 
 
 # Elements
@@ -90,7 +90,7 @@ def _is_mask(part: Any) -> bool:
     return _is_array(part) and np.asarray(part).dtype == bool if not isinstance(part, Batched) else False
 
 
-def scattered(x: Any, index: Any, values: Any, add: bool) -> Any:
+def scatter(x: Any, index: Any, values: Any, add: bool) -> Any:
     """A copy of a value with other values written or added at an index; the index may be batched."""
     size = math.prod(x.shape)
     at = take(np.arange(size).reshape(tuple(x.shape)), index)

@@ -11,7 +11,8 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working_precision"]
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "sech", "sinh", "with_bounded_arguments",
+           "working_precision"]
 
 HUGE = 100_000  # the most bits before the point; larger numbers would exhaust the memory
 context = mpmath.MPContext()
@@ -37,7 +38,7 @@ def working_precision(digits: int) -> Iterator[None]:
         yield
 
 
-def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
+def with_bounded_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with infinity in place of arguments beyond 2**100_000, whose integer part would exhaust the memory."""
     def call(*xs: Any) -> Any:
         return function(*[context.inf * context.sign(x) if x and context.mag(x) > HUGE else x for x in xs])
@@ -50,25 +51,25 @@ def _is_large(x: Any) -> bool:
     return bool(context.isint(x) and context.mag(x) > 30)
 
 
-@bounded
+@with_bounded_arguments
 def exponential(x: Any) -> Any:
     """e**x; the exponent is shifted by one half if it is a large integer."""
     return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5) if _is_large(x) else context.exp(x)
 
 
-@bounded
+@with_bounded_arguments
 def cosh(x: Any) -> Any:
     """The hyperbolic cosine."""
     return exponential(abs(x)) / 2 if _is_large(x) else context.cosh(x)
 
 
-@bounded
+@with_bounded_arguments
 def sinh(x: Any) -> Any:
     """The hyperbolic sine."""
     return context.sign(x) * exponential(abs(x)) / 2 if _is_large(x) else context.sinh(x)
 
 
-@bounded
+@with_bounded_arguments
 def sech(x: Any) -> Any:
     """1 / cosh."""
     return 2 * exponential(-abs(x)) if _is_large(x) else context.sech(x)

@@ -56,7 +56,7 @@ from numpy import rint as round
 
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
-from symgrad.carriers.batching import scattered, take
+from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
@@ -305,13 +305,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
-    return scattered(zeros_like(g, shape), index, g, True) if _is_batched_index(index) else structure.place(g, index, shape)
+    return scatter(zeros_like(g, shape), index, g, True) if _is_batched_index(index) else structure.place(g, index, shape)
 
 
 def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     """A copy of `x` with `values` written at `index`, or added there."""
     if _is_batched_index(index):
-        return scattered(x, index, values, accumulate)
+        return scatter(x, index, values, accumulate)
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
     if type(values) is Batched or type(x) is Batched:

@@ -28,7 +28,7 @@ from symgrad.carriers.blocks import (
     broadcast_shape,
     compact,
     contains_members,
-    deduplicated,
+    deduplicate,
     is_same_block,
     keys,
     mask_of,
@@ -36,7 +36,7 @@ from symgrad.carriers.blocks import (
     without_constant_axes,
 )
 
-__all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
+__all__ = ["MANY", "Dense", "Dependence", "Inputs", "align", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
            "power", "smooth", "union", "with_levels"]
 
 Levels = tuple[tuple[int, int], ...]  # pairs (level, number of members), the outermost first
@@ -108,7 +108,7 @@ class Inputs:
         table = merge(blocks, nd)
         table, _ = without_constant_axes(table, table, nd)
         if len(table) > MANY:
-            table = deduplicated(table, nd, self.count)
+            table = deduplicate(table, nd, self.count)
             if self.SHARES * len(table) > self.count:
                 raise Dense
         shape, size = table.shape[1:], math.prod(table.shape[1:])
@@ -135,7 +135,7 @@ class Inputs:
         """Add the pairs between the members of two sets, element by element."""
         if not self.interactions:
             return
-        x, y = aligned(x, y)
+        x, y = align(x, y)
         numbers, nd = self.numbers, len(x.shape) + len(x.levels)
         for a in x.blocks:
             for b in y.blocks:
@@ -249,7 +249,7 @@ def broadcast(x: Dependence, shape: Shape) -> Dependence:
     return x.map(lambda b: broadcast_block(b, shape, nd, numbers), tuple(shape))
 
 
-def aligned(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
+def align(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
     """Two arrays as batches of the same levels."""
     if x.levels == y.levels:
         return x, y
@@ -291,18 +291,18 @@ def union(*xs: Any) -> Any:
             shape = broadcast_shape(shape, y.shape)
             x, y = broadcast(x, shape), broadcast(y, shape)
         if x.levels != y.levels:
-            x, y = aligned(x, y)
+            x, y = align(x, y)
         inputs = x.inputs
         blocks = x.blocks + tuple([b for b in y.blocks if not any([is_same_block(a, b, inputs.numbers) for a in x.blocks])])
         out = Dependence(inputs, blocks, shape, x.levels)
-        return packed(out) if len(blocks) > MANY else out
+        return pack(out) if len(blocks) > MANY else out
     out = xs[0]
     for x in xs[1:]:
         out = union(out, x)
     return out
 
 
-def packed(x: Dependence) -> Dependence:
+def pack(x: Dependence) -> Dependence:
     """The same sets without repetitions, in at most two blocks, one of which is common to all elements."""
     inputs, shape = x.inputs, (*(n for _, n in x.levels), *x.shape)
     nd, size = len(shape), math.prod(shape)
@@ -312,7 +312,7 @@ def packed(x: Dependence) -> Dependence:
     if rest:
         if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * size > LIMIT:
             return inputs.all_dependent(x.members(), x.shape)
-        blocks += (deduplicated(merge(rest, nd), nd, inputs.count),)
+        blocks += (deduplicate(merge(rest, nd), nd, inputs.count),)
     return Dependence(inputs, blocks, x.shape, x.levels)
 
 

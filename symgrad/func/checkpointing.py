@@ -92,7 +92,7 @@ class _Block(Rule):
             return output
         parents = [standing(node) for node in self.captured]
         self.values, self.since = tuple(node.value for node in self.captured), since
-        self.described = [_described(y) for y in outputs]
+        self.shape_text = [_described(y) for y in outputs]
         self.footprint = _footprint(outputs, since) if self.checked else 0
         for i, y in zip(self.places, attached(OP, self, parents, outputs)):
             leaves[i] = y
@@ -119,7 +119,7 @@ class _Block(Rule):
             raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                                   f"Number of tensors saved during forward: {len(self.places)}\n"
                                   f"Number of tensors saved during recomputation: {len(outputs)}")
-        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(_described, outputs))) if a != b]
+        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.shape_text, map(_described, outputs))) if a != b]
         if found:
             raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
                                   "forward pass.\n" + "\n".join(

@@ -116,7 +116,7 @@ def test_forms_are_identical(expr, at):
     assert abs(before - after) <= mpmath.mpf("1e-45") * max(1, abs(before))
 
 
-@pytest.mark.parametrize("function", [function for function in DEFINITIONS if function not in (*KINKED, Mean, Ratio)], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [f for f in DEFINITIONS if f not in (*KINKED, Mean, Ratio)], ids=lambda f: f.__name__)
 def test_stable_functions_differentiate_and_evaluate_as_their_definitions(function):
     args = (x, y)[:function.nargs.args[0]] if function is not log1mexp else (-p,)
     at = {x: Rational(7, 5), y: Rational(-3, 10), p: Rational(1, 3)}

@@ -12,7 +12,7 @@ from symgrad.graph.op import REGISTRY, elementwise
 from tests.support.points import arrays, domain, examples, numbers, of_numbers
 
 OBJECTS = {"symbolic": symbolic, "precise": precise}
-ENTRANCE = {  # what a carrier offers to those who call it, and rules never see
+MODULE_NAMES = {  # names of a carrier's module that are not part of the protocol
     "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "readable_number", "LARGEST"},
     "precise": {"Digits", "lift_value", "context", "working_precision", "GUARD"},
 }
@@ -63,7 +63,7 @@ def test_a_carrier_has_exactly_the_names_of_the_protocol(name):
     carrier = OBJECTS[name]
     library = {key for key, value in vars(carrier).items() if inspect.ismodule(value) or key in ("annotations", "Any", "Cells", "fold", "cache")}
     public = {key for key in vars(carrier) if not key.startswith("_")} - library
-    assert public - ENTRANCE[name] == PROTOCOL
+    assert public - MODULE_NAMES[name] == PROTOCOL
 
 
 def test_the_numeric_carrier_has_the_names_of_the_protocol():
