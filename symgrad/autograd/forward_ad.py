@@ -262,11 +262,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(_without_tangent(tensor, tangents), _without_tangent(t, tangents, Pushed))
 
 
-def _open_tangents(level: int | None, asking: str) -> Any:
+def _open_tangents(level: int | None, caller: str) -> Any:
     """The table of tangents of the open level; None if no level is open and none was given."""
     opened = thread.modes.level
     if level is not None and (level != 0 or opened is None):
-        raise RuntimeError(f"Invalid level given to {asking}: {level}")
+        raise RuntimeError(f"Invalid level given to {caller}: {level}")
     return None if opened is None else opened.tangents
 
 

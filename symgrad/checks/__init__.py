@@ -1,4 +1,4 @@
-"""`check`: compares the derivatives of a function, computed in three ways, and gives a verdict, with a counterexample where they differ."""
+"""`check`: compares the derivatives of a function, computed in three ways, and returns a verdict, with a counterexample if they differ."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
                 points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False,
                 name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
-    """`check` of a symgrad function with its inputs as a sequence, or by name as a mapping; `name` is its name in the report."""
+    """`check` of a symgrad function with its inputs as a sequence or as a mapping by name; `name` is the name in the report."""
     _order(order)
     name = name or name_of(function)
     try:
@@ -107,7 +107,7 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
     with progress_bar(progress, name) as tell:
         checker = Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous, tolerances)
         report = checker.run()
-        if report.ok and tolerances.asked:
+        if report.ok and tolerances.is_given:
             left = max(seconds - report.seconds, seconds / 2)
             report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, left, seed, tell))
     return report

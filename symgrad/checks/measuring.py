@@ -1,4 +1,4 @@
-"""How far a function's numbers are from the true ones at a point, and how far they may be."""
+"""The errors of a function's numbers at a point, and the bounds on them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from symgrad.sampling.domain_reader import domain_text
 from symgrad.types.domains import Domain, Interval
 from symgrad.types.ulp import Ulp, ulp_of
 
-__all__ = ["DEFAULT", "Measure", "Tolerances", "worse"]
+__all__ = ["DEFAULT", "Measure", "Tolerances", "is_worse"]
 
-ULP = 1000.0
+DEFAULT_ULP = 1000.0
 
 
-def worse(a: Finding, b: Finding) -> bool:
-    """Whether the first is the worse one: wrong before imprecise before right, then what raises, then the larger error.
+def is_worse(a: Finding, b: Finding) -> bool:
+    """Whether the first finding is worse. The order is: wrong, imprecise, right; among these exceptions, then larger errors.
 
-    Among those that agree, it is the larger part of their bounds.
+    Findings that agree are compared by their errors relative to their bounds.
     """
     if a.agrees and b.agrees:
         return a.ulp / a.bound > b.ulp / b.bound
@@ -42,8 +42,8 @@ def _is_real(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """How far a number may be off, in ULP (1000 by default), and by `atol` + `rtol` times its size; `range` has the least and the largest size of
-    an input. Raises ValueError for what is no such number.
+    """The allowed error of a number, in ULP (1000 by default) and as `atol` + `rtol` times its size; `range` has the least and the largest size of
+    an input. Raises ValueError for invalid numbers.
     """
 
     ulp: float | None = None
@@ -65,17 +65,17 @@ class Tolerances:
                              f"such as (1e-100, 1e100)")
 
     @property
-    def asked(self) -> bool:
-        """Whether any of them is given."""
+    def is_given(self) -> bool:
+        """Whether any tolerance is given."""
         return self != DEFAULT
 
     @property
     def units(self) -> float:
-        """The units in the last place that an error may have."""
-        return ULP if self.ulp is None else self.ulp
+        """The allowed error in units in the last place."""
+        return DEFAULT_ULP if self.ulp is None else self.ulp
 
     def inside(self, vector: np.ndarray) -> np.ndarray:
-        """A point in the range: numbers beyond an end become that end."""
+        """The point clipped to the range."""
         return vector if self.range is None else np.where(vector == 0, vector, np.copysign(np.clip(np.abs(vector), *self.range), vector))
 
     def refuse(self, name: str, value: np.ndarray) -> None:
@@ -85,7 +85,7 @@ class Tolerances:
             raise ValueError(f"check: the input {name} = {float(outside[0]):g} lies outside range={self.range!r}; give one inside, or a wider range")
 
     def domain(self, domain: Domain) -> Domain:
-        """The part of a domain in the range. Raises ValueError where it has no number."""
+        """The part of a domain inside the range. Raises ValueError if it is empty."""
         if self.range is None:
             return domain
         low, high = self.range
@@ -102,12 +102,11 @@ DEFAULT = Tolerances()
 
 
 class Measure:
-    """Findings from what a function gives and what is true.
+    """Findings from the values of a function and the reference values.
 
-    A number may be off by `ulp` units in the last place of the truth, times the condition number of the truth there, and by the smallest
-    normal number of its type, and by `atol` and `rtol` times the truth. What is farther off is explained where the function's own program is not in
-    many digits, as `program(point, order)` runs it with more and more of them; or, where it cannot be run so, where the formula itself, computed in
-    floats, loses as much.
+    The allowed error of a number is the sum of `ulp` units in the last place of the reference value times its condition number, the smallest normal
+    number of its type, `atol`, and `rtol` times the reference value. A larger error is explained by lost digits if the shadow values of the program
+    from `program(point, order)` are within the bound; or, if there are none, if the formula computed in floats loses as much.
     """
 
     def __init__(self, names: Sequence[str], tolerances: Tolerances, point_of: Callable[[np.ndarray], dict[str, Any]],
@@ -146,7 +145,7 @@ class Measure:
                 found, allowed = self._finding(t, value, distance, moved, scale, kind, slack, where, vector)
                 if not found.agrees:
                     self._explain(found, t, rounded, self.program(vector, t.order), allowed)
-                if t.order not in out or worse(found, out[t.order]):
+                if t.order not in out or is_worse(found, out[t.order]):
                     out[t.order] = found
         return out
 
@@ -171,7 +170,7 @@ class Measure:
 
     def _finding(self, t: Any, value: float, distance: Any, moved: Any, scale: Any, kind: Ulp, slack: float | None, where: str,
                  vector: np.ndarray) -> tuple[Finding, Any]:
-        """What is found about a number, and how far it may be off."""
+        """The finding about a number, and its allowed error."""
         size = abs(t.value)
         unit = kind.unit(t.value if size else moved or scale)
         allowed = self.tolerances.units * max(unit, kind.epsilon * moved) + kind.tiny
@@ -182,7 +181,7 @@ class Measure:
         if size > kind.largest:
             distance = mpmath.mpf(kind.error(value, t.value))
         elif size < kind.tiny and abs(value) <= kind.tiny:
-            distance = mpmath.mpf(0)  # numbers so small may be zeros, too
+            distance = mpmath.mpf(0)  # numbers below the normal ones may be flushed to zero
         if not distance <= allowed:
             word = "differs" if np.isfinite(value) else "not finite"
         return Finding(t.order, where, self.point_of(vector), value, float(t.value), float(distance / unit), float(allowed / unit),

@@ -194,23 +194,23 @@ def scalar_of(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
     return total, (tuple(parts[0].shape) if len(parts) == 1 else (count,))
 
 
-def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) -> Run:
+def run_of(loss: Tensor, inputs: Any, caller: str, only_leaves: bool = False) -> Run:
     """A recorded result as a run, with `inputs` or all its leaves.
 
     Raises TypeError for a tensor without a graph and for inputs that are no tensors, or no leaves where `only_leaves` will do; RuntimeError for
     a graph that was freed.
     """
     if loss._node is None or not loss.requires_grad:
-        raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
+        raise TypeError(f"{caller}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
                         f"function and its inputs")
     nodes = upstream([loss._node])
     if any(node.args is None for node in nodes if not isinstance(node, (Leaf, DerivativeNode))):
-        raise RuntimeError(f"{asking}: {FREED} Or give the function and its inputs.")
+        raise RuntimeError(f"{caller}: {FREED} Or give the function and its inputs.")
     leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
     if inputs is not None:
         leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):
-        raise TypeError(f"{asking}: inputs must be leaves that require grad, from which the tensor was computed")
+        raise TypeError(f"{caller}: inputs must be leaves that require grad, from which the tensor was computed")
     return Run(leaves, *scalar_of(loss, "the loss"))
 
 

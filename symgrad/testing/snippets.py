@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross_reading import names_of, parsed
+from symgrad.checks.cross_reading import names_of, parse_formula
 from symgrad.frameworks.naming import import_path
 from symgrad.sampling.domain_reader import domain_of, domain_text
 from symgrad.testing.attack import Attack, Check, given
@@ -137,7 +137,7 @@ class Code:
         """A SymPy object as text if that parses to the same formula with the same order of names, else as SymPy's constructor calls."""
         if isinstance(e, sympy.Expr) and len(str(e)) <= WIDE:
             try:
-                read, names = parsed(str(e))
+                read, names = parse_formula(str(e))
                 plain = e.xreplace({s: sympy.Symbol(str(s), real=True) for s in e.free_symbols})
                 if read == plain and tuple(names) == tuple(names_of(e) or ()):
                     return repr(str(e))

@@ -6,7 +6,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 import symgrad
 from symgrad.func import factors, hessian
-from symgrad.func.factors import factored, hessian_factors
+from symgrad.func.factors import factored_hessian, hessian_factors
 from tests.benchmarks.problems import hand_hessian, make
 
 rng = np.random.default_rng(0)
@@ -161,7 +161,7 @@ def test_the_hessian_of_a_large_model_is_never_dense():
 @pytest.mark.parametrize("name", ["centred", "ridge", "logistic regression, with an intercept", "few combinations"])
 def test_a_large_linear_part_stays_an_operator(name, monkeypatch):
     _, f, xs, argnums = MODELS[name]
-    monkeypatch.setattr(factors, "LARGE", 8)
+    monkeypatch.setattr(factors, "MAX_ENTRIES", 8)
     monkeypatch.setattr(factors, "_product", lambda node, starts: None)
     h = hessian_factors(f, argnums)(*xs)
     assert h.report.form == "J' S J"
@@ -225,7 +225,7 @@ def test_factors_of_an_evaluation():
     from symgrad.func.evaluation import evaluate
 
     ev = evaluate(lambda w: (X @ w).exp().sum(), (array(4),), {}, 0, "test")
-    assert factored(ev, ev.outputs[0]).report.form == "X' D X"
+    assert factored_hessian(ev, ev.outputs[0]).report.form == "X' D X"
 
 
 def test_affine_values_that_depend_on_each_other():

@@ -166,28 +166,28 @@ FUNCTIONS = {  # of x and of a tensor that requires grad
 }
 
 
-def strict(name, asking, create_graph):
+def strict(name, caller, create_graph):
     """A call in strict mode."""
     def call(t, f):
         w, function = leaf(t), FUNCTIONS[name]
-        if asking in ("jacobian", "vjp", "jvp"):
-            rest = () if asking == "jacobian" else (direction(t),)
-            return getattr(f, asking)(lambda x: function(x, w), point(t), *rest, create_graph=create_graph, strict=True)
-        rest = () if asking == "hessian" else (direction(t),)
-        return getattr(f, asking)(lambda x: function(x, w).sum(), point(t), *rest, create_graph=create_graph, strict=True)
+        if caller in ("jacobian", "vjp", "jvp"):
+            rest = () if caller == "jacobian" else (direction(t),)
+            return getattr(f, caller)(lambda x: function(x, w), point(t), *rest, create_graph=create_graph, strict=True)
+        rest = () if caller == "hessian" else (direction(t),)
+        return getattr(f, caller)(lambda x: function(x, w).sum(), point(t), *rest, create_graph=create_graph, strict=True)
 
     return call
 
 
-def refusal(name, asking, create_graph):
+def refusal(name, caller, create_graph):
     """What torch says to it; None where it gives an answer."""
     if name == "detached":
         return NO_GRADIENTS
     if name == "captured":
         return {"jacobian": f"Output 0 of the user-provided function is independent of input 0. {STRICT}.",
-                "hessian": GRADIENT_CONSTANT}.get(asking, OUTPUT_INDEPENDENT)
+                "hessian": GRADIENT_CONSTANT}.get(caller, OUTPUT_INDEPENDENT)
     if name == "linear":
-        return GRADIENT_CONSTANT if asking in ("hessian", "vhp", "hvp") else JACOBIAN_CONSTANT if create_graph else None
+        return GRADIENT_CONSTANT if caller in ("hessian", "vhp", "hvp") else JACOBIAN_CONSTANT if create_graph else None
     return None
 
 
@@ -227,21 +227,21 @@ def test_messages_match_torch(name):
     assert type(caught.value) is error and str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("asking", functional.__all__)
+@pytest.mark.parametrize("caller", functional.__all__)
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_strict_mode_accepts_outputs_that_depend_on_the_input(asking, create_graph):
-    assert strict("square", asking, create_graph)(symgrad, functional) is not None
+def test_strict_mode_accepts_outputs_that_depend_on_the_input(caller, create_graph):
+    assert strict("square", caller, create_graph)(symgrad, functional) is not None
 
 
 def test_results_require_grad_only_with_create_graph():
     x, v = leaf(symgrad), direction(symgrad)
-    for asking in ("vjp", "jvp"):
+    for caller in ("vjp", "jvp"):
         for create_graph in (False, True):
-            y, product = getattr(functional, asking)(lambda x: x**2, x, v, create_graph)
+            y, product = getattr(functional, caller)(lambda x: x**2, x, v, create_graph)
             assert y.requires_grad is product.requires_grad is create_graph
-    for asking in ("vhp", "hvp"):
+    for caller in ("vhp", "hvp"):
         for create_graph in (False, True):
-            y, product = getattr(functional, asking)(lambda x: (x**3).sum(), x, v, create_graph)
+            y, product = getattr(functional, caller)(lambda x: (x**3).sum(), x, v, create_graph)
             assert y.requires_grad is product.requires_grad is create_graph
     assert x.grad is None
 

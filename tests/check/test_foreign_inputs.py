@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import symgrad
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check
-from symgrad.checks.cross_reading import expressions_of, parsed
+from symgrad.checks.cross_reading import expressions_of, parse_formula
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
@@ -271,13 +271,13 @@ def test_the_places_of_kinks_and_poles_are_found_in_the_formula():
 
 def test_text_becomes_an_exact_expression():
     x, y = (sympy.Symbol(s, real=True) for s in "xy")
-    assert parsed("x**2 + 0.5*y - pi")[0] == x**2 + y / 2 - sympy.pi
-    assert parsed("0.1*x")[0] == sympy.Rational(*(0.1).as_integer_ratio()) * x
-    assert parsed("where(x > 0, x, -y)")[0] == sympy.Piecewise((x, x > 0), (-y, True))
-    assert parsed("softplus(x)")[0] == sympy.log(1 + sympy.exp(x)) and parsed("sinc(x)")[0].has(sympy.sin)
-    assert parsed("maximum(x, e)")[0] == sympy.Max(x, sympy.E) and parsed("3")[0] == 3
+    assert parse_formula("x**2 + 0.5*y - pi")[0] == x**2 + y / 2 - sympy.pi
+    assert parse_formula("0.1*x")[0] == sympy.Rational(*(0.1).as_integer_ratio()) * x
+    assert parse_formula("where(x > 0, x, -y)")[0] == sympy.Piecewise((x, x > 0), (-y, True))
+    assert parse_formula("softplus(x)")[0] == sympy.log(1 + sympy.exp(x)) and parse_formula("sinc(x)")[0].has(sympy.sin)
+    assert parse_formula("maximum(x, e)")[0] == sympy.Max(x, sympy.E) and parse_formula("3")[0] == 3
     with pytest.raises(ParseError, match=r"there is no function 'sine'(?s:.)*\n  x\[0\] \+ sine\(x\[1\]\)\n         \^"):
-        parsed("x[0] + sine(x[1])")  # the caret stands where the mistake is
+        parse_formula("x[0] + sine(x[1])")  # the caret stands where the mistake is
 
 
 def test_formulas_over_arrays():
@@ -293,7 +293,7 @@ def test_formulas_over_arrays():
 
 
 def truth(text, point, order=2):
-    e, names = parsed(text)
+    e, names = parse_formula(text)
     found = ExpressionSource([e], names).reference_values([np.float64(x) for x in point], order, order, np.ones(len(point)))
     return {t.index: t.value for t in found.entries}, found
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.func.colouring import _in_rounds, _in_turn, colour_columns, colour_symmetric
+from symgrad.func.colouring import _colour_in_rounds, _colour_sequentially, colour_columns, colour_symmetric
 from symgrad.func.patterns import Pattern
 
 PATTERNS = st.integers(1, 14).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=40)))
@@ -20,7 +20,7 @@ def test_columns_of_one_colour_share_no_row(drawn):
     matrix = np.zeros((n, n), bool)
     for i, j in entries:
         matrix[i, j] = True
-    for colours in (colour_columns(pattern_of(matrix)).colours, _in_rounds(pattern_of(matrix)), _in_turn(pattern_of(matrix))):
+    for colours in (colour_columns(pattern_of(matrix)).colours, _colour_in_rounds(pattern_of(matrix)), _colour_sequentially(pattern_of(matrix))):
         for row in matrix:
             here = colours[row]
             assert len(set(here.tolist())) == len(here)

@@ -156,12 +156,12 @@ def test_scalars_do_not_share_a_version():
 
 def test_results_in_fresh_memory_are_not_copied():
     """A result in fresh memory is handed out as it is."""
-    from symgrad.func.evaluation import own
+    from symgrad.func.evaluation import unshared
 
     fresh, other = np.ones(3), np.ones((2, 3))
-    assert own(fresh) is fresh
+    assert unshared(fresh) is fresh
     view = other.reshape(6)
     del other
-    assert own(view) is view
+    assert unshared(view) is view
     again = fresh
-    assert own(fresh) is not fresh and own(again) is not again
+    assert unshared(fresh) is not fresh and unshared(again) is not again

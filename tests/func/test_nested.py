@@ -249,7 +249,7 @@ def test_a_modified_saved_value_is_refused():
 
 
 def test_large_programs_are_replayed_without_generated_code(monkeypatch):
-    monkeypatch.setattr(steps, "LONG", 0)
+    monkeypatch.setattr(steps, "MAX_NODES", 0)
     for name in ("jacrev of grad of grad", "two vectors", "and moves again", "the same vector twice"):
         test_compositions(name)
     test_orders_agree_with_sympy(3, (5,))

@@ -63,10 +63,10 @@ def numbers(found):
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("asking", ["jacobian", "vjp", "jvp", "hessian", "vhp", "hvp", "jacobian forward", "hessian forward"])
-def test_random_programs(asking, seed):
+@pytest.mark.parametrize("caller", ["jacobian", "vjp", "jvp", "hessian", "vhp", "hvp", "jacobian forward", "hessian forward"])
+def test_random_programs(caller, seed):
     rng = np.random.default_rng(seed)
-    name, _, forward = asking.partition(" ")
+    name, _, forward = caller.partition(" ")
     scalar = name in ("hessian", "vhp", "hvp")
     function = program(rng, scalar)
     x, y = rng.uniform(-1, 1, (2, 3)), rng.uniform(-1, 1, (2, 3))

@@ -50,8 +50,8 @@ def seen(colour, found):
 def mask(monkeypatch, make, *args, **kwargs):
     """The pattern of a plan as truth values, however dense it is."""
     with monkeypatch.context() as m:
-        m.setattr(sparsity, "TINY", 10**9)
-        m.setattr(patterns, "TINY", 10**9)
+        m.setattr(sparsity, "MAX_TINY_INPUTS", 10**9)
+        m.setattr(patterns, "MAX_TINY_INPUTS", 10**9)
         m.setattr(Inputs, "SHARES", 0)
         m.setattr(sparsity, "_cached_plan", lambda found, shape, symmetric: sparsity._plan(found, (), shape, symmetric))
         found = {}
