@@ -349,10 +349,10 @@ def test_odd_symbols_are_renamed(made):
 
 def test_creation_is_quick():
     import time
-    start = time.perf_counter()
+    start = time.process_time()
     op_from_sympy("quick_op", x**2 * exp(-x), check=True)
     _unregister("quick_op")
-    assert time.perf_counter() - start < 3  # measured: 0.3 s
+    assert time.process_time() - start < 3  # measured: 0.3 s
 
 
 def test_a_wrong_derivative_is_refused(monkeypatch):
