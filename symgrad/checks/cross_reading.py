@@ -25,9 +25,9 @@ def parse_formula(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
 
     Decimals are the floats they are in code; pi and e are exact. Raises ParseError, which shows the place.
 
-    >>> parsed("log(1 + exp(-y*x))/2")
+    >>> parse_formula("log(1 + exp(-y*x))/2")
     (log(1 + exp(-x*y))/2, ('y', 'x'))
-    >>> parsed("x[0]**2 + x[1]")
+    >>> parse_formula("x[0]**2 + x[1]")
     (x_0**2 + x_1, ('x_0', 'x_1'))
     """
     formula = parse(text)

@@ -13,16 +13,16 @@ from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import drawn, edge_examples, strategy_of
+from symgrad.testing.drawing import random_examples, edge_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.profiles import Profile
-from symgrad.testing.references import reader_of
+from symgrad.testing.references import precise_reference
 from symgrad.testing.rounding import Rounding
 from symgrad.testing.silence import silence
 from symgrad.types.domains import COMPLEX
 
-__all__ = ["Attack", "Body", "Check", "When", "attempt", "given"]
+__all__ = ["Attack", "Body", "Check", "When", "run_at_example", "user_example"]
 
 
 class Attack(ClaimedOp):
@@ -41,7 +41,7 @@ class Attack(ClaimedOp):
     @cached_property
     def truth(self) -> Any:
         """The reference that results are compared with, None if there is none."""
-        found = reader_of(self)
+        found = precise_reference(self)
         if found is None or self.of_complex:
             return None
         reader, said = found
@@ -69,7 +69,7 @@ class Attack(ClaimedOp):
     def examples(self, kind: str) -> list[Example]:
         """The examples of a kind: the fixed edge examples, then as many random ones as the profile sets."""
         if kind not in self._drawn:
-            self._drawn[kind] = [*edge_examples(self, kind), *drawn(self, kind)]
+            self._drawn[kind] = [*edge_examples(self, kind), *random_examples(self, kind)]
         return self._drawn[kind]
 
 
@@ -91,7 +91,7 @@ class Check(NamedTuple):
     function: Callable[..., Result]
 
 
-def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents: Any) -> list[Example] | None:
+def user_example(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents: Any) -> list[Example] | None:
     """The example made of a user's inputs; a cotangent or tangents that are not given are ones."""
     if inputs is None:
         return None
@@ -108,7 +108,7 @@ def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents
     return [Example(xs, g, sets)]
 
 
-def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
+def run_at_example(check: Check, attack: Attack, example: Example) -> Wrong | None:
     """The failure of a check at one example, None if it passes: what is wrong, or else the largest loss of digits.
 
     The example is copied: an op that writes to its arguments spoils no other check.

@@ -22,7 +22,7 @@ from symgrad.testing import drawing, edges
 from symgrad.testing.attack import Attack
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import drawn, edge_examples, strategy_of
+from symgrad.testing.drawing import random_examples, edge_examples, strategy_of
 from symgrad.testing.examples import KINDS, Draft
 from symgrad.types.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 
@@ -86,7 +86,7 @@ def test_examples_fit_the_op(name, kind):
 @pytest.mark.parametrize("name", OPS)
 def test_there_are_as_many_random_examples_as_the_profile_says(name):
     """And they differ."""
-    examples = drawn(attack_on(name), "points")
+    examples = random_examples(attack_on(name), "points")
     assert len(examples) == 20 and not any(same(a, b) for a in examples for b in examples if a is not b)
 
 
@@ -128,7 +128,7 @@ def test_an_op_cannot_change_what_another_is_given():
 def test_ordinary_numbers_are_on_all_sides_of_one(name):
     """Where the domain is; in the examples that are always there and in those drawn."""
     attack = attack_on(name)
-    for examples in (edge_examples(attack, "points"), drawn(Attack(REGISTRY[name], profile="ci"), "points")):
+    for examples in (edge_examples(attack, "points"), random_examples(Attack(REGISTRY[name], profile="ci"), "points")):
         for i, numbers in enumerate(zip(*columns(examples))):
             for low, high in ((-10, -1), (-1, 0), (0, 1), (1, 10)):
                 if (low + high) / 2 + 0.1 in domain(attack, i):
@@ -238,7 +238,7 @@ def test_special_points():
 def test_arrays_in_every_arrangement():
     """Ties, equal rows, zeros, sorted both ways, all equal, sizes mixed; both times, always and drawn."""
     attack = Attack(REGISTRY["cumprod"], profile="ci")
-    for examples in (edge_examples(attack, "points"), drawn(attack, "points")):
+    for examples in (edge_examples(attack, "points"), random_examples(attack, "points")):
         xs = [e.xs[0] for e in examples]
         flats = [x.ravel() for x in xs]
         assert any(len(set(f.tolist())) == f.size for f in flats) and any((f == f[0]).all() for f in flats)
@@ -279,7 +279,7 @@ def test_a_framework_without_subnormals_is_given_none():
     """As XLA is, which takes them for zero; nor numbers whose products with others are subnormal."""
     attack = Attack(REGISTRY["sin"])
     attack.subject.subnormals = False
-    numbers = np.array([x for (x,) in columns([*edge_examples(attack, "points"), *drawn(attack, "points")])])
+    numbers = np.array([x for (x,) in columns([*edge_examples(attack, "points"), *random_examples(attack, "points")])])
     assert not np.any((numbers != 0) & (np.abs(numbers) < 2.0**-1000)) and 1e-300 in numbers and 0.0 in numbers
 
 
@@ -298,10 +298,10 @@ def test_a_strategy_gives_what_is_drawn():
     """The bytes of a draft stand for the same example, in a search as in the list."""
     attack = attack_on("pow")
     plan = drawing.plan_of(attack, "points")
-    simplest = drawing.decoded(plan, bytes(plan.size))
+    simplest = drawing.decode_draft(plan, bytes(plan.size))
     assert [x.tolist() for x in simplest.xs] == [1.0, 0.0] and simplest[1:] == (0, 0)
-    assert same(found(attack, "points", lambda e: True), drawing.finished(attack, simplest))
-    assert same(drawn(attack, "points")[0], drawing.finished(attack, simplest))
+    assert same(found(attack, "points", lambda e: True), drawing.complete_example(attack, simplest))
+    assert same(random_examples(attack, "points")[0], drawing.complete_example(attack, simplest))
 
 
 @pytest.mark.sampled(1)
@@ -352,14 +352,14 @@ def test_what_is_raised_in_a_search_is_raised_to_the_user():
         raise KeyError("lost")
 
     with pytest.raises(KeyError, match="lost"):
-        drawing.outside(broken)
+        drawing.outside_hypothesis(broken)
     raised = []
 
     @hypothesis.settings(max_examples=1, database=None)
     @given(st.just(0))
     def inside(_):
         try:
-            drawing.outside(broken)
+            drawing.outside_hypothesis(broken)
         except KeyError as error:
             raised.append(error)
 
@@ -380,7 +380,7 @@ def test_combinations_of_edges():
     assert sorted(edges._combined([[1.0, 2.0], [3.0, 4.0]])) == [(1.0, 3.0), (1.0, 4.0), (2.0, 3.0), (2.0, 4.0)]
     own = [[float(k) for k in range(30)], [float(k) for k in range(40)]]
     some = edges._combined(own)
-    assert 60 <= len(set(some)) == len(some) <= edges.COMBINED
+    assert 60 <= len(set(some)) == len(some) <= edges.MAX_COMBINATIONS
     assert len({a for a, _ in some}) > 20 and len({b for _, b in some}) > 25
 
 

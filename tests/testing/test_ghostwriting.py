@@ -10,7 +10,7 @@ import symgrad
 from symgrad.cli import AGREED, BAD_INPUT, main
 from symgrad.testing import check_op
 from symgrad.testing.claims import MARK
-from symgrad.testing.ghostwriting import _read, _said, _where, ghostwrite
+from symgrad.testing.ghostwriting import _is_formula_of, _docstring_formulas, _finite_domain, ghostwrite
 
 pytest_plugins = "pytester"
 
@@ -149,14 +149,14 @@ def test_other_frameworks_are_named(monkeypatch) -> None:
     ("Returns 2 * x", "2 * x"), ("The ramp: x*(1 + x), of x.", "x*(1 + x)"), ("alpha + x*2", None), ("less than x", None),
     ("exp(t), a function of x", None), ("Something of x.", None), ("x", None), ("exec('x')", None), ("", None)])
 def test_formulas_in_docstrings(doc: str, formula: str | None) -> None:
-    assert next((t for t in _said(doc) if _read(t, {"x"})), None) == formula
+    assert next((t for t in _docstring_formulas(doc) if _is_formula_of(t, {"x"})), None) == formula
 
 
 @pytest.mark.parametrize("formula, domain", [
     ("x**2", "real"), ("1/x", "nonzero"), ("sqrt(x)", "nonnegative"), ("log(x)", "positive"), ("asin(x)", "-1..1"), ("atanh(x)", "(-1, 1)"),
     ("log1p(x)", "(-1, inf)"), ("acosh(x)", "[1, inf)"), ("log(-x)", "negative"), ("log(log(x))", "(1, inf)")])
 def test_domains_of_formulas(formula: str, domain: str) -> None:
-    assert dict(_where(formula)) == {"x": domain}
+    assert dict(_finite_domain(formula)) == {"x": domain}
 
 
 # The command

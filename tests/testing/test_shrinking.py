@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing import check_pullback, shrinking
-from symgrad.testing.attack import Attack, attempt
+from symgrad.testing.attack import Attack, run_at_example
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import run
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.shrinking import simplest
+from symgrad.testing.shrinking import simplest_failure
 from tests.support.failing import (
     body_check,
     failed,
@@ -42,8 +42,8 @@ def test_an_element_of_a_long_vector_becomes_a_number():
     x = np.linspace(-2.7, 9.3, 100)
     attack = Attack((sine, slope_below), formula="sin(x)")
     example = Example((x,), np.linspace(0.3, 1.7, 100), ((np.full(100, 0.3),),) * 3)
-    wrong = attempt(CHECKS["pullback"], attack, example)
-    found = simplest(CHECKS["pullback"], attack, example, wrong)
+    wrong = run_at_example(CHECKS["pullback"], attack, example)
+    found = simplest_failure(CHECKS["pullback"], attack, example, wrong)
     assert found.inputs["x"].shape == () and found.inputs["x"] == -2.0 and found.given["cotangent"] == 1.0
     assert "inputs=[np.array(-2.0)])" in found.snippet and "cotangent" not in found.snippet
 
@@ -134,7 +134,7 @@ def test_another_failure_is_not_taken_for_the_same():
 
     x = np.array([0.25, 3.7])
     attack, example = Attack(sine, framework="numpy"), Example((x,), np.ones(2), ((np.ones(2),),) * 3)
-    found = simplest(body_check(two), attack, example, attempt(body_check(two), attack, example))
+    found = simplest_failure(body_check(two), attack, example, run_at_example(body_check(two), attack, example))
     assert (found.wrong.what, values(found)) == ("large", [2.0])
 
 

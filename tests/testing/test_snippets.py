@@ -8,7 +8,7 @@ import sympy
 
 import symgrad
 from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value, shrinking
-from symgrad.testing.failure import shown
+from symgrad.testing.failure import exact_text
 from symgrad.testing.snippets import Code
 from symgrad.types.domains import POSITIVE, Domain, Interval
 from tests.support.failing import (
@@ -60,7 +60,7 @@ def test_the_snippet_runs_as_printed_and_fails_in_the_same_way(name):
     assert (again.check, again.wrong.what, again.wrong.order, again.wrong.wrt) == (first.check, first.wrong.what, first.wrong.order, first.wrong.wrt)
     assert again.inputs.keys() == first.inputs.keys()
     assert all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(again.inputs.values(), first.inputs.values()))
-    assert shown(again.wrong.returned) == shown(first.wrong.returned) and again.wrong.ulp == first.wrong.ulp
+    assert exact_text(again.wrong.returned) == exact_text(first.wrong.returned) and again.wrong.ulp == first.wrong.ulp
     assert again.snippet == first.snippet
 
 

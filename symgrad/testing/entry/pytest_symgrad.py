@@ -35,9 +35,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """List the checks, if the option is given."""
     if not config.getoption("symgrad_list"):
         return None
-    from symgrad.testing.plugin.plugin import listed
+    from symgrad.testing.plugin.plugin import list_checks
 
-    print(listed())
+    print(list_checks())
     return 0
 
 
