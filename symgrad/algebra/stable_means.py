@@ -22,7 +22,7 @@ import sympy
 
 from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, elementary, partial
 
-__all__ = ["Mean", "PLACE", "joined", "with_means"]
+__all__ = ["PLACE", "Mean", "joined", "with_means"]
 
 PLACE = sympy.Symbol("t", real=True)
 _T = sympy.Dummy("t", real=True)

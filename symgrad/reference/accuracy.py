@@ -15,7 +15,7 @@ from symgrad.reference.run import Run
 from symgrad.reports.numbers import label
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["Accuracy", "BOUNDS", "measured"]
+__all__ = ["BOUNDS", "Accuracy", "measured"]
 
 BOUNDS = {0: 8.0, 1: 8.0, 2: 64.0, 3: 512.0}
 ROUNDED = mpmath.mpf(10) ** (15 - DIGITS)  # relative to others, a number so small may be nothing but rounding

@@ -22,7 +22,7 @@ from sympy.tensor.indexed import Indexed
 from symgrad.algebra.stable import rewritten_to_differentiate
 from symgrad.symbolic.catalogue import Call, Unknown, plan
 
-__all__ = ["Place", "OpProgram", "OpStep", "Writer", "written"]
+__all__ = ["OpProgram", "OpStep", "Place", "Writer", "written"]
 
 LARGEST = 2**53
 

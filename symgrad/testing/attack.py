@@ -1,4 +1,4 @@
-"""`Attack`: a claimed op with its reference and its examples, under one profile and one seed; `attempt`: one check of it at one example."""
+"""`Attack`: a claimed op with its reference and its examples, for one profile and one seed; `run_at_example` runs one check at one example."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import random_examples, edge_examples, strategy_of
+from symgrad.testing.drawing import edge_examples, random_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.profiles import Profile
@@ -26,7 +26,7 @@ __all__ = ["Attack", "Body", "Check", "When", "run_at_example", "user_example"]
 
 
 class Attack(ClaimedOp):
-    """A claimed op, the examples it is called with, and the reference its results are compared with.
+    """A claimed op, the examples of its arguments, and the reference for its results.
 
     `truth` is the reference, None if the op has neither a formula nor a rule that can be read with many digits; `compared` has
     what the running check compared, with the arguments, and `lost` the results at its last example that lost digits and are right otherwise.
@@ -40,7 +40,7 @@ class Attack(ClaimedOp):
 
     @cached_property
     def truth(self) -> Any:
-        """The reference that results are compared with, None if there is none."""
+        """The reference for the results; None if there is none."""
         found = precise_reference(self)
         if found is None or self.of_complex:
             return None
@@ -52,7 +52,7 @@ class Attack(ClaimedOp):
 
     @cached_property
     def rounding(self) -> Rounding:
-        """What floats make of the formula's own steps."""
+        """The rounding errors of the formula's own steps."""
         return Rounding(self)
 
     @cached_property
@@ -92,7 +92,7 @@ class Check(NamedTuple):
 
 
 def user_example(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents: Any) -> list[Example] | None:
-    """The example made of a user's inputs; a cotangent or tangents that are not given are ones."""
+    """The example made of a user's inputs; missing cotangents and tangents are ones."""
     if inputs is None:
         return None
     xs = tuple(np.asarray(x) for x in inputs)

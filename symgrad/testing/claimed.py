@@ -1,4 +1,4 @@
-"""`ClaimedOp`: an op with its claims, and what follows from them and from a first call: names, domains, shapes and dtype of its arguments."""
+"""`ClaimedOp`: an op with its claims, and the names, domains, shapes and dtype of its arguments, derived from claims and from a first call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.examples import ORDINARY
-from symgrad.testing.failure import dtype_and_shape, raised_at, exact_text
+from symgrad.testing.failure import dtype_and_shape, exact_text, raised_at
 from symgrad.testing.formulas import is_scalar, names_in
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
@@ -165,7 +165,7 @@ class ClaimedOp:
         return min(self.profile.order, self.subject.orders)
 
     def _look(self) -> None:
-        """Let the subject determine, by calls, what it supports."""
+        """Determine by calls what the subject supports."""
         values = [simple_number(d) or 0.0 for d in self.domains]
         try:
             with silence():
@@ -262,7 +262,8 @@ def example_dtype(claimed: ClaimedOp) -> str:
         first = first or (error, xs)
     if first is None or any(name.startswith("complex") for name in dtypes):
         return wanted
-    narrower = [name for name in TYPES if not dtypes and any(_exception_of_call(claimed, [cast(x, name) for x in xs]) is None for xs in _trial_points(claimed))]
+    narrower = [name for name in TYPES if not dtypes
+                and any(_exception_of_call(claimed, [cast(x, name) for x in xs]) is None for xs in _trial_points(claimed))]
     raise ValueError(_refusal(claimed, *first, narrower)) from first[0]
 
 
@@ -306,10 +307,10 @@ def _call_error(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) 
 def _refusal(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray], narrower: Sequence[str]) -> str:
     names = ", ".join(claimed.inputs(xs))
     if narrower:
-        return (f"symgrad.testing: {claimed.name} takes no float64: {_call_error(claimed, error, xs)}. It takes {narrower[0]}: if it is made for that, "
-                f"claim dtypes=({narrower[0]!r},), and it is attacked in it")
-    return (f"symgrad.testing: {claimed.name} gives no value: {_call_error(claimed, error, xs)}. It is called with an array for each of {names}, then with "
-            f"what is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives")
+        return (f"symgrad.testing: {claimed.name} takes no float64: {_call_error(claimed, error, xs)}. It takes {narrower[0]}: if it is made for "
+                f"that, claim dtypes=({narrower[0]!r},), and it is attacked in it")
+    return (f"symgrad.testing: {claimed.name} gives no value: {_call_error(claimed, error, xs)}. It is called with an array for each of {names}, "
+            f"then with what is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives")
 
 
 def _only_numbers_error(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:

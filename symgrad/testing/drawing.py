@@ -1,4 +1,4 @@
-"""The examples an op is called with: arguments inside its domains, with a cotangent and tangents, fixed or drawn by hypothesis.
+"""The examples of an op: arguments inside its domains, with a cotangent and tangents, fixed or drawn by hypothesis.
 
 Hypothesis draws bytes, which encode a draft: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; the
 op adds the shape of its value. One byte encodes an element (see `symgrad.sampling.numbers`).
@@ -26,7 +26,7 @@ from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.testing.strategies.tangents import readable
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 
-__all__ = ["KINDS", "Example", "random_examples", "edge_examples", "outside_hypothesis", "search_settings", "strategy_of"]
+__all__ = ["KINDS", "Example", "edge_examples", "outside_hypothesis", "random_examples", "search_settings", "strategy_of"]
 
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # shapes that arguments broadcast to

@@ -49,7 +49,7 @@ def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
 
 
 def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: Plan) -> Iterator[list[np.ndarray]]:
-    """The same vectors, cut to one length where few shapes are wanted; the last part is repeated to that length."""
+    """The vectors, cut to one length if the plan has few shapes; the last part is repeated to that length."""
     for xs in vectors:
         if not plan.few or not xs:
             yield xs
@@ -161,7 +161,7 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
 
 
 def _condition_points(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
-    """Points that the conditions of rules and formulas ask for, and the constants that a source names, with numbers around them."""
+    """Points at which conditions of rules and formulas hold or change, and the constants of the source with numbers around them."""
     op, count = attack.subject.op, len(plan.domains)
     out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in asked_by_rules(op, attack.claims.parameters)] if op is not None else []
     numbers = _source_constants(attack)
@@ -176,7 +176,7 @@ def _constants(attack: ClaimedOp) -> list[float]:
 
 
 def _source_constants(attack: ClaimedOp) -> list[float]:
-    """The constants of the source, with numbers around those that stand there."""
+    """The constants of the source and their combinations, with numbers around the former."""
     found = _constants(attack)
     return [y for k, c in enumerate(combined(found)[:MAX_CONSTANTS]) for y in around(c)[:NUMBERS_PER_CONSTANT if k < len(found) else 3]]
 
@@ -234,7 +234,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
 
 
 def _of_constants(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
-    """Arrays in which every second number is a constant that the source names."""
+    """Arrays in which every second number is a constant of the source."""
     assert plan.shapes is not None
     named = [c for c in combined(_constants(attack))[:MAX_CONSTANTS] if MODERATE_SIZES[0] <= abs(c) <= MODERATE_SIZES[1]]
     columns = [[c for c in named if c in d] for d in plan.domains]

@@ -1,4 +1,4 @@
-"""The results of checks: passed, not applicable, or a failure with all that is needed to reproduce it."""
+"""The results of checks: passed, not applicable, or a failure with the data that reproduces it."""
 
 from __future__ import annotations
 
@@ -178,11 +178,15 @@ def dtype_and_shape(x: Any) -> str:
 def digits(x: Any) -> str:
     """A reference number, or an array of them, with twenty digits; a float unchanged."""
     if isinstance(x, np.ndarray) and x.dtype == object:
-        inner = ", ".join(digits(e) for e in x.flat[:MAX_SHOWN_ELEMENTS]) + (", ..." if x.size > MAX_SHOWN_ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
+        if x.ndim > 1:
+            return f"[{', '.join(map(digits, x))}]"
+        inner = ", ".join(digits(e) for e in x.flat[:MAX_SHOWN_ELEMENTS]) + ", ..." * (x.size > MAX_SHOWN_ELEMENTS)
         return inner if x.ndim == 0 else f"[{inner}]"
     if isinstance(x, (mpmath.mpf, mpmath.mpc)) or hasattr(x, "_mpf_") or hasattr(x, "_mpc_"):
         text = str(mpmath.nstr(x, REFERENCE_DIGITS))
-        return text if len(text) <= MAX_NUMBER_TEXT else f"{'-' * (x < 0)}10**({mpmath.nstr(mpmath.log10(abs(x)), REFERENCE_DIGITS)})" if hasattr(x, "_mpf_") else text
+        if len(text) <= MAX_NUMBER_TEXT or not hasattr(x, "_mpf_"):
+            return text
+        return f"{'-' * (x < 0)}10**({mpmath.nstr(mpmath.log10(abs(x)), REFERENCE_DIGITS)})"
     return exact_text(x)
 
 

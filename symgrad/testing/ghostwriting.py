@@ -20,7 +20,7 @@ from symgrad.graph.op import Op
 from symgrad.sampling.domain_reader import NAMED, domain_of, domains_of, parse_domains, written
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.plugin.modules import TargetError, import_module_named, split_target, find_op
+from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, split_target
 from symgrad.types.domains import Domain
 
 __all__ = ["ghostwrite", "write"]
@@ -251,7 +251,7 @@ GUESSES = ("real", "nonzero", "nonnegative", "positive", "nonpositive", "negativ
 
 
 def _finite_domain(formula: str) -> Iterator[tuple[str, str]]:
-    """The domain where a formula is finite, for each of its names, as far as a few points show."""
+    """For each argument the domain in which the formula is finite at a few points."""
     parsed = parse(formula)
 
     def finite(values: dict[str, float]) -> bool:

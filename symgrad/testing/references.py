@@ -36,7 +36,7 @@ __all__ = ["difference", "equations", "expression", "precise_reference"]
 SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
 PRECISE = RecordingCarrier(precise, precise.lift_value)
 SYMBOLIC = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
-# The value in a carrier, of floats and of its own values next to them.
+# An evaluator: the value in a carrier, from floats and from the carrier's values of them.
 Evaluate = Callable[[RecordingCarrier, Sequence[np.ndarray], Sequence[Any]], Any]
 
 

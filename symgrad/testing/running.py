@@ -10,7 +10,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.failure import CheckFailure, OpReport
 
-__all__ = ["ACCURACY", "check_op", "check_names"]
+__all__ = ["ACCURACY", "check_names", "check_op"]
 
 ACCURACY = "accuracy"  # the name of the scan, which pytest runs beside the checks
 
@@ -40,7 +40,7 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
 
 
 def check_names(names: Iterable[str], said: str, *more: str) -> None:
-    """Raise ValueError for a name that is no check and not among `more`."""
+    """Raise ValueError for a name that is not that of a check or of the accuracy scan."""
     unknown = [name for name in names if name not in (*CHECKS, *more)]
     if unknown:
         raise ValueError(f"{said}: there is no check {unknown[0]!r}; those are {', '.join([*CHECKS, *more])}")

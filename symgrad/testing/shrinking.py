@@ -73,7 +73,7 @@ def _difference(attack: Attack, wrong: Wrong) -> Any:
 
 
 class Search:
-    """A search for the simplest example. `best` is the simplest one so far and `why` what is wrong there."""
+    """A search for the simplest example. `best` is the simplest one so far and `why` its failure."""
 
     def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):
         self.check, self.attack, self.best, self.why = check, attack, example, wrong
@@ -181,7 +181,7 @@ class Search:
 
 
 class _Found(AssertionError):
-    """The exception by which hypothesis learns that an example fails."""
+    """The exception that signals a failing example to hypothesis."""
 
 
 def _kind(wrong: Wrong) -> tuple[Any, ...]:

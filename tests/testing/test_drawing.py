@@ -22,7 +22,7 @@ from symgrad.testing import drawing, edges
 from symgrad.testing.attack import Attack
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import random_examples, edge_examples, strategy_of
+from symgrad.testing.drawing import edge_examples, random_examples, strategy_of
 from symgrad.testing.examples import KINDS, Draft
 from symgrad.types.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 

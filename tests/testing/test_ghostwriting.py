@@ -10,7 +10,7 @@ import symgrad
 from symgrad.cli import AGREED, BAD_INPUT, main
 from symgrad.testing import check_op
 from symgrad.testing.claims import MARK
-from symgrad.testing.ghostwriting import _is_formula_of, _docstring_formulas, _finite_domain, ghostwrite
+from symgrad.testing.ghostwriting import _docstring_formulas, _finite_domain, _is_formula_of, ghostwrite
 
 pytest_plugins = "pytester"
 

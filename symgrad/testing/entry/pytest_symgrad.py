@@ -1,6 +1,6 @@
-"""The entry point of the pytest plugin: its options, and the test for marked objects. `symgrad` is imported with the first marked op.
+"""The entry point of the pytest plugin: its options, and the hook for marked objects. `symgrad` is imported with the first marked op.
 
-This module is installed at the top level, since a module below `symgrad` would import symgrad into every run of pytest.
+This module is installed at the top level, since pytest would import symgrad in every run with a module below `symgrad`.
 """
 
 from __future__ import annotations

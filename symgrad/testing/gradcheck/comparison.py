@@ -18,7 +18,7 @@ from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import in_mode, thread
-from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint, unit_vectors, numerical_derivatives, pullbacks, random_vector
+from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint, numerical_derivatives, pullbacks, random_vector, unit_vectors
 from symgrad.testing.gradcheck.report import GradcheckError
 
 __all__ = ["Check"]
@@ -170,7 +170,8 @@ def _check_forward(check: Check, undefined: bool) -> None:
                         _compare(check, n, a, message, i, j)
                     elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
                         units = check.directions(j, False)[side]
-                        _explain(check, n[0], a[0], message, i, j, numerical_derivatives(check, x, units, check.places)[i], _rows(check, forward, j, units)[i])
+                        _explain(check, n[0], a[0], message, i, j, numerical_derivatives(check, x, units, check.places)[i],
+                                 _rows(check, forward, j, units)[i])
         if undefined:
             _check_undefined_tangents(check, forward)
 

@@ -19,7 +19,8 @@ from symgrad.engine.replay import push
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
 
-__all__ = ["Array", "FlatInputs", "Forward", "FunctionAtPoint", "PointSkipped", "NotSearchable", "unit_vectors", "numerical_derivatives", "pullbacks", "random_vector"]
+__all__ = ["Array", "FlatInputs", "Forward", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks",
+           "random_vector", "unit_vectors"]
 
 Array = Any
 
@@ -128,11 +129,11 @@ class Forward:
 
 
 class PointSkipped(Exception):
-    """The reason why a point is left out."""
+    """The reason why a point is skipped."""
 
 
 class NotSearchable(Exception):
-    """The reason why no point can be checked."""
+    """The reason why the function cannot be searched."""
 
 
 class FlatInputs:

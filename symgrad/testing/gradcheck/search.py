@@ -21,12 +21,12 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import TOGETHER, flat, random_points, special_points
 from symgrad.sampling.shrink import shrunk
-from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, PointSkipped, NotSearchable
+from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, NotSearchable, PointSkipped
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
 __all__ = ["Search", "attack_gradients"]
 
-RANDOM_POINTS, SPECIAL_POINTS = 16, 8  # random and special points, if the time allows
+RANDOM_POINTS, SPECIAL_POINTS = 16, 8  # if time permits
 SECONDS = 0.15  # for all points but the given one; up to a dozen may take three times as long, and two are always checked
 FEWEST, AT_LEAST = 12, 2
 SHRINKING, MAX_TRIES = 0.5, 60  # seconds and tries to simplify a point with a wrong derivative

@@ -49,7 +49,7 @@ class OpUnderTest:
         return claims
 
     def attack(self, test: str) -> Attack:
-        """The attack, for a test. Raises NoAttack in the first test if there is none; the others are skipped with a reference to the first."""
+        """The attack, for a test. If there is none, the first test raises NoAttack, and the others are skipped with a reference to the first."""
         if self._attack is None:
             try:
                 self._attack = self._made()
@@ -87,7 +87,7 @@ class OpUnderTest:
 
 
 class NoAttack(Exception):
-    """The reason why an op cannot be tested at all."""
+    """Raised for an op that cannot be tested."""
 
     def __init__(self, name: str, error: Exception):
         said = str(error).removeprefix("check: ").removeprefix("symgrad.testing: ").removeprefix(f"{name}: ")
@@ -195,7 +195,7 @@ class AccuracyItem(OpItem):
 
 
 def scan_arguments(op: Any, attack: Attack) -> tuple[Any, Any]:
-    """The function and the formula as `symgrad.accuracy` takes them. Raises NotApplicable if it cannot take them."""
+    """The function and the formula for `symgrad.accuracy`. Raises NotApplicable if they cannot be scanned."""
     reason = attack.claims.without.get(ACCURACY, "" if attack.elementwise else "the scan is of functions of single numbers")
     if reason:
         raise NotApplicable(reason)

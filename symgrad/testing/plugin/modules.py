@@ -16,11 +16,11 @@ from symgrad.graph.op import Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.claims import claims_of
 
-__all__ = ["TargetError", "import_module_named", "modules_in", "ops_in", "split_target", "find_op"]
+__all__ = ["TargetError", "find_op", "import_module_named", "modules_in", "ops_in", "split_target"]
 
 
 class TargetError(ValueError):
-    """The reason why a module or an object in it cannot be used; the message has the remedy."""
+    """Raised for a module or an object in it that cannot be used; the message has the remedy."""
 
 
 def split_target(text: str) -> tuple[str, str | None]:

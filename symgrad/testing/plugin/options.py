@@ -10,7 +10,7 @@ import pytest
 
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.claims import DTYPES
-from symgrad.testing.plugin.modules import TargetError, import_module_named, modules_in, ops_in, split_target, find_op
+from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, modules_in, ops_in, split_target
 from symgrad.testing.profiles import PROFILES, Profile
 from symgrad.testing.running import ACCURACY
 

@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import PAGE, PAGES, table
-from symgrad.testing.strategies.needed import require_hypothesis, read_shape
+from symgrad.testing.strategies.needed import read_shape, require_hypothesis
 from symgrad.types.domains import BOOLEAN, REAL, Domain
 from symgrad.types.dtypes import numpy_dtype
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-__all__ = ["require_hypothesis", "read_shape"]
+__all__ = ["read_shape", "require_hypothesis"]
 
 
 def require_hypothesis() -> Any:

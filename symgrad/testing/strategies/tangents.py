@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import require_hypothesis, read_shape
+from symgrad.testing.strategies.needed import read_shape, require_hypothesis
 from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["READABLE", "readable", "tangents"]
