@@ -1,4 +1,4 @@
-"""Whether a difference is literally zero."""
+"""The decision whether a difference is literally zero."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from symgrad.algebra.limits import OutOfTime, clock, limited, stoppable
 from symgrad.algebra.polynomials import DEGREE
 from symgrad.algebra.ranges import Range
 
-__all__ = ["FAILURES", "shortest", "tractable", "vanishes"]
+__all__ = ["FAILURES", "shortest_form", "tractable", "vanishes"]
 
-ALGEBRA = 400  # the largest number of nodes for SymPy's own methods
+ALGEBRA = 400  # the largest number of operations for SymPy's own methods
 
 
-# Exceptions of SymPy where it cannot go on: "not decided" is always a correct answer.
+# Exceptions that SymPy raises for expressions it cannot handle; they count as "not decided", which is always a correct answer.
 FAILURES = (NotImplementedError, sympy.PolynomialError, RecursionError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError)
 
 
 def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bool:
-    """Whether a - b reduces to a literal 0 before the deadline, in every case; False also if that is not decided.
+    """Whether a - b reduces to a literal 0 before the deadline, in every region; False also if that is not decided.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> vanishes(sympy.Max(x, 0), (x + sympy.Abs(x)) / 2, {x: Range()}, float("inf"))
@@ -46,16 +46,16 @@ def vanishes(a: Any, b: Any, ranges: Mapping[Any, Range], deadline: float) -> bo
 
 
 def tractable(e: Any) -> bool:
-    """Whether SymPy's own methods may be tried: for an expression of moderate size with moderate exponents.
+    """Whether an expression has a moderate size and moderate exponents, so that SymPy's own methods may be tried.
 
-    To SymPy a power of 1/10**12 is a polynomial of degree 10**12, for which there is no memory.
+    SymPy converts a power of 1/10**12 to a polynomial of degree 10**12, which exceeds the memory.
     """
     exponents = [x for power in e.atoms(sympy.Pow, sympy.exp) for x in power.as_base_exp()[1].atoms(sympy.Rational)]
     return e.count_ops() <= ALGEBRA and all(abs(x.p) <= DEGREE and x.q <= DEGREE for x in exponents)
 
 
-def shortest(e: Any, seconds: float) -> Any:
-    """The shortest of an expression and what SymPy makes of it in some time."""
+def shortest_form(e: Any, seconds: float) -> Any:
+    """The shortest of an expression and its forms by SymPy within some time."""
     try:
         with limited(seconds):
             return min((e, sympy.factor_terms(e), sympy.simplify(e)), key=sympy.count_ops)

@@ -1,4 +1,4 @@
-"""`identical`, the one zero test: whether two expressions are the same function."""
+"""`identical`: the test whether two expressions are the same function."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.escapes import difference
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
-from symgrad.reference.accuracy import Accuracy, measured, worse
+from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
@@ -28,9 +28,9 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.numbers import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.sampling.conditions import around, combined, constants_of_code, constants_of_graph, vectors
-from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
+from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
+from symgrad.sampling.shrink import shrink_values
 
 __all__ = ["Checker"]
 
@@ -88,7 +88,7 @@ class Checker:
             raise NotCheckable(f"two calls with the same inputs gave {float(base.result.value)} and {float(again.result.value)}: the function is "
                                f"random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
         self._differentiate_by_library(base)
-        self.rules = formulas.show(report, base, self.order)
+        self.rules = formulas.add_formulas(report, base, self.order)
         if not np.isfinite(base.result.value):
             raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
         found = note(base)
@@ -141,7 +141,7 @@ class Checker:
         found = self.report.points
         n = len(self.names)
         full = None if not given else 3 if n <= MAX_THIRD_INPUTS and self.order == 3 else 2 if n <= MAX_HESSIAN_INPUTS and self.order >= 2 else 1
-        exact = Exact(run, self.order, direction(n, self.rng), full)
+        exact = Exact(run, self.order, random_direction(n, self.rng), full)
         try:
             digits, culprit = agreement(exact)
         except Undefined as error:
@@ -183,9 +183,9 @@ class Checker:
                 values |= {k: v for k, v in ((2, self.report.hessian), (3, self.report.third)) if v is not None}
             elif self.order >= 2 and len(self.names) <= FULL:
                 values[2] = run.derivatives(2)
-        for found in measured(run, exact, exact.entries(), values, self.names, self.rng):
+        for found in worst_errors(run, exact, exact.entries(), values, self.names, self.rng):
             best = self.errors.get(found.order)
-            if best is None or worse(found, best):
+            if best is None or is_worse(found, best):
                 self.errors[found.order] = found
 
     def _run_at(self, point: Point) -> Run | None:
@@ -232,15 +232,16 @@ class Checker:
         found: list[Any] = []
         if n <= MAX_CONDITION_INPUTS and self.rules:
             symbols = [sympy.Symbol(name, real=True) for name in self.names]
-            found += vectors([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(SHORT_NUMBERS, n).tolist()],
-                             limit=MAX_CONDITION_POINTS)
+            found += boundary_points([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(SHORT_NUMBERS, n).tolist()],
+                                     limit=MAX_CONDITION_POINTS)
         named = constants_of_code(self.problem.function)
         if not self.rules:
             with silence():
                 roots: list[Any] = [g._node for g in base.gradients(base.result, create_graph=True) if g.requires_grad]
             named += [x for root in roots for x in constants_of_graph(root)]
         for i in (None, *range(n))[:MAX_CONDITION_INPUTS]:
-            for x in [y for k, c in enumerate(combined(named)[:MAX_CONSTANTS]) for y in around(c)[:NUMBERS_PER_CONSTANT if k < len(named) else 3]]:
+            for x in [y for k, c in enumerate(combined_numbers(named)[:MAX_CONSTANTS])
+                      for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(named) else 3]]:
                 found.append(np.where((i is None) | (np.arange(n) == i), x, point))
         unique = {tuple(v): np.array(v, np.float64) for v in found[:MAX_CONDITION_POINTS]}
         return [as_point(self.problem.point, v) for v in unique.values()]
@@ -260,10 +261,8 @@ class Checker:
                                f"derivative, {points.kinks} on kinks; give inputs inside the domain")
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
-        if self.local_reason is not None:
-            failure: str | None = f"the formula is that near the given point: {self.local_reason}, by {base.escapes}"
-        else:
-            failure = formulas.proof(base, self.names, self.order, self.compared, min(PROOF_SECONDS, self.budget.seconds))
+        failure = (f"the formula is that near the given point: {self.local_reason}, by {base.escapes}" if self.local_reason is not None else
+                   formulas.reason_unproved(base, self.names, self.order, self.compared, min(PROOF_SECONDS, self.budget.seconds)))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
@@ -300,7 +299,7 @@ class Checker:
     def _refute(self, point: Point, culprit: ComparedNumber) -> None:
         """Simplify the refuting point, and report the wrong derivative and op."""
         report, problem = self.report, self.problem
-        u = direction(len(self.names), self.rng)
+        u = random_direction(len(self.names), self.rng)
         budget = Budget(max(2.0, min(10.0, self.budget.seconds)))
         latest: dict[bytes, ComparedNumber] = {flat(point).tobytes(): culprit}
         plain = _differ_as_floats(culprit)
@@ -321,13 +320,13 @@ class Checker:
             latest[vector.tobytes()] = found
             return True
 
-        vector = shrunk(flat(point), refutes)
+        vector = shrink_values(flat(point), refutes)
         found = latest[vector.tobytes()]
         simple = as_point(problem.point, vector)
         run = self._run_at(simple) or problem.run(simple)
         where = label(found.order, found.index, self.names, found.directional)
         with mpmath.workdps(50):
-            rule, truth = float(found.rule), float(found.truth)
+            rule, truth = float(found.rule), float(found.reference)
         wrong = find_wrong_op(run, found.order)
         report.verdict = REFUTED
         report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
@@ -346,8 +345,8 @@ class Checker:
 
 
 def _differ_as_floats(e: ComparedNumber) -> bool:
-    """Whether the two values of an entry differ as floats; NaN differs from everything."""
-    rule, truth = float(e.rule), float(e.truth)
+    """Whether the two values of an entry still differ as floats; NaN differs from everything."""
+    rule, truth = float(e.rule), float(e.reference)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
 
 

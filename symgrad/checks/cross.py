@@ -25,8 +25,8 @@ from symgrad.reference.sources import DifferenceSource, ExpressionSource, Record
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.conditions import constants_of_code
-from symgrad.sampling.domain_reader import domains_of, simple_number, written
-from symgrad.sampling.points import as_point, direction, room_in
+from symgrad.sampling.domain_reader import domain_text, domains_of, simple_number
+from symgrad.sampling.points import as_point, random_direction, room_in
 from symgrad.types.domains import REAL
 
 __all__ = ["Agreement", "CrossReport", "Finding", "compare_floats", "cross_check"]
@@ -68,7 +68,7 @@ def compare_floats(problem: Problem, order: int, tolerances: Tolerances, visited
     domains = [tolerances.domain(REAL)] * len(problem.names)
     adapter = adapter_of(problem.call, "symgrad", problem.name, Options(joined=True))
     report = CrossReport(problem.name, "symgrad", "not checkable", "", order, "its own formula", names=problem.names,
-                         domains={i.name: written(domains[0]) for i in problem.inputs})
+                         domains={i.name: domain_text(domains[0]) for i in problem.inputs})
     checker = CrossChecker(_derivatives(adapter, order, len(domains), lambda v: room_in(domains, v)), RecordedSource(silence()(problem.run)), report,
                            {i.name: i.value for i in problem.inputs}, domains, tolerances, points or DEFAULT_POINTS, seconds, seed, progress)
     checker.named, checker.visited = constants_of_code(problem.function), visited
@@ -77,7 +77,7 @@ def compare_floats(problem: Problem, order: int, tolerances: Tolerances, visited
 
 def _derivatives(adapter: Adapter, order: int, count: int, room: Callable[[np.ndarray], np.ndarray]) -> Derivatives:
     full = max((k for k in (2, 3) if count <= FULL_INPUTS[k]), default=1)
-    return Derivatives(adapter, order, full, direction(count, np.random.default_rng(0)), room)
+    return Derivatives(adapter, order, full, random_direction(count, np.random.default_rng(0)), room)
 
 
 class _CrossCheck:
@@ -100,12 +100,12 @@ class _CrossCheck:
             tolerances.refuse(i.name, np.asarray(value))
             outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
             if outside:
-                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {written(domains[i.name])}")
+                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {domain_text(domains[i.name])}")
             self.base.append(value)
         self.shapes = {i.name: v.shape for i, v in zip(self.call.inputs, self.base)}
         self.names = flat_names(self.call.names, [v.shape for v in self.base])
         self.domains, self.wide = ([d[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)] for d in (domains, wide))
-        self.written = {n: written(d) for n, d in domains.items()}
+        self.written = {n: domain_text(d) for n, d in domains.items()}
         self.options = Options(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
         self.framework = named_framework(framework) if framework is not None else self._detect_framework(function)
 

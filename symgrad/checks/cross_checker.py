@@ -13,14 +13,14 @@ from symgrad.checks.cross_hints import Features, hint, is_ordinary
 from symgrad.checks.measuring import Measure, Tolerances, is_worse
 from symgrad.frameworks.levels import Derivatives, Exact, Levels
 from symgrad.frameworks.problem import NotCheckable, generators_restored, seed_generators
-from symgrad.reference.sources import DifferenceSource, Source, Truths
+from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.sampling.conditions import around, asked, combined
-from symgrad.sampling.points import NORMAL, as_point, drawn, flat, special
-from symgrad.sampling.shrink import shrunk, weight
+from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
+from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat
+from symgrad.sampling.shrink import shrink_values, weight
 from symgrad.types.domains import Domain
 
 __all__ = ["CrossChecker"]
@@ -75,14 +75,14 @@ class CrossChecker:
     def _derivatives_at(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
-    def _references_at(self, vector: np.ndarray) -> Truths:
-        return self.truth.truths(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
+    def _reference_values(self, vector: np.ndarray) -> ReferenceValues:
+        return self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
 
     def _findings_at(self, vector: np.ndarray) -> dict[int, Finding] | None:
         """The worst finding of each order at a point; None if the formula has no value there."""
         points = self.report.points
         try:
-            truths = self._references_at(vector)
+            truths = self._reference_values(vector)
         except Undecided:
             points.singular += 1
             return None
@@ -133,13 +133,13 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = flat(self.base)
-        numbers = [y for k,
-                   c in enumerate(combined(self.named)[:MAX_CONSTANTS]) for y in around(c)[:NUMBERS_PER_CONSTANT if k < len(self.named) else 3]]
-        places = asked(self.truth.expressions[:4], self.report.names,
-                       base)[:MAX_CONDITION_POINTS] + [(k, x) for x in numbers for k in range(min(base.size, MAX_CONSTANT_INPUTS))]
+        numbers = [y for k, c in enumerate(combined_numbers(self.named)[:MAX_CONSTANTS])
+                   for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(self.named) else 3]]
+        places = boundary_numbers(self.truth.expressions[:4], self.report.names, base)[:MAX_CONDITION_POINTS]
+        places += [(k, x) for x in numbers for k in range(min(base.size, MAX_CONSTANT_INPUTS))]
         limit = MAX_SPECIAL_POINTS + MAX_SPECIAL_POINTS // 3 * (base.size > 1) + len(places)
-        edges = [*special(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
-        others = drawn(self.domains, self.requested, self.seed)
+        edges = [*edge_points(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
+        others = draw_points(self.domains, self.requested, self.seed)
         total = len(edges) + len(others)
         for k, vector in enumerate([*edges, *others]):
             at_random = k >= len(edges)
@@ -257,7 +257,7 @@ class CrossChecker:
             latest[candidate.tobytes()] = found
             return True
 
-        vector = flat(as_point(self.base, shrunk(vector, refutes, 60)))
+        vector = flat(as_point(self.base, shrink_values(vector, refutes, 60)))
         first = latest[vector.tobytes()]
         if self.adapter.compiled:
             self.adapter.compiled = False
@@ -282,7 +282,7 @@ class CrossChecker:
     def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
         """The worst finding of an order at a point, without counting the point in the report."""
         try:
-            truths = self._references_at(vector)
+            truths = self._reference_values(vector)
         except Undefined:
             return None
         return self.measure.findings(vector, self._derivatives_at(vector, min(truths.order, order)), truths).get(order)

@@ -12,7 +12,7 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, applied, parse
+from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, apply_step, parse
 from symgrad.reference.recorder import Box, RecordingCarrier
 
 __all__ = ["expressions_of", "names_of", "parse_formula"]
@@ -34,8 +34,8 @@ def parse_formula(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
     _check_by_floats(formula)
     recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
     names = {name: _exact_box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
-    value = formula.evaluated(lambda x: _exact_box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
-                              lambda step, operands: applied(step, operands, lambda name: getattr(recorder, _op_name(name))))
+    value = formula.evaluate_with(lambda x: _exact_box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
+                                  lambda step, operands: apply_step(step, operands, lambda name: getattr(recorder, _op_name(name))))
     e = sympy.sympify(value.item())
     if not isinstance(e, sympy.Expr):
         raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)

@@ -13,11 +13,11 @@ import numpy as np
 from symgrad.algebra.ladder import condition
 from symgrad.frameworks.levels import Exact, Levels
 from symgrad.reference.differences import MARGIN, VAGUE
-from symgrad.reference.rounding import Rounded
-from symgrad.reference.sources import TrueNumber, Truths
+from symgrad.reference.rounding import RoundedEvaluation
+from symgrad.reference.sources import ReferenceNumber, ReferenceValues
 from symgrad.reports.cross import Finding
 from symgrad.reports.numbers import first_line, label
-from symgrad.sampling.domain_reader import written
+from symgrad.sampling.domain_reader import domain_text
 from symgrad.types.domains import Domain, Interval
 from symgrad.types.ulp import Ulp, ulp_of
 
@@ -94,7 +94,7 @@ class Tolerances:
         parts = [Interval(a, b, i.open_low and a == i.low, i.open_high and b == i.high) for i, a, b in meets if a <= b]
         parts = [p for p in parts if p.low < p.high or p.low in p and p.low not in domain.excluded]
         if not parts:
-            raise ValueError(f"check: range is {self.range!r}, in which the domain {written(domain)} has no number; give a wider one")
+            raise ValueError(f"check: range is {self.range!r}, in which the domain {domain_text(domain)} has no number; give a wider one")
         return Domain(domain.name, tuple(parts), domain.excluded, domain.integer)
 
 
@@ -113,10 +113,10 @@ class Measure:
                  program: Callable[[np.ndarray, int], Iterator[Exact | None]]):
         self.names, self.tolerances, self.point_of, self.program = names, tolerances, point_of, program
 
-    def findings(self, vector: np.ndarray, levels: Levels, truths: Truths) -> dict[int, Finding]:
+    def findings(self, vector: np.ndarray, levels: Levels, truths: ReferenceValues) -> dict[int, Finding]:
         """The worst finding of each order that can be compared."""
         kind = ulp_of(levels.dtype)
-        rounded = Rounded(truths, kind)
+        rounded = RoundedEvaluation(truths, kind)
         out: dict[int, Finding] = {}
         movement: list[Any] | None = None
         with mpmath.workdps(60):
@@ -149,8 +149,8 @@ class Measure:
                     out[t.order] = found
         return out
 
-    def _explain(self, found: Finding, t: TrueNumber, rounded: Rounded, program: Iterator[Exact | None], allowed: Any) -> None:
-        """Determine whether an error is a loss of digits: by the shadow values of the program, or by the rounded steps of the formula."""
+    def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[Exact | None], allowed: Any) -> None:
+        """Say whether digits are lost: the program is right in many digits, or else the formula's rounded steps lose as much."""
         followed = False
         for exact in program:
             if exact is None:

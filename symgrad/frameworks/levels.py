@@ -15,7 +15,7 @@ from symgrad.carriers import precise
 from symgrad.frameworks.adapter import Adapter
 from symgrad.frameworks.problem import NotCheckable, silence
 from symgrad.frameworks.shadow import NoShadow, Shadow
-from symgrad.reference.differences import contracted, differences
+from symgrad.reference.differences import contract, differences
 
 __all__ = ["Derivatives", "Exact", "Levels"]
 
@@ -77,7 +77,7 @@ class Derivatives:
 
         With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
         """
-        with precise.working(digits):
+        with precise.working_precision(digits):
             try:
                 values, shadow = self._shadow_values(point, order)
                 return Exact(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
@@ -109,7 +109,7 @@ class Derivatives:
 
         steps = [2.0 ** (np.frexp(x)[1] - bits) for x in vector]
         found = np.array([(4 * slope(i, h) - slope(i, 2 * h)) / 3 for i, h in enumerate(steps)], object)
-        return np.moveaxis(found, 0, -1) if order <= self.full else contracted(found, self.direction, order == self.full + 1)
+        return np.moveaxis(found, 0, -1) if order <= self.full else contract(found, self.direction, order == self.full + 1)
 
     def _own_derivatives(self, point: Sequence[np.ndarray], order: int, out: Levels) -> None:
         """The value and the derivatives that the adapter computes."""

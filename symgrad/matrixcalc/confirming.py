@@ -38,7 +38,7 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
 
 def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
     """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
-    with precise.working(WORKING):
+    with precise.working_precision(WORKING):
         points, generator = 0, random.Random(len(text))
         reference = _reference(graph)
         for values, sizes in _points(graph, generator):

@@ -9,15 +9,15 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.limits import OutOfTime, limited
-from symgrad.algebra.stable import rewritten, suggestions
-from symgrad.algebra.stable_heads import log1mexp, log_cosh
+from symgrad.algebra.stable import stable_form, suggestions
+from symgrad.algebra.stable_functions import log1mexp, log_cosh
 from symgrad.engine.traced import traced
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better
 from symgrad.scanning.subject import Index, Subject
 from symgrad.symbolic.catalogue import DEFINITIONS
-from symgrad.symbolic.reading import walked
+from symgrad.symbolic.reading import evaluate_expression
 from symgrad.types.domains import Domain
 from symgrad.types.ulp import ALL_DIGITS
 
@@ -32,7 +32,7 @@ def _function_of_form(form: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
     """A form as a function of Tensors, computed as it is written. Heads without an op are replaced by their stable definitions."""
     for head in (log_cosh, log1mexp):
         form = form.replace(head, DEFINITIONS[head])
-    return lambda *xs: walked(form, symbols, traced, xs)
+    return lambda *xs: evaluate_expression(form, symbols, traced, xs)
 
 
 def _with_assumptions(e: Any, names: Sequence[str], domains: Sequence[Domain], columns: Sequence[Mapping[str, Any]]) -> tuple[Any, list[Any]]:
@@ -50,7 +50,7 @@ def _candidates(e: Any) -> Iterator[tuple[Any, Any, str, Any]]:
     """Tuples (part of the formula, better form of it, its name, the formula with it). All suggestions at once are one of them."""
     found = suggestions(e)
     yield from ((s.found, s.better, s.name, e.xreplace({s.found: s.better})) for s in found if e.has(s.found))
-    combined = rewritten(e)
+    combined = stable_form(e)
     if found and not (len(found) == 1 and e.has(found[0].found)):
         yield e, combined, " and ".join(dict.fromkeys(s.name for s in found)), combined
 

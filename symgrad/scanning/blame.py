@@ -76,7 +76,7 @@ class Blame:
     def _exact_values(self, root: Node, reference: Any) -> dict[Node, Any] | None:
         """The values of all nodes with so many digits that the result agrees with the reference value; None if `LAST` digits are too few."""
         for digits in rungs(FIRST, LAST):
-            with precise.working(digits):
+            with precise.working_precision(digits):
                 values = replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value)
                 found = values[root].item()
                 if abs(found - reference) <= mpmath.mpf("1e-20") * abs(reference) or abs(reference) < mpmath.mpf("1e-400") > abs(found):
@@ -85,7 +85,7 @@ class Blame:
 
     def _path(self, root: Node, exact: dict[Node, Any]) -> list[Stage]:
         """The nodes from the result to the operation with accurate operands."""
-        with precise.working(LAST):
+        with precise.working_precision(LAST):
             path: list[Stage] = []
             node: Node | None = root
             place: tuple[int, ...] = ()

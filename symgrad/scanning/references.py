@@ -14,7 +14,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra import ladder
-from symgrad.algebra.ladder import RIGHT, rungs, settle, shifted
+from symgrad.algebra.ladder import RIGHT, random_shift, rungs, settle
 from symgrad.algebra.values import Real
 from symgrad.carriers import precise
 from symgrad.reference.elementary import derivative
@@ -51,9 +51,9 @@ class ByFormula:
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order, computed with `digits` digits."""
-        with precise.working(digits):
+        with precise.working_precision(digits):
             cells = [precise.lift_value(p) for p in points.astype(np.float64)]
-            columns = [(cell if beside is None else shifted(beside)(cell)).tolist() for cell in cells]
+            columns = [(cell if beside is None else random_shift(beside)(cell)).tolist() for cell in cells]
             return {index: [self.function(index)(*point) for point in zip(*columns)] for index in derivative_indices(len(self.symbols), order)}
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:

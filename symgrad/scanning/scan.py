@@ -17,7 +17,7 @@ from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats
-from symgrad.sampling.regions import ordinary
+from symgrad.sampling.regions import ordinary_floats
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
 from symgrad.scanning.references import ByFormula, DerivativeSource
@@ -156,7 +156,7 @@ def _find_losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner
 def _can_be_recorded(subject: Subject, domains: Sequence[Domain], floats: Floats) -> bool:
     """Whether the function can be recorded at some point of its domain."""
     rng = np.random.default_rng(0)
-    for point in zip(*(ordinary(d, floats, 4, rng) for d in domains)):
+    for point in zip(*(ordinary_floats(d, floats, 4, rng) for d in domains)):
         try:
             subject.call_at(point)
         except Exception:  # a function that does not accept Tensors can raise anything

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.reports.numbers import label
 from symgrad.sampling.floats import Floats
-from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
+from symgrad.sampling.regions import NEAR, Region, is_inside, ordinary_floats, regions_beside, regions_of
 from symgrad.scanning.references import LAST, DerivativeSource, ReferenceValues, condition
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
 from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices
@@ -90,7 +90,7 @@ class Scanner:
         """Points of a region inside the domains, one column each."""
         floats, rng = self.floats, self.rng
         if region.close:
-            base = ordinary(self.domains[0], floats, count, rng)
+            base = ordinary_floats(self.domains[0], floats, count, rng)
             reach = int(floats.rank(1 + NEAR) - floats.rank(1.0))
             columns = [base] + [np.array([floats.beside(float(x), reach * int(rng.choice([-1, 1])), 2, rng)[1] for x in base], floats.dtype)
                                 for _ in self.domains[1:]]
@@ -98,7 +98,7 @@ class Scanner:
             columns = [rng.choice(np.concatenate([r.draw(floats, 16, rng) for r in regions_of(d, floats)]), count) for d in self.domains]
         else:
             drawn = region.draw(floats, count, rng)
-            columns = [drawn if i == region.argument else ordinary(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
+            columns = [drawn if i == region.argument else ordinary_floats(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
         return self._inside_domains(columns)
 
     def _inside_domains(self, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -106,7 +106,7 @@ class Scanner:
         points = np.stack([c[:shortest] for c in columns]).astype(self.floats.dtype)
         kept = np.ones(points.shape[1], bool)
         for d, row in zip(self.domains, points):
-            kept &= inside(d, row)
+            kept &= is_inside(d, row)
         return points[:, kept]
 
     def _check_calls(self, points: np.ndarray) -> None:

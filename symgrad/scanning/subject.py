@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.algebra.ladder import shifted
+from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.escapes import departure, observing
@@ -69,7 +69,7 @@ class Recording(Run):
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order, by the rules evaluated in many digits, at the points, or with `shift` at a tiny distance from them."""
-        with precise.working(digits):
+        with precise.working_precision(digits):
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
                     self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
@@ -245,7 +245,7 @@ class Subject:
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
         """Every derivative up to an order, by the rules in many digits; with a generator `beside`, at a tiny random distance from the points."""
-        shift = None if beside is None else shifted(beside)
+        shift = None if beside is None else random_shift(beside)
         out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in derivative_indices(self.count, order)}
         for where, recording in self.recordings(points):
             if recording is not None:

@@ -15,7 +15,7 @@ import sympy
 
 from symgrad.checks.cross_reading import names_of, parse_formula
 from symgrad.frameworks.naming import import_path
-from symgrad.sampling.domain_reader import domain_of, written
+from symgrad.sampling.domain_reader import domain_of, domain_text
 from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
@@ -123,9 +123,9 @@ class Code:
             self.names.setdefault("symgrad.types.domains", set()).add(known)
             return known
         try:
-            read = domain_of(written(d))
+            read = domain_of(domain_text(d))
             if (read.intervals, read.excluded, read.integer) == (d.intervals, d.excluded, d.integer):
-                return repr(written(d))
+                return repr(domain_text(d))
         except (TypeError, ValueError):
             pass
         self.names.setdefault("symgrad.types.domains", set()).update(("Domain", "Interval"))

@@ -8,7 +8,17 @@ import sympy
 from sympy import Abs, Eq, Max, Mod, Piecewise, Rational, ceiling, exp, floor, log, sign, sin, sqrt
 
 import symgrad
-from symgrad.sampling.conditions import around, asked, combined, constants_of, constants_of_code, constants_of_graph, places, switching, zeros
+from symgrad.sampling.conditions import (
+    boundaries,
+    boundary_numbers,
+    combined_numbers,
+    constants_of,
+    constants_of_code,
+    constants_of_graph,
+    nearby_numbers,
+    switching_functions,
+    zeros,
+)
 
 x, y = sympy.symbols("x y", real=True)
 
@@ -28,37 +38,37 @@ PLACES = [
 
 @pytest.mark.parametrize("formula, expected", PLACES, ids=[str(e) for e, _ in PLACES])
 def test_the_places_of_a_formula(formula, expected):
-    found = [v for _, v in places([formula], ["x"], [1.3])]
+    found = [v for _, v in boundaries([formula], ["x"], [1.3])]
     assert all(any(math.isclose(v, e, rel_tol=1e-15, abs_tol=1e-300) for v in found) for e in expected)
 
 
 def test_ties_are_sought_with_the_other_arguments_fixed():
-    assert places([when(Eq(x, y))], ["x", "y"], [1.3, 2.5]) == [(0, 2.5), (1, 1.3)]
+    assert boundaries([when(Eq(x, y))], ["x", "y"], [1.3, 2.5]) == [(0, 2.5), (1, 1.3)]
 
 
 def test_what_is_smooth_asks_for_nothing():
-    assert places([sin(x) * exp(x) + x**3], ["x"], [1.0]) == []
+    assert boundaries([sin(x) * exp(x) + x**3], ["x"], [1.0]) == []
 
 
 @pytest.mark.parametrize("c", [7.25, 40.0, -1e-3, 0.0, 1e300, 1e-310])
 def test_numbers_around_a_place_fill_bands_of_every_width(c):
-    found, size = np.array(around(c)), abs(c) or 1.0
+    found, size = np.array(nearby_numbers(c)), abs(c) or 1.0
     assert found[0] == c and len(set(found)) == len(found) and np.isfinite(found).all()
     assert {math.nextafter(c, math.inf), math.nextafter(c, -math.inf)} <= set(found)
     for side in (1, -1):
         apart = side * (found - c)
         for low, high in ((0, 2e-15 * size or 1e-323), (0, 1e-9 * size), (1e-4 * size, 0.01 * size), (0.2 * size, 2 * size), (5 * size, math.inf)):
             assert ((apart > low) & (apart <= high)).any() or size in (1e300, 1e-310)
-    assert all(float(np.float32(v)) == v for v in around(7.25, "float32"))
+    assert all(float(np.float32(v)) == v for v in nearby_numbers(7.25, "float32"))
 
 
 def test_places_come_before_their_neighbours():
-    found = asked([Abs(x - 3) + Abs(x - 5)], ["x"], [1.0], each=3)
+    found = boundary_numbers([Abs(x - 3) + Abs(x - 5)], ["x"], [1.0], each=3)
     assert {v for _, v in found[:3]} == {3.0, 4.0, 5.0} and len(found) == 9
 
 
 def test_zeros_of_what_numpy_cannot_compute_are_none():
-    assert zeros(sympy.zeta(x) - 2, x) == [] and switching(sympy.zeta(x)) == []
+    assert zeros(sympy.zeta(x) - 2, x) == [] and switching_functions(sympy.zeta(x)) == []
 
 
 THRESHOLD = 41.5
@@ -125,7 +135,7 @@ def test_the_constants_of_what_a_source_calls_and_products_of_them():
     def calls(v):
         return Rule.backward(v)
 
-    assert {100.0, 3.0} <= set(constants_of_code(calls)) and 300.0 in combined(constants_of_code(calls))
+    assert {100.0, 3.0} <= set(constants_of_code(calls)) and 300.0 in combined_numbers(constants_of_code(calls))
 
 
 def test_the_source_of_rules_without_a_module_is_read():

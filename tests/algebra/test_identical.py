@@ -336,7 +336,7 @@ def test_unevaluated_derivatives_integrals_and_sums_are_evaluated():
 def test_functions_of_code_generation_and_our_heads():
     from sympy.codegen.cfunctions import expm1, hypot, log1p
 
-    from symgrad.algebra.stable_heads import sigmoid, softplus
+    from symgrad.algebra.stable_functions import sigmoid, softplus
 
     assert identical(expm1(x), exp(x) - 1).verdict == "proved"
     assert identical(log1p(exp(x)), log(1 + exp(x))).verdict == "proved"

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, agreeing, compared, condition, movement, rungs, settle, shifted
-from symgrad.algebra.values import truth, value
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, agreeing_digits, compare_numbers, condition, movement, random_shift, rungs, settle
+from symgrad.algebra.values import accurate_value, value
 from symgrad.carriers import precise
 from symgrad.types.ulp import ulp_of
 
@@ -18,7 +18,7 @@ def computed(function):
 
     def evaluate(digits, places):
         seen.append(digits)
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return [function() for _ in places]
 
     return evaluate, seen
@@ -55,7 +55,7 @@ def test_only_what_is_open_is_computed_again():
 
     def evaluate(digits, places):
         asked.append(list(places))
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return [1 / precise.context.mpf(3) if place else (1 + precise.context.mpf("1e-90")) - 1 for place in places]
 
     settle(evaluate, 2, rungs())
@@ -64,35 +64,35 @@ def test_only_what_is_open_is_computed_again():
 
 def test_two_computations_of_a_number():
     def with_digits(digits):
-        with precise.working(digits):
+        with precise.working_precision(digits):
             x = precise.context.mpf("1e-90")
             return (1 + x) - 1, x, 2 * x
 
     (a, x, y), (finer, _, _) = with_digits(65), with_digits(200)
-    assert compared(a, x, None, lambda: 0) == OPEN and compared(finer, x, (a, x), lambda: 0) == SAME
-    assert compared(x, y, (x, y), lambda: 0) == DIFFERENT and compared(x, y, (x, y), lambda: 1) == OPEN  # rounding may explain it
-    assert compared(mpmath.nan, x, None, lambda: 0) == OPEN and compared(mpmath.nan, x, (mpmath.inf, x), lambda: 0) == DIFFERENT
-    assert compared(mpmath.mpf("1e-200"), mpmath.mpf(0), (mpmath.mpf("1e-65"), mpmath.mpf(0)), lambda: 0) == SAME  # it shrinks
-    assert agreeing(x, x * (1 + mpmath.mpf("1e-9"))) == pytest.approx(9, abs=1) and agreeing(mpmath.mpc(1, 1), 1) == 0
+    assert compare_numbers(a, x, None, lambda: 0) == OPEN and compare_numbers(finer, x, (a, x), lambda: 0) == SAME
+    assert compare_numbers(x, y, (x, y), lambda: 0) == DIFFERENT and compare_numbers(x, y, (x, y), lambda: 1) == OPEN  # rounding may explain it
+    assert compare_numbers(mpmath.nan, x, None, lambda: 0) == OPEN and compare_numbers(mpmath.nan, x, (mpmath.inf, x), lambda: 0) == DIFFERENT
+    assert compare_numbers(mpmath.mpf("1e-200"), mpmath.mpf(0), (mpmath.mpf("1e-65"), mpmath.mpf(0)), lambda: 0) == SAME  # it shrinks
+    assert agreeing_digits(x, x * (1 + mpmath.mpf("1e-9"))) == pytest.approx(9, abs=1) and agreeing_digits(mpmath.mpc(1, 1), 1) == 0
 
 
 def test_the_condition_is_by_how_many_relative_errors_a_number_moves():
     rng = np.random.default_rng(0)
-    with precise.working(65):
+    with precise.working_precision(65):
         x = precise.lift_value(np.array([1e4]))
 
         def power(cells):
             return (cells ** 100).tolist() + precise.log(cells / cells).tolist()
 
         exact = power(x)
-        moved = movement(exact, lambda: power(shifted(rng)(x)), 20)
+        moved = movement(exact, lambda: power(random_shift(rng)(x)), 20)
         assert 50 <= condition(exact[0], moved[0]) <= 101 and condition(exact[1], moved[1]) == 1
     assert condition(0, mpmath.mpf(1)) == math.inf
 
 
 def test_the_digits_of_others_do_not_change():
     before = mpmath.mp.dps, precise.context.dps
-    with pytest.raises(ZeroDivisionError), precise.working(100):
+    with pytest.raises(ZeroDivisionError), precise.working_precision(100):
         assert mpmath.mp.dps == precise.context.dps == 100
         raise ZeroDivisionError
     assert (mpmath.mp.dps, precise.context.dps) == before and list(rungs(50, 50)) == [50]
@@ -114,7 +114,7 @@ def test_values_of_expressions_are_real():
     x, y = sympy.symbols("x y")
     assert math.isnan(value(sympy.sqrt(x) * sympy.sqrt(x - 1), [x])([-1]))
     assert value(sympy.Piecewise((sympy.log(x), x > 0), (7, True)), [x])([-1]) == 7
-    assert float(truth(sympy.gamma(x) * sympy.besselj(0, y), [x, y])([4.0, 0.0])) == 6
-    assert float(truth(sympy.tan(x) - x, [x])([1e-40])) == pytest.approx(1e-120 / 3, rel=1e-15)
+    assert float(accurate_value(sympy.gamma(x) * sympy.besselj(0, y), [x, y])([4.0, 0.0])) == 6
+    assert float(accurate_value(sympy.tan(x) - x, [x])([1e-40])) == pytest.approx(1e-120 / 3, rel=1e-15)
     with pytest.raises(TypeError, match="g is not a function"):
         value(sympy.Function("g")(x), [x])

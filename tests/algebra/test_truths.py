@@ -9,7 +9,7 @@ import sympy
 
 import symgrad
 from symgrad.graph.op import REGISTRY
-from symgrad.reference.quotients import moved, spread, terms
+from symgrad.reference.quotients import shifted_number, spread, stencil
 from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
 from symgrad.testing.references import difference
@@ -141,8 +141,8 @@ def test_a_kink_of_an_array():
 
 
 def test_moved_points_are_exact_and_quotients_are_binomial():
-    assert moved("relative", (1.0,), 0, 1) > 1 > moved("relative", (1.0,), 0, -1)
-    assert terms((2,), (1,)) == (((0,), 1), ((1,), -2), ((2,), 1)) and spread((1e300, 1e-300)) == 600
+    assert shifted_number("relative", (1.0,), 0, 1) > 1 > shifted_number("relative", (1.0,), 0, -1)
+    assert stencil((2,), (1,)) == (((0,), 1), ((1,), -2), ((2,), 1)) and spread((1e300, 1e-300)) == 600
 
 
 def test_opaque_functions_have_no_truth():

@@ -17,7 +17,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.proofs import formulas as proof
 from symgrad.reference import exact
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.shrink import shrink_values
 from symgrad.types.ulp import ulp_of
 
 WRONG = {
@@ -97,7 +97,7 @@ def test_each_way_can_fail_by_itself(monkeypatch, declare):
         patch.setattr(proof, "identical", lambda *pair, **limits: Identity("proved", ""))  # a silent 0
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
     with monkeypatch.context() as patch:
-        patch.setattr(exact, "compared", lambda *numbers: "same")  # numbers that cannot disagree
+        patch.setattr(exact, "compare_numbers", lambda *numbers: "same")  # numbers that cannot disagree
         assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "verified"
 
 
@@ -122,9 +122,9 @@ def test_errors_count_in_last_places():
 
 
 def test_digits_say_how_far_two_numbers_agree():
-    assert exact.agreeing(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
-    assert exact.agreeing(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing(mpmath.inf, mpmath.inf) == 0.0
-    assert exact.agreeing(0, mpmath.mpf(1)) == 0.0 and exact.agreeing(0, 0) == float("inf")
+    assert exact.agreeing_digits(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
+    assert exact.agreeing_digits(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing_digits(mpmath.inf, mpmath.inf) == 0.0
+    assert exact.agreeing_digits(0, mpmath.mpf(1)) == 0.0 and exact.agreeing_digits(0, 0) == float("inf")
 
 
 def test_shrinking_keeps_what_refutes_and_ends():
@@ -134,10 +134,10 @@ def test_shrinking_keeps_what_refutes_and_ends():
         asked.append(v)
         return v[0] > 2.5 and abs(v[2]) >= 1
 
-    assert shrunk(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
+    assert shrink_values(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
     assert len(asked) <= 300
     start = np.array([0.1234567, 3.3])
-    assert shrunk(start, lambda v: False).tolist() == start.tolist()
+    assert shrink_values(start, lambda v: False).tolist() == start.tolist()
 
 
 def test_zero_is_decided_and_not_guessed():

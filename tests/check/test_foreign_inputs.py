@@ -21,9 +21,9 @@ from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
 from symgrad.reference.differences import differences
 from symgrad.reference.sources import ExpressionSource
-from symgrad.sampling.conditions import asked
-from symgrad.sampling.domain_reader import domain_of, domains_of, parse_domains, simple_number, written
-from symgrad.sampling.points import drawn, room_in, special
+from symgrad.sampling.conditions import boundary_numbers
+from symgrad.sampling.domain_reader import domain_of, domain_text, domains_of, parse_domains, simple_number
+from symgrad.sampling.points import draw_points, edge_points, room_in
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, Domain, Interval
 
 
@@ -189,7 +189,7 @@ def test_a_domain_where_the_formula_has_no_value_is_told():
     (sympy.S.Reals - sympy.FiniteSet(0), "(-inf, inf) without 0"), ("integer", "(-inf, inf), whole numbers"),
     (sympy.S.Naturals, "[1, inf), whole numbers")])
 def test_domains_are_read_in_every_form(spec, text):
-    found = written(domain_of(spec))
+    found = domain_text(domain_of(spec))
     assert found == text or text == "(-inf, inf) without 0" and found == "(-inf, 0) or (0, inf)"  # SymPy writes it so
 
 
@@ -221,13 +221,13 @@ DOMAINS = [REAL, POSITIVE, NONZERO, domain_of((0, 1)), domain_of("(0, 1)"), doma
            domain_of("integer"), domain_of((0.2, 3.7)), domain_of(sympy.Union(sympy.Interval(-2, -1), sympy.Interval.open(5, 6)))]
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=written)
+@pytest.mark.parametrize("domain", DOMAINS, ids=domain_text)
 def test_points_lie_in_the_domain_and_are_the_same_for_a_seed(domain):
-    points = drawn([domain, REAL], 30, 5)
+    points = draw_points([domain, REAL], 30, 5)
     assert 20 <= len(points) <= 30 and all(p[0] in domain for p in points)
-    assert np.array_equal(points, drawn([domain, REAL], 30, 5))
+    assert np.array_equal(points, draw_points([domain, REAL], 30, 5))
     base = np.array([simple_number(domain)])
-    edges = special([domain], base, [], 60, True)
+    edges = edge_points([domain], base, [], 60, True)
     assert edges[0][0] == base[0] and all(p[0] in domain for p in edges) and len({p.tobytes() for p in edges}) == len(edges)
     room = room_in([domain], base)[0]
     assert base[0] + room in domain or base[0] - room in domain or room == math.inf or domain.integer or domain.excluded
@@ -239,29 +239,29 @@ def test_points_of_any_interval_lie_in_it(low, width, open_low, open_high, seed)
     domain = Domain("any", (Interval(low, low + width, open_low, open_high),))
     if simple_number(domain) is None:
         return
-    points = drawn([domain], 13, seed) + special([domain], np.array([simple_number(domain)]), [], 50, True)
+    points = draw_points([domain], 13, seed) + edge_points([domain], np.array([simple_number(domain)]), [], 50, True)
     assert points and all(p[0] in domain for p in points)
 
 
 def test_the_special_points_hold_ends_zeros_tails_subnormals_and_ties():
-    (numbers,) = np.array(special([REAL], np.array([1.0]), [], 60, True)).T
+    (numbers,) = np.array(edge_points([REAL], np.array([1.0]), [], 60, True)).T
     assert {0.0, 1.0, -1.0, 5e-324, -5e-324, 1e-300, 1e-8, 20.0, -1000.0, 1e8} <= set(numbers) and any(np.signbit(x) and x == 0 for x in numbers)
-    assert not any(0 < abs(x) < 2.2e-308 for x in np.ravel(special([REAL], np.array([1.0]), [], 60, False)))
-    numbers = set(np.ravel(special([domain_of((2, 3))], np.array([2.5]), [], 60, True)))
+    assert not any(0 < abs(x) < 2.2e-308 for x in np.ravel(edge_points([REAL], np.array([1.0]), [], 60, False)))
+    numbers = set(np.ravel(edge_points([domain_of((2, 3))], np.array([2.5]), [], 60, True)))
     assert {2.0, 3.0, float(np.nextafter(2, 3)), 2 * (1 + 2.0**-10)} <= numbers
-    numbers = set(np.ravel(special([domain_of("(0, 1e300]")], np.array([1.0]), [], 60, True)))
+    numbers = set(np.ravel(edge_points([domain_of("(0, 1e300]")], np.array([1.0]), [], 60, True)))
     assert {1e300, 1e200, 1e150, 5e-324} <= numbers and 0.0 not in numbers
-    pairs = {tuple(p) for p in special([REAL, POSITIVE], np.array([1.0, 1.0]), [], 80, True)}
+    pairs = {tuple(p) for p in edge_points([REAL, POSITIVE], np.array([1.0, 1.0]), [], 80, True)}
     assert {(0.0, 1.0), (20.0, 20.0), (1.0, 20.0), (-20.0, 1.0)} <= pairs
 
 
 def test_the_places_of_kinks_and_poles_are_found_in_the_formula():
     x, y = (sympy.Symbol(s, real=True) for s in "xy")
     base = np.array([1.0, 5.0])
-    places = {(k, v) for k, v in asked([sympy.Abs(x - 3) + 1 / (y + 7) + sympy.Max(x, y**2 - 24)], ["x", "y"], base)}
+    places = {(k, v) for k, v in boundary_numbers([sympy.Abs(x - 3) + 1 / (y + 7) + sympy.Max(x, y**2 - 24)], ["x", "y"], base)}
     assert {(0, 3.0), (1, -7.0), (0, float(np.nextafter(3, 4))), (1, 5.0), (0, 1.0)} <= places
-    assert asked([sympy.sin(x)], ["x"], base) == []
-    assert {0.0, math.pi, -math.pi} <= {v for _, v in asked([sympy.Abs(sympy.sin(x))], ["x"], base)}
+    assert boundary_numbers([sympy.sin(x)], ["x"], base) == []
+    assert {0.0, math.pi, -math.pi} <= {v for _, v in boundary_numbers([sympy.Abs(sympy.sin(x))], ["x"], base)}
     calls = []
     report = cross_check((lambda x: calls.append(float(x)) or abs(x - 3.3), lambda x: np.sign(x - 3.3)), formula="abs(x - 3.3)", order=1, points=1)
     assert report.verdict == "verified" and 3.3 in calls and report.points.kinks >= 1
@@ -294,7 +294,7 @@ def test_formulas_over_arrays():
 
 def truth(text, point, order=2):
     e, names = parse_formula(text)
-    found = ExpressionSource([e], names).truths([np.float64(x) for x in point], order, order, np.ones(len(point)))
+    found = ExpressionSource([e], names).reference_values([np.float64(x) for x in point], order, order, np.ones(len(point)))
     return {t.index: t.value for t in found.entries}, found
 
 

@@ -7,7 +7,7 @@ import pytest
 import symgrad
 from symgrad.graph.op import REGISTRY, elementwise
 from symgrad.proofs import statements as proving_statements
-from symgrad.proofs.numbers import Found
+from symgrad.proofs.numbers import NumericResult
 from symgrad.proofs.prove import cases
 from tests.mutants.mutant import differentiable_ops, mutated
 from tests.support.points import examples
@@ -32,7 +32,7 @@ def with_partial(op, i):
 def proved_by_formulas(op):
     """Whether the rules would be proved if numbers had nothing to say."""
     def agreeing(case, region, truths, *rest):
-        return {key: Found(POINTS) for key in truths}, ""
+        return {key: NumericResult(POINTS) for key in truths}, ""
 
     with mock.patch.object(proving_statements, "_numbers", agreeing):
         return all(s.verdict == "proved" for case in cases(op, False, []) for s in proving_statements.statements(case, 1, 600.0, POINTS))

@@ -9,7 +9,7 @@ import symgrad
 from symgrad.graph import op as constructors
 from symgrad.graph.op import REGISTRY
 from symgrad.proofs import statements as proving_statements
-from symgrad.proofs.numbers import Found
+from symgrad.proofs.numbers import NumericResult
 from symgrad.proofs.prove import Proof, prove
 from symgrad.reference.recorder import Box
 from symgrad.types.domains import COMPLEX
@@ -192,7 +192,7 @@ def test_a_silent_zero_proves_nothing(monkeypatch):
 @pytest.mark.parametrize("what", WRONG)
 def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
     make, order, _ = WRONG[what]
-    monkeypatch.setattr(proving_statements, "_numbers", lambda case, region, truths, *rest: ({key: Found(20) for key in truths}, ""))
+    monkeypatch.setattr(proving_statements, "_numbers", lambda case, region, truths, *rest: ({key: NumericResult(20) for key in truths}, ""))
     assert prove(make(), 3 if order == 3 else 2, complex=False).verdict == "refuted"
 
 

@@ -56,7 +56,7 @@ def everything(op, carrier, xs, parameters):
 
 
 def truths(op, xs, parameters):
-    with precise.working(DIGITS):
+    with precise.working_precision(DIGITS):
         return everything(op, precise, xs, parameters)
 
 

@@ -18,7 +18,7 @@ from symgrad.formulas.expressions import assignments
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import Unknown, known_names, plan
 from symgrad.symbolic.conversion import from_sympy
-from symgrad.symbolic.programs import written
+from symgrad.symbolic.programs import program_of
 from symgrad.symbolic.tracing import to_sympy
 from symgrad.types.domains import POSITIVE
 from tests.ops.test_compositions import POINTS, check, formula, trees
@@ -71,7 +71,7 @@ def test_an_op_is_got_back_from_its_formula(op, parameters):
 
 def test_ops_with_long_formulas_are_recognised():
     def ops(e):
-        return [step.what for step in written([e], [R, S]).steps if step.what not in ("input", "constant")]
+        return [step.name for step in program_of([e], [R, S]).steps if step.name not in ("input", "constant")]
 
     assert ops(sympy.log(R) / sympy.log(2)) == ["log2"] and ops(S * sympy.log(R) / sympy.log(10)) == ["log10", "mul"]
     assert ops(sympy.log(1 + sympy.exp(R))) == ["softplus"] and ops(1 / (1 + sympy.exp(-R * S))) == ["mul", "sigmoid"]
@@ -125,14 +125,14 @@ HEADS = {"log1mexp": -0.5, "log_cosh": 1e-9}
 
 @pytest.mark.parametrize("name", sorted(OURS))
 def test_heads_that_keep_digits(name):
-    from symgrad.algebra import stable_heads
+    from symgrad.algebra import stable_functions
 
-    head = getattr(stable_heads, name)
+    head = getattr(stable_functions, name)
     count = 2 if name in ("hypot", "logaddexp", "larger", "smaller") else 1
     for at in (HEADS.get(name, 0.3), HEADS.get(name, 40.0) * 3):
         xs = [at, 0.25][:count]
         values = {R: Rational(*at.as_integer_ratio()), S: Rational(1, 4)}
-        truth = sympy.N(stable_heads.elementary(head(R, S) if count == 2 else head(R)).subs(values), 40)
+        truth = sympy.N(stable_functions.elementary(head(R, S) if count == 2 else head(R)).subs(values), 40)
         assert from_sympy(head(*[R, S][:count]), [R, S][:count])(*xs).item() == pytest.approx(float(truth), rel=2e-15)
 
 
@@ -179,8 +179,8 @@ def test_a_formula_nested_deeply_is_computed():
 
 def test_what_is_equal_is_computed_once():
     shared = sympy.exp(sympy.sin(X * Y))
-    program = written([shared / (1 + shared**2), sympy.cos(X * Y) * shared], [X, Y])
-    names = [step.what for step in program.steps]
+    program = program_of([shared / (1 + shared**2), sympy.cos(X * Y) * shared], [X, Y])
+    names = [step.name for step in program.steps]
     assert all(names.count(name) == 1 for name in ("exp", "sin", "cos")) and len(set(program.steps)) == len(names)
 
 
@@ -310,7 +310,7 @@ def test_a_named_tensor_gets_a_formula_with_exact_numbers():
 @pytest.mark.parametrize("given, symbols, error, words", [
     ("x + 1", None, TypeError, "text is not evaluated"), (b"x", None, TypeError, "text is not evaluated"),
     (None, None, TypeError, "not NoneType"), (sympy.besselj(1, X), None, Unknown, "no op computes besselj, in besselj.1, x.; known are Abs, And"),
-    (sympy.Function("g")(X), None, Unknown, "no op computes g"), (sympy.Integral(X**X, X), None, Unknown, "does not carry out"),
+    (sympy.Function("g")(X), None, Unknown, "no op computes g"), (sympy.Integral(X**X, X), None, Unknown, "cannot evaluate"),
     (sympy.Sum(X**Z, (Z, 0, oo)), None, Unknown, "limits that are integers"), (sympy.Sum(X**Z, (Z, 0, 10**6)), None, Unknown, "1000001 terms"),
     (sympy.zoo * X, None, Unknown, "zoo has no numeric value"), (sympy.AccumBounds(0, 1) * X, None, Unknown, "no numeric value"),
     (sympy.Poly(X**2 + 1), None, TypeError, "not Poly"), (sympy.Interval(0, 1), None, TypeError, "not Interval"),

@@ -16,7 +16,7 @@ from symgrad.algebra.ladder import AGREED, DIGITS
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
-from symgrad.sampling.points import direction
+from symgrad.sampling.points import random_direction
 from symgrad.testing.strategies import Program, programs
 from symgrad.testing.strategies.programs import Operand, Step
 from symgrad.testing.strategies.programs_fitting import FITS, GUARDS, default_ops, fits, guard_for
@@ -44,18 +44,18 @@ def check(program):
     """Gradient by backward, by pushforward and to fifty digits; Hessian to fifty digits, and symmetric; a batch and one after the other."""
     run = recorded(program)
     n = sum(x.numel() for x in run.leaves)
-    exact = Exact(run, 2, direction(n, np.random.default_rng(0)))
+    exact = Exact(run, 2, random_direction(n, np.random.default_rng(0)))
     digits, culprit = agreement(exact)
     assert culprit is None and digits >= AGREED and not exact.kink, f"{program}\n{culprit}"
-    true = {(e.order, e.index): float(e.truth) for e in exact.entries() if not e.directional}
-    along = [float(e.truth) for e in exact.entries() if e.directional]
+    true = {(e.order, e.index): float(e.reference) for e in exact.entries() if not e.directional}
+    along = [float(e.reference) for e in exact.entries() if e.directional]
 
     gradient = np.array([true[1, (i,)] for i in range(n)])
     scale = np.max(np.abs(gradient), initial=np.max(np.abs(along), initial=abs(true[0, ()])))
     close = functools.partial(np.testing.assert_allclose, rtol=0, atol=FLOATS * scale, err_msg=str(program))
     run.result.backward(retain_graph=True)
     close(flat([symgrad.zeros_like(x) if x.grad is None else x.grad for x in run.leaves]), gradient)
-    u = direction(n, np.random.default_rng(1))
+    u = random_direction(n, np.random.default_rng(1))
     tangents = [symgrad.tensor(part.reshape(x.shape)) for part, x in zip(np.split(u, np.cumsum([x.numel() for x in run.leaves])[:-1]), run.leaves)]
     y, pushed = func.jvp(program, tuple(x.detach() for x in run.leaves), tuple(tangents))
     close((pushed * weights(y)).sum().item(), gradient @ u, atol=FLOATS * scale * n * 3)

@@ -14,7 +14,7 @@ from tests.support.points import arrays, domain, examples, numbers, of_numbers
 OBJECTS = {"symbolic": symbolic, "precise": precise}
 ENTRANCE = {  # what a carrier offers to those who call it, and rules never see
     "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "shown_number", "LARGEST"},
-    "precise": {"Digits", "lift_value", "context", "working", "GUARD"},
+    "precise": {"Digits", "lift_value", "context", "working_precision", "GUARD"},
 }
 ELEMENTWISE = [(op, parameters) for op in REGISTRY.values() if op.kind == "elementwise" for parameters in examples(op)]
 OTHERS = [(op, parameters) for op in REGISTRY.values() if op.kind in ("linear", "multilinear", "primitive") and op.name != "reference"
@@ -239,7 +239,7 @@ def test_outside_a_domain_reals_stay_real():
 
 
 def test_digits_can_be_set():
-    with precise.working(100):
+    with precise.working_precision(100):
         third = (precise.lift_value(1.0) / 3).item()
         assert abs(third * 3 - 1) < precise.context.mpf("1e-99") and precise.context.dps == 100
     assert precise.context.dps == 60

@@ -10,7 +10,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.methods import extending
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
-from symgrad.testing.checks.differences import check_differences, extrapolated
+from symgrad.testing.checks.differences import check_differences, extrapolated_derivative
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.failure import CheckFailure, Wrong
 from symgrad.testing.profiles import PROFILES
@@ -243,8 +243,8 @@ def test_differences_know_what_they_do_not_know():
     h = 0.1 / 3.0 ** np.arange(9)
     steps = np.concatenate([[0.0], h, -h])
     for f in (np.abs, lambda x: np.floor(x), lambda x: np.sin(1e9 * x), lambda x: np.arctan(1e8 * x), lambda x: np.where(x > 0, np.nan, x)):
-        assert extrapolated(f(steps), steps)[1] == np.inf
-    found, bound = extrapolated(np.exp(steps), steps)
+        assert extrapolated_derivative(f(steps), steps)[1] == np.inf
+    found, bound = extrapolated_derivative(np.exp(steps), steps)
     assert abs(found - 1) <= bound < 1e-9
 
 

@@ -321,5 +321,5 @@ def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node]
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
     if size > MAX_ELEMENTS:
         raise NotEvaluable(f"the computation has {size:,} elements; up to {MAX_ELEMENTS:,} are read again in many digits")
-    with precise.working(DIGITS), np.errstate(all="ignore"):
+    with precise.working_precision(DIGITS), np.errstate(all="ignore"):
         return _Search(root, leaves, branches, rerun, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])

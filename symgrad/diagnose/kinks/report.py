@@ -187,7 +187,7 @@ def _kink_of(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     elements = list(dict.fromkeys(e for other in group for e in other.elements))
     args = node.args or ()
     values = {_element_name(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
-    with precise.working(60), np.errstate(all="ignore"):
+    with precise.working_precision(60), np.errstate(all="ignore"):
         lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
         distance = min(abs(float(scalar(other.measure(lifted)))) for other in group)
     known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
@@ -229,7 +229,7 @@ def _one_sided_derivatives(s: Switch, elements: Sequence[tuple[int, Place]]) -> 
     if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > MAX_ELEMENTS:
         return None
     try:
-        with precise.working(120), np.errstate(all="ignore"):
+        with precise.working_precision(120), np.errstate(all="ignore"):
             xs = [precise.lift_value(np.asarray(a)[broadcast_element(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
             places = [() if elementwise else p for _, p in elements]
             _move_to_kink(s, xs, elementwise)

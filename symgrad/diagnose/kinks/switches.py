@@ -19,7 +19,7 @@ from symgrad.carriers import precise, symbolic
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
-from symgrad.sampling.conditions import COMPARISONS, switching
+from symgrad.sampling.conditions import COMPARISONS, switching_functions
 
 __all__ = ["CONVENTIONS", "EXTREMES", "ROUND", "SELECTING", "Switch", "broadcast_element", "convention_of", "switches"]
 
@@ -117,7 +117,7 @@ def _formulas(op: Op, parameters: tuple[Any, ...]) -> tuple[_Formula, ...]:
         e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact_constant, parameters)).item())
     except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op without a formula
         return ()
-    return tuple(_formula_switch("kink", lattice, u, symbols) for u, lattice in switching(e)
+    return tuple(_formula_switch("kink", lattice, u, symbols) for u, lattice in switching_functions(e)
                  if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
 
 

@@ -1,7 +1,7 @@
-"""Heads: named functions whose elementary formulas lose digits in floats; `elementary` expands them.
+"""SymPy functions for formulas whose elementary forms lose digits in floats; `elementary` expands them.
 
-Each head is a SymPy Function with one definition. Its derivatives are stable forms, too, and it evaluates to any number of digits.
-`expm1`, `log1p` and `hypot` are those of `sympy.codegen.cfunctions`, which SymPy's printers know.
+Each of them has one definition. Its derivatives are stable forms, too, and it can be evaluated with any number of digits.
+`expm1`, `log1p` and `hypot` are those of `sympy.codegen.cfunctions`, which SymPy's printers support.
 
 >>> import sympy
 >>> x = sympy.Symbol("x", real=True)
@@ -24,7 +24,7 @@ __all__ = ["DEFINITIONS", "StableFunction", "elementary", "expm1", "hypot", "lar
 
 
 class StableFunction(sympy.Function):
-    """A function with a `definition` in elementary ones and `partials` by each argument; it may be `even` or `positive` for real arguments."""
+    """A function with a `definition` by elementary functions and its `partials`; it may be `even` or `positive` for real arguments."""
 
     definition: ClassVar[Callable[..., Any]]
     partials: ClassVar[tuple[Callable[..., Any], ...]]
@@ -37,7 +37,7 @@ class StableFunction(sympy.Function):
 
     @classmethod
     def eval(cls, *args: Any) -> Any:
-        """An even function of an argument without its sign."""
+        """For an even function, the function of the argument without its sign."""
         return cls(-args[0]) if cls.even and args[0].could_extract_minus_sign() else None
 
     def _eval_is_positive(self) -> bool | None:
@@ -57,7 +57,7 @@ class StableFunction(sympy.Function):
 
     @classmethod
     def number(cls, *xs: Any) -> Any:
-        """The value at mpmath's numbers, at mpmath's working precision."""
+        """The value at numbers of mpmath, at its working precision."""
         symbols = [sympy.Dummy() for _ in xs]
         with mpmath.extradps(15):
             out = sympy.lambdify(symbols, cls.definition(*symbols), "mpmath")(*xs)
@@ -173,16 +173,17 @@ class whole(StableFunction):
 
 
 def with_kinks(expr: Any) -> Any:
-    """An expression whose kinks differentiate by the conventions of symgrad: ties share the gradient, steps have the derivative 0."""
+    """An expression whose derivatives at kinks follow symgrad's conventions: ties share the gradient, step functions have the derivative 0."""
     out = expr.replace(sympy.ceiling, lambda u: -whole(-u)).replace(sympy.floor, whole).replace(sympy.Mod, lambda a, b: a - b * whole(a / b))
     out = out.replace(sympy.Heaviside, lambda u, middle=sympy.S.Half: step(u) if middle == sympy.S.Half else sympy.Heaviside(u, middle))
-    for kind, head in ((sympy.Max, larger), (sympy.Min, smaller)):
-        out = out.replace(kind, lambda *args, head=head: functools.reduce(lambda b, a: head(a, b), sorted(args, key=sympy.default_sort_key)[::-1]))
+    for kind, function in ((sympy.Max, larger), (sympy.Min, smaller)):
+        out = out.replace(kind, lambda *args, function=function: functools.reduce(
+            lambda b, a: function(a, b), sorted(args, key=sympy.default_sort_key)[::-1]))
     return out
 
 
 def partial(expr: Any, symbol: Any) -> Any:
-    """The derivative of an expression of real symbols, at a kink by the conventions of symgrad.
+    """The derivative of an expression of real symbols, at kinks by symgrad's conventions.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
@@ -194,23 +195,23 @@ def partial(expr: Any, symbol: Any) -> Any:
 
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
     expm1: lambda u: sympy.exp(u) - 1, log1p: lambda u: sympy.log(1 + u), hypot: lambda u, v: sympy.sqrt(u**2 + v**2),
-    **{head: head.definition for head in (sech_squared, sigmoid, softplus, log1mexp, log_cosh, logaddexp, larger, smaller, step, whole)}}
+    **{function: function.definition for function in (sech_squared, sigmoid, softplus, log1mexp, log_cosh, logaddexp, larger, smaller, step, whole)}}
 
 
 def elementary(expr: Any) -> Any:
-    """An expression with every head replaced by its definition.
+    """An expression with every stable function replaced by its definition.
 
     >>> import sympy
     >>> elementary(hypot(sympy.Symbol("x"), 1))
     sqrt(x**2 + 1)
     """
-    return _walked(sympy.sympify(expr), {})
+    return _expand(sympy.sympify(expr), {})
 
 
-def _walked(expr: Any, known: dict[Any, Any]) -> Any:
+def _expand(expr: Any, known: dict[Any, Any]) -> Any:
     if not expr.args or not expr.has(*DEFINITIONS):
         return expr
     if expr not in known:
-        args = [_walked(arg, known) for arg in expr.args]
+        args = [_expand(arg, known) for arg in expr.args]
         known[expr] = DEFINITIONS.get(expr.func, expr.func)(*args)
     return known[expr]
