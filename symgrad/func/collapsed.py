@@ -7,7 +7,6 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +16,7 @@ from symgrad.autograd.bundles import Output
 from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.carriers.guarding import guarded_product
-from symgrad.engine.replay import guarded_jvp
+from symgrad.carriers.guarding import guarded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -113,23 +111,20 @@ class _CollapsedPass:
         self.xp, self.dual, self.tracked = xp, DualCarrier(xp), xp is traced
         self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
-        self.times = _scale
-        self.jvp: Any = lambda op, tangents, y, args: op.jvp(xp, tangents, y, args)
+        self.selects = False
 
     def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
-        if any([node.selects for node in ev.path]):
-            self.jvp = functools.partial(guarded_jvp, self.xp)
-            self.times = lambda t, slope: _scale(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
+        self.selects = any([node.selects for node in ev.path])
         for node in ev.path:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
             if any([x is not None for x in ts]) or any([x is not None for x in ss]):
                 if node.op.name in SLOPES and not self.tracked:
                     self.store_slope(node, read(node)[1][0], getattr(node, "residual", None) if residuals is None else residuals.get(node))
-                tangents[node], sums[node] = self.propagate(node, ts, ss, node in wanted, read)
+                tangents[node], sums[node] = self.propagate_guarded(node, ts, ss, node in wanted, read)
         return [s if s is None else self.broadcast(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
 
     def store_slope(self, node: Node, x: Any, residual: Any) -> None:
@@ -138,8 +133,15 @@ class _CollapsedPass:
             slope = numeric.WITH_RESIDUAL[node.op.name][1]
             self.xp.note(SLOPES[node.op.name], x, _call_recordable(slope, residual))
 
+    def propagate_guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
+        """As `propagate`, in a guarded pass if an op selects."""
+        found, count = self.propagate(node, ts, ss, wanted, read), len(ts)
+        if not self.selects or node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
+            return found
+        return tuple(guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found))
+
     def propagate(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
-        """The tangents of a node, if they are `wanted`, and its sum, from those of its arguments."""
+        """The tangents of a node, if they are needed, and its sum, from those of its arguments."""
         op = node.op
         if type(node) is DerivativeNode:
             return ts[0], ss[0]
@@ -159,8 +161,8 @@ class _CollapsedPass:
         if not rows:
             ts, ss = [self.broadcast(t, x) for t, x in zip(ts, args)], [self.broadcast(s, x) for s, x in zip(ss, args)]
         curved = op.kind not in ("linear", "multilinear")
-        t = self.jvp(op, ts, y, args) if wanted or curved else None
-        s = self.jvp(op, ss, y, args) if any([s is not None for s in ss]) else None
+        t = op.jvp(self.xp, ts, y, args) if wanted or curved else None
+        s = op.jvp(self.xp, ss, y, args) if any([s is not None for s in ss]) else None
         if op.kind == "multilinear":
             s = self.add_mixed_terms(op, args, ts, s)
         elif curved:
@@ -180,10 +182,10 @@ class _CollapsedPass:
             if callable(partial):
                 slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                lazy = len(partials) == 1 and not self.tracked and self.times is _scale and _is_one_row(t, slopes.get(i))
-                t_out = _DeferredProduct(t, slopes[i]) if lazy else _add(t_out, self.times(t, slopes.get(i, partial)))
+                lazy = len(partials) == 1 and not self.tracked and not self.selects and _is_one_row(t, slopes.get(i))
+                t_out = _DeferredProduct(t, slopes[i]) if lazy else _add(t_out, _scale(t, slopes.get(i, partial)))
             if s is not None:
-                s_out = _add(s_out, self.times(s, slopes.get(i, partial)))
+                s_out = _add(s_out, _scale(s, slopes.get(i, partial)))
         for i in slopes:
             for j in slopes:
                 if i > j or ts[i] is None or ts[j] is None:
@@ -193,7 +195,7 @@ class _CollapsedPass:
                 if type(c) is Dual:
                     q = self.weighted_sum(ts[i], ts[j])
                     q = q if i == j else q + q
-                    s_out = _add(s_out, q if c.tangent is one else self.times(q, c.tangent))
+                    s_out = _add(s_out, q if c.tangent is one else _scale(q, c.tangent))
         return t_out, s_out
 
     def add_mixed_terms(self, op: Op, args: tuple, ts: Sequence[Any], s: Any) -> Any:
@@ -338,7 +340,7 @@ class CollapsedProgram:
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
         once = _CollapsedPass(_CachingCarrier(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
-        del once.xp, once.dual, once.ones, once.times, once.jvp  # these hold recorded numbers, while the steps use the level and the count only
+        del once.xp, once.dual, once.ones  # these hold recorded numbers, while the steps use the level and the count only
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:

@@ -329,7 +329,7 @@ def _mutation_error(func: Callable[..., Any], words: Sequence[str], caller: str)
                         f"leaves its arguments as they are: clone() the argument first, or use the form of the operation that returns a new tensor")
 
 
-_by_sequence, _selects, _calls_code = map(operator.attrgetter, ("sequence_nr", "selects", "calls_code"))
+_by_sequence, _calls_code = map(operator.attrgetter, ("sequence_nr", "calls_code"))
 
 
 def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple[set[Node], list[Node], set[Node] | None, bool]:
@@ -353,8 +353,8 @@ def between_nodes(roots: Sequence[Node | None], inputs: Sequence[Node]) -> tuple
             only_inputs = False
     found.sort(key=_by_sequence)
     foreign = any([node.parents or node.flags & NAMED for node in inputs])
-    if only_inputs:  # every node found depends on inputs of the transform only
-        return seen, found, seen if foreign or any(map(_selects, found)) else None, foreign
+    if only_inputs:  # every node found depends on the inputs alone
+        return seen, found, seen if foreign else None, foreign
     wanted, path = set[Node](inputs), []
     for node in found:
         parents = node.parents

@@ -63,7 +63,7 @@ def hooked_or_anomaly(ev: Evaluation) -> bool:
 
 def _cotangent_tangents(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
     """The tangents of the inputs' cotangents, None for zero."""
-    moved = pushforward(xp, (), starts, read, _nodes_read_by_pullback(ev))
+    moved = pushforward(xp, (), starts, read, _nodes_read_by_pullback(ev), any([node.selects for node in ev.path]))
 
     def read_dual(node: Node) -> tuple[Any, tuple]:
         value, args = read(node)

@@ -9,6 +9,7 @@ Source: J. Bettencourt, M. J. Johnson and D. Duvenaud, Taylor-Mode Automatic Dif
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,8 @@ import numpy as np
 from symgrad.autograd.bundles import Output, Values
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.coefficients import Series
+from symgrad.carriers.coefficients import Series, value
+from symgrad.carriers.guarding import guarded
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import NUMBERS, core
@@ -64,7 +66,7 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
     reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
     finished = _last_uses(ev)
-    carrier.guarded = any([node.selects for node in ev.path])
+    selects = any([node.selects for node in ev.path])
     for node in ev.path:
         if node in known:
             continue
@@ -82,12 +84,34 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
             known[node] = _first_order(carrier, node, tensors, y, args, caller)
         else:
             first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
-            known[node] = carrier.apply(op, tensors, args[count:], first=first)
+            compute = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
+            known[node] = _guarded(carrier, compute, tensors) if selects else compute(tensors)
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
     carrier.close()
     return known
+
+
+def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any]) -> Any:
+    """The series of an op's value in a guarded pass."""
+    y = compute(tensors)
+    carrier.solve()
+    if type(y) is not Series:
+        return y
+    moving = [i for i, x in enumerate(tensors) if type(x) is Series]
+
+    def terms(given: list[Any]) -> list[Any]:
+        moved, rest = [*tensors], iter(given)
+        for i in moving:
+            moved[i] = carrier.polynomial([tensors[i].terms[0], *itertools.islice(rest, len(tensors[i].terms) - 1)])
+        out = compute(moved)
+        carrier.solve()
+        return [*map(value, out.terms[1:])]
+
+    found = [*map(value, y.terms[1:])]
+    checked = guarded(carrier.base, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
+    return y if checked is found else carrier.polynomial([y.terms[0], *checked])
 
 
 def _last_uses(ev: Evaluation) -> dict[Node, list[Node]]:

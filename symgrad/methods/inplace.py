@@ -37,7 +37,7 @@ __all__ = ["augmented", "in_place"]
 
 METHODS = MethodTable()
 
-NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}
+NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}  # operators in the carrier
 
 
 def _any_requires_grad(args: Any) -> bool:
@@ -107,8 +107,7 @@ def _write_result(self: Tensor, result: Tensor, name: str, alias: bool = False) 
 
 def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
     """The hot path for one operand, or for two of one shape and dtype; other calls take the general path."""
-    ufunc: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
-    call: Any = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # in these `out` is keyword-only
+    call: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
     first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
@@ -186,9 +185,7 @@ def _comparison_op(op: Op) -> Callable[..., Any]:
 def _in_place_op(op: Op, name: str) -> Callable[..., Tensor]:
     if op.kind == "elementwise" and not op.differentiable:
         return in_place(name, FUNCTIONS[op.name], _comparison_op(op))
-    ufunc = NUMPY.get(op.name) or getattr(numeric, op.name, None)
-    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(ufunc, np.ufunc)
-    return _in_place_ufunc(op, name) if hot and op.arity in (1, 2) or op.name in NUMPY else in_place(name, FUNCTIONS[op.name])
+    return _in_place_ufunc(op, name) if op.takes_out else in_place(name, FUNCTIONS[op.name])
 
 
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",

@@ -22,11 +22,12 @@ def _mul_vjp(xp, g, y, args, needs):
     return None if needs[0] is None else g * b, None if needs[1] is None else g * a
 
 
-elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", doc="input + alpha * other.")
+elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", takes_out=True,
+            doc="input + alpha * other.")
 elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
-            prepare=_add_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
+            prepare=_add_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
-            aliases=("multiply",), doc="input * other.")
+            aliases=("multiply",), takes_out=True, doc="input * other.")
 
 
 def _is_integer(x):
@@ -50,11 +51,11 @@ def _div_arguments(xp, input, other, *, rounding_mode=None):
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
             names=lambda node: "MulBackward0" if _is_python_number(node.args[0]) else None, domain=(REAL, NONZERO),
             aliases=("divide", "true_divide"), prepare=_div_arguments, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
-            doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats "
-                "unless it is.")
-elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
-elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
-elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", doc="input².")
+            takes_out=True, doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to "
+                                "floats unless it is.")
+elementwise("neg", None, -1, integers=True, aliases=("negative",), takes_out=True, doc="-input.")
+elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, takes_out=True, doc="1 / input.")
+elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", takes_out=True, doc="input².")
 
 
 def _power_by_base(xp, y, a, b):

@@ -24,7 +24,7 @@ elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta), la
             prepare=lambda xp, input, beta=1.0, threshold=20.0: (input, beta), examples=((), (2.0,)), special=((40.0,), (-40.0,)),
             usage="symgrad.softplus(x, beta=2.0)", doc="log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect.")
 elementwise("logaddexp", None, lambda xp, y, a, b: xp.sigmoid(a - b), lambda xp, y, a, b: xp.sigmoid(b - a),
-            special=((0.0, 0.0),), doc="log(exp(input) + exp(other)), without overflow.")
+            special=((0.0, 0.0),), takes_out=True, doc="log(exp(input) + exp(other)), without overflow.")
 
 
 def _softmax_arguments(xp, input, dim=None, dtype=None):

@@ -4,15 +4,17 @@ The methods are those of the registry's ops: a new op is tested by being declare
 """
 
 import operator
+import tracemalloc
 
 import numpy as np
 import pytest
 
 import symgrad
 from symgrad import no_grad, tensor
+from symgrad.carriers import numeric
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.op import REGISTRY
-from symgrad.methods.inplace import OTHERS
+from symgrad.methods.inplace import NUMPY, OTHERS
 from tests.support.points import array, domain
 
 RNG = np.random.default_rng(0)
@@ -95,6 +97,24 @@ def out_of_place_gradients(name, x, args, w):
 def test_every_in_place_method_is_tested():
     have = {name for name in dir(Tensor) if name.endswith("_") and not name.startswith("_")}
     assert have == {f"{c.id}_" for c in CASES} | set(RESHAPING) | RANDOM | ALONE | {f"{name}_" for name in INTEGER}
+
+
+@pytest.mark.parametrize("name", [op.name for op in REGISTRY.values() if op.takes_out])
+def test_an_op_that_takes_an_out_array_needs_no_temporary(name):
+    op = REGISTRY[name]
+    x, *others = (tensor(array(domain(op, i), np.random.default_rng(i), (100_000,))) for i in range(op.arity))
+    expected, method = getattr(symgrad, name)(x, *others), getattr(x, f"{name}_")
+    tracemalloc.start()
+    method(*others)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < x.numel() and x.tolist() == expected.tolist()
+
+
+def test_all_ops_that_take_an_out_array_are_declared():
+    found = {op.name for op in REGISTRY.values() if op.kind == "elementwise" and op.differentiable and op.public and not op.parameters
+             and isinstance(NUMPY.get(op.name) or getattr(numeric, op.name, None), np.ufunc)}
+    assert found == {op.name for op in REGISTRY.values() if op.takes_out}
 
 
 @pytest.mark.parametrize("name, x, args", CASES)

@@ -94,9 +94,7 @@ SINGULAR = {  # with an infinite tangent that a product multiplies by 0
 
 @pytest.mark.parametrize("name", SINGULAR)
 def test_a_zero_of_a_matrix_times_an_infinite_tangent(name):
-    """All routes but forward mode, which computes the tangent of the product before it can know that elements of it are selected."""
-    found = disagreements(SINGULAR[name], tensor([1.0, 4.0, 0.0]))
-    assert set(found) <= {"first", ("gradient", "forward_ad")}
+    assert not disagreements(SINGULAR[name], tensor([1.0, 4.0, 0.0]))
 
 
 @pytest.mark.parametrize("hooked", [False, True])

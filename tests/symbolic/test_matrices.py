@@ -143,7 +143,7 @@ def test_a_formula_as_text_source_numbers_and_elements():
     assert [sympy.expand(e) for e in f.sympy({"m": 1, "n": 2})] == [sympy.expand(2 * s * (a * p + c * q - d)) for s in (a, c)]
     with pytest.raises(ValueError, match="axis 0 of x has length 4, but axis 1 of A, which must agree with it, has 7"):
         f.evaluate(A=A, x=x[:4], b=b)
-    with pytest.raises(ValueError, match="there is no C; the formula is one of A, x, b"):
+    with pytest.raises(ValueError, match="there is no C; the formula depends on A, x, b"):
         f.evaluate(C=A)
     with pytest.raises(ValueError, match="A has 2 axes, but the array given has shape \\[7\\]"):
         f.evaluate(A=x)
@@ -214,7 +214,7 @@ def test_a_wrong_formula_raises_disagreement(monkeypatch):
         return Sum(found.out, (Term(found.terms[0].coefficient * (1 + sympy.Rational(1, 10**40)), found.terms[0].factors), *found.terms[1:]))
 
     monkeypatch.setattr(expression, "derivative", wrong)
-    with pytest.raises(Disagreement, match=r"2.* is .* where the truth is .*; please report this"):
+    with pytest.raises(Disagreement, match=r"2.* is .* where the reference value is .*; please report this"):
         matrix_gradient(y, x)
     y.backward()
     with pytest.raises(Disagreement):
@@ -301,12 +301,12 @@ def test_unsupported_arguments_are_refused():
         (ValueError, "no named leaf is upstream; name the arrays", lambda: matrix_expr(unnamed * 2)),
         (ValueError, "no named leaf is upstream", lambda: matrix_gradient(unnamed * 2, unnamed)),
         (ValueError, "the tensor to differentiate by has no symbol", lambda: matrix_gradient(x * 2, unnamed)),
-        (NoCompactForm, "a leaf of shape \\[2\\] has no name; name it with symbol=\"A\"", lambda: matrix_expr(x * unnamed)),
-        (NoCompactForm, "a constant of shape \\[2\\] has no name; make it a tensor with a symbol of its own",
+        (NoCompactForm, "a leaf of shape \\[2\\] has no name; create it with symbol=\"A\"", lambda: matrix_expr(x * unnamed)),
+        (NoCompactForm, "a constant of shape \\[2\\] has no name; make it a tensor with a symbol",
          lambda: matrix_expr(x * np.array([1.0, 2.0]))),
         (NoCompactForm, "stack has no compact form: its elements are named one by one \\(p, q\\); make one tensor with one symbol",
          lambda: matrix_expr(symgrad.stack([p, q]))),
-        (NoCompactForm, "cumsum.* has no compact form; ask for .expr", lambda: matrix_expr(symgrad.cumsum(x, 0))),
+        (NoCompactForm, "cumsum.* has no compact form; use .expr", lambda: matrix_expr(symgrad.cumsum(x, 0))),
         (NoCompactForm, "amax.* has no compact form", lambda: matrix_expr(symgrad.amax(x))),
         (NoCompactForm, "atan2 has no compact form", lambda: matrix_expr(symgrad.atan2(x, x))),
         (NoCompactForm, "indexing has no compact form; select elements by a product", lambda: matrix_expr(x[0])),
@@ -319,7 +319,7 @@ def test_unsupported_arguments_are_refused():
         (ValueError, "there is no y in this formula; its arrays are x", lambda: matrix_gradient(x @ x, "y")),
         (ValueError, "Z is declared symmetric, but the leaves are x", lambda: matrix_expr(x, symmetric=["Z"])),
         (ValueError, "A is declared symmetric, but its shape is \\[3, 2\\]", lambda: matrix_expr(A, symmetric=["A"])),
-        (ValueError, "the second derivative of a scalar was asked for, but the value has 1 axes", lambda: matrix_hessian(A @ x, x)),
+        (ValueError, "the value must be a scalar, but it has 1 axes", lambda: matrix_hessian(A @ x, x)),
         (TypeError, "expected a Tensor, not float", lambda: matrix_expr(1.0)),
         (TypeError, "expected a Tensor or a function, not int", lambda: matrix_gradient(3, "x")),
         (TypeError, "give the function's arguments by name", lambda: matrix_gradient(lambda x: x, "x")),
