@@ -15,8 +15,7 @@ from symgrad.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 REPORT = {"schema", "function", "verdict", "reason", "order", "inputs", "value", "weighted_shape", "formula", "assignments", "conditions", "names",
-    "gradient",
-          "gradient_formulas", "hessian", "hessian_formulas", "third", "errors", "points", "counterexample", "notes", "seconds"}
+          "gradient", "gradient_formulas", "hessian", "hessian_formulas", "third", "errors", "points", "counterexample", "notes", "seconds"}
 
 
 @pytest.fixture
@@ -284,19 +283,30 @@ def test_the_module_runs_as_a_program():
     assert done.returncode == 0 and "x**2: proved" in done.stdout and done.stderr == ""
 
 
+def interrupted(folder, program, *arguments):
+    """The exit code, standard output and standard error of `symgrad check` of a program, interrupted when it is called and has written `started`."""
+    path = folder / "slow.py"
+    path.write_text(program, encoding="utf-8")
+    # A process that is started in the background inherits that SIGINT is ignored.
+    with subprocess.Popen([sys.executable, "-m", "symgrad", "check", f"{path}:f", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+        try:
+            end = time.monotonic() + 60
+            while not (folder / "started").exists() and time.monotonic() < end:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    return process.returncode, out, err
+
+
 @pytest.mark.sweep
-def test_ctrl_c_ends_it_cleanly(tmp_path):
-    path = tmp_path / "slow.py"
-    path.write_text("import time\ndef f(x=1.0):\n    open('started', 'w').close()\n    time.sleep(60)\n    return x\n", encoding="utf-8")
-    with subprocess.Popen([sys.executable, "-m", "symgrad", "check", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}) as process:
-        end = time.monotonic() + 60
-        while not (tmp_path / "started").exists() and time.monotonic() < end:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "symgrad: interrupted\n")
+@pytest.mark.parametrize("default, arguments", [("=1.0", ()), ("", ("--formula", "x", "--framework", "numpy"))], ids=["check", "cross-check"])
+def test_ctrl_c_ends_a_check_cleanly(tmp_path, default, arguments):
+    program = f"import time\ndef f(x{default}):\n    open('started', 'w').close()\n    time.sleep(60)\n    return x\n"
+    assert interrupted(tmp_path, program, *arguments) == (130, "", "symgrad: interrupted\n")
 
 
 @pytest.mark.sweep
@@ -397,20 +407,6 @@ def test_the_function_of_a_formula_is_found_by_its_arguments_or_must_be_named(ru
 def test_exceptions_of_a_foreign_function_are_in_the_report(run, file):
     code, out, err = run("check", file("import math\ndef f(x):\n    return math.no_such(x)\n") + ":f", "--formula", "x", "--framework", "numpy")
     assert code == 2 and "f (numpy): not checkable" in out and "AttributeError: module 'math' has no attribute 'no_such'" in out and err == ""
-
-
-def test_ctrl_c_ends_a_cross_check_cleanly(tmp_path):
-    path = tmp_path / "slow.py"
-    path.write_text("import time\ndef f(x):\n    open('started', 'w').close()\n    time.sleep(60)\n    return x\n", encoding="utf-8")
-    command = [sys.executable, "-m", "symgrad", "check", f"{path}:f", "--formula", "x", "--framework", "numpy"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}) as process:
-        end = time.monotonic() + 60
-        while not (tmp_path / "started").exists() and time.monotonic() < end:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-    assert (process.returncode, out, err) == (130, "", "symgrad: interrupted\n")
 
 
 @pytest.mark.parametrize("formula, shown", [("-x**2", "f = -x**2"), ("-(x)", "f = -x"), ("-exp(x)+1", "f = 1 - exp(x)"), ("-h*2", "f = -2*h"),
