@@ -150,7 +150,7 @@ def test_another_convention_at_a_kink_is_no_wrong_derivative():
     assert prove(op, 2, complex=False).verdict == "proved"
 
 
-def test_inner_kinks_are_not_mistaken_for_wrong_derivatives():
+def test_inner_kinks_are_not_wrong_derivatives():
     op = made("elementwise", "distance", lambda xp, x: xp.abs(x - 2), lambda xp, y, x: xp.sign(x - 2))  # which says nothing of a kink at 2
     assert prove(op, 2, complex=False).ok
 
@@ -158,7 +158,7 @@ def test_inner_kinks_are_not_mistaken_for_wrong_derivatives():
 # What is known to be neither
 
 
-def test_what_has_no_rule_says_why():
+def test_ops_without_a_rule_have_a_reason():
     for given, words in (("argmax", "whole numbers"), ("eq", "truth values"), ("reference", "constants"), (symgrad.sinc, "no rule of its own"),
                          ("batch", "vmap")):
         proof = prove(given)
@@ -174,13 +174,13 @@ def test_an_op_without_a_formula_is_not_checkable():
     assert proof.verdict == "not checkable" and "formula" in proof.statements[0].reason
 
 
-def test_numbers_alone_verify_and_say_how_many(monkeypatch):
+def test_comparisons_of_numbers_verify_and_the_report_has_their_count(monkeypatch):
     monkeypatch.setattr(proving_statements, "claims_of", lambda *args: ({}, "the rules have no formula: on purpose"))
     proof = prove("exp", 1, complex=False, points=11)
     assert proof.verdict == "verified" and all(s.points == 11 and "on purpose" in s.reason for s in proof.statements)
 
 
-def test_a_silent_zero_proves_nothing(monkeypatch):
+def test_a_wrong_zero_of_the_algebra_is_no_proof(monkeypatch):
     right = proving_statements.identical
     monkeypatch.setattr(proving_statements, "identical", lambda a, b=0, *args, **kwargs: right(0, 0))
     assert prove(WRONG["the sign"][0](), 1, complex=False).verdict == "refuted"
@@ -196,7 +196,7 @@ def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
     assert prove(make(), 3 if order == 3 else 2, complex=False).verdict == "refuted"
 
 
-def test_without_time_nothing_is_proved_that_takes_some():
+def test_without_time_slow_proofs_are_skipped():
     proof = prove("direction", 2, complex=False, seconds=0.0, points=2)
     assert proof.ok and proof.seconds < 30
     assert prove("mul", 2, complex=False, seconds=0.0).verdict == "proved"  # whose formulas are the same as they stand

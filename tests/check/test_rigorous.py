@@ -111,7 +111,7 @@ def test_a_function_that_is_too_narrow_is_caught(name, monkeypatch):
         check_holds(op, (), [2.3])
 
 
-def test_what_balls_do_not_decide_is_maybe():
+def test_comparisons_that_balls_do_not_decide_are_undecided():
     with ball.precision(64):
         root = ball.lift_value(2.0)
         near = ball.square(ball.sqrt(root))
@@ -202,7 +202,7 @@ def test_a_float_without_digits_is_far_from_its_enclosure():
     assert value.value == 0 and not value.inside and value.ulp > 1e15 and value.lower <= 1.6993417021166356e-17 <= value.upper and value.bits > 128
 
 
-def test_a_kink_that_cannot_be_excluded_stays_wide_and_says_so():
+def test_the_enclosure_at_a_kink_that_cannot_be_excluded_is_wide():
     report = symgrad.check(lambda x: (x.sqrt() ** 2 - 2).abs(), 2.0, points=4, rigorous=True)
     value, first, _ = report.enclosures
     assert value.narrow and value.lower <= 0 <= value.upper and not value.inside and value.ulp == math.inf
@@ -210,7 +210,7 @@ def test_a_kink_that_cannot_be_excluded_stays_wide_and_says_so():
     assert any("df/dx stays wide" in note for note in report.notes)
 
 
-def test_a_rule_that_must_know_which_way_to_go_leaves_everything_open():
+def test_a_tie_that_balls_do_not_decide_has_a_wide_enclosure_of_the_gradient():
     report = symgrad.check(lambda x: (symgrad.stack([x.sqrt() ** 2, 0 * x + 2]).max(0).values), 2.0, points=4, rigorous=True)
     assert report.enclosures[0].narrow  # the value of a tie is known, its derivative is not
     assert report.enclosures[0].lower <= 2 <= report.enclosures[0].upper and not report.enclosures[1].narrow

@@ -67,7 +67,7 @@ def rosenbrock(x):
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
 
 
-def test_what_a_function_captures_may_change_between_calls():
+def test_captured_values_may_change_between_calls():
     state = {"a": symgrad.rand(40), "n": 3.0, "m": 2}
     h = func.hessian(lambda x: (state["a"] * x**state["n"]).sum() + state["m"] * (x[1:] * x[:-1]).sum())
     x = symgrad.rand(40) + 1

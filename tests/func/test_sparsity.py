@@ -93,7 +93,7 @@ def call(op, parameters):
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("op, parameters", CASES)
-def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
+def test_the_dependence_of_every_op_is_that_of_its_rules(monkeypatch, op, parameters):
     xs = arrays(op, np.random.default_rng(3))
     fixed = [x for x in xs if x.dtype == bool]
     free = [x for x in xs if x.dtype != bool]

@@ -107,7 +107,7 @@ def test_random_numbers():
     assert check_determinism(noisy, random=True, **RIGHT).reason == check_threads(noisy, random=True, **RIGHT).reason == "it is random"
 
 
-def test_what_is_always_the_same():
+def test_deterministic_ops_pass():
     def remembered(x, known={}):  # noqa: B006  a cache that is right
         return known.setdefault((x.shape, x.dtype.name, x.tobytes()), x * x).copy()
 
@@ -202,7 +202,7 @@ def test_pickling():
         check_pickling(losing, framework="numpy", **RIGHT)
 
 
-def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_calls_it(monkeypatch):
+def test_a_users_op_is_pickled_by_the_name_that_it_has_in_its_module(monkeypatch):
     try:
         op, other = (symgrad.elementwise(name, lambda xp, x: x * x, lambda xp, y, x: 2 * x) for name in ("pickled_by_name", "pickled_by_another"))
         monkeypatch.setitem(globals(), "pickled_by_name", op)
@@ -214,7 +214,7 @@ def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_c
         extending._unregister("pickled_by_another")
 
 
-def test_what_is_not_found_again(monkeypatch):
+def test_objects_that_cannot_be_imported_by_name(monkeypatch):
     for op in (lambda x: x * x, only_here(0).__class__, Locked(2)):
         if op is not only_here(0).__class__:
             assert "it is not found by module and name" in check_pickling(op, **RIGHT).reason

@@ -40,6 +40,6 @@ def test_the_second_derivative():
 @pytest.mark.parametrize("op, claims, reason", [
     (REGISTRY["argmax"], {}, "its value has no formula: argmax"), (lambda x: x.sin(), {"formula": "sin(x)"}, "its rules are not known"),
     ((np.sin, np.cos), {"formula": "sin(x)"}, "its rules are not known")], ids=["argmax", "a function", "a NumPy pair"])
-def test_what_has_no_formula_is_left_alone(op, claims, reason):
+def test_ops_without_a_formula_are_not_checked(op, claims, reason):
     result = check_formulas(op, **claims)
     assert result.verdict == "not applicable" and result.reason.startswith(reason)

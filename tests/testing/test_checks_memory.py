@@ -34,7 +34,7 @@ def in_the_order_of_memory(x):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_are_what_they_are_called(layout):
+def test_layouts_have_the_strides_of_their_names(layout):
     x = np.arange(6.0).reshape(2, 3)
     y = laid_out(x, layout)
     if layout == "overlapping":
@@ -95,7 +95,7 @@ def push_into(ts, x):
     return x * ts[0]
 
 
-def test_what_is_written_to():
+def test_writes_to_arguments_are_found():
     for wrong, words, claims in ((in_place, "argument 0 was changed", {}), (square, "the cotangent was changed", {"pullback": add_to_cotangent}),
                                  (square, "argument 0 was changed", {"pullback": add_to_argument}),
                                  (square, "tangent 0 was changed", {"pushforward": push_into}),
@@ -105,7 +105,7 @@ def test_what_is_written_to():
             check_mutation(wrong, **(RIGHT | claims))
 
 
-def test_what_is_not_written_to():
+def test_ops_that_write_to_no_argument_pass():
     assert check_mutation(square, **RIGHT).verdict == "passed"
     assert check_mutation(lambda x: x, **(RIGHT | {"pullback": lambda g, x: g})).verdict == "passed"
     for name in ("relu", "sort_elements", "overwrite", "cumprod", "where", "view"):

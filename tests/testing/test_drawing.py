@@ -84,7 +84,7 @@ def test_examples_fit_the_op(name, kind):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_there_are_as_many_random_examples_as_the_profile_says(name):
+def test_the_profile_sets_the_number_of_random_examples(name):
     """And they differ."""
     examples = random_examples(attack_on(name), "points")
     assert len(examples) == 20 and not any(same(a, b) for a in examples for b in examples if a is not b)
@@ -111,7 +111,7 @@ def test_shapes_of_each_kind():
     assert any(() in pair for pair in broadcast) and any(len(a) > len(b) > 0 for a, b in broadcast)
 
 
-def test_an_op_cannot_change_what_another_is_given():
+def test_an_op_that_writes_to_its_arguments_does_not_change_those_of_another():
     """Examples are shared by ops, their arrays are not."""
     first, second = Attack(REGISTRY["sin"]), Attack(REGISTRY["cos"])
     before = second.examples("points")
@@ -294,7 +294,7 @@ def test_another_kind_is_refused():
 # Drawing
 
 
-def test_a_strategy_gives_what_is_drawn():
+def test_a_strategy_draws_the_examples_of_the_checks():
     """The bytes of a draft stand for the same example, in a search as in the list."""
     attack = attack_on("pow")
     plan = drawing.plan_of(attack, "points")
@@ -306,7 +306,7 @@ def test_a_strategy_gives_what_is_drawn():
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
-def test_what_fails_shrinks_to_something_simple(seed):
+def test_failing_examples_shrink_to_simple_ones(seed):
     """One number, small and whole, with 1 for the cotangent and the tangents."""
     example = found(attack_on("sin"), "points", lambda e: (e.xs[0] < -1).any(), seed)
     assert example.xs[0].shape == () and example.xs[0] == -2.0 and example.cotangent == 1.0 and all(s == (1.0,) for s in example.tangents)
@@ -346,7 +346,7 @@ def test_examples_are_drawn_inside_a_users_own_test(seed):
     assert len(inside) == 5 and all(isinstance(d, Draft) for d in inside)
 
 
-def test_what_is_raised_in_a_search_is_raised_to_the_user():
+def test_exceptions_in_a_search_propagate_to_the_user():
     """From the other thread too."""
     def broken():
         raise KeyError("lost")
@@ -367,7 +367,7 @@ def test_what_is_raised_in_a_search_is_raised_to_the_user():
     assert raised
 
 
-def test_ops_with_equal_domains_share_what_is_drawn():
+def test_ops_with_equal_domains_share_drawn_examples():
     """Hypothesis is asked once."""
     drawing._search.cache_clear()
     for name in ("sin", "cos", "atan"):

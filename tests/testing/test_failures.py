@@ -58,7 +58,7 @@ or: pytest x::y
 seed 0"""
 
 
-def test_everything_stands_in_the_text():
+def test_the_text_of_a_failure_is_complete():
     assert str(sample()) == TEXT
 
 

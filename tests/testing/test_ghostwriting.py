@@ -106,7 +106,7 @@ def test_what_is_written_runs_at_once(ops: str, pytester, name: str) -> None:
         delattr(getattr(sys.modules[ops], name), MARK)
 
 
-def test_what_is_given_goes_before_what_is_found(ops: str) -> None:
+def test_given_formulas_and_domains_precede_found_ones(ops: str) -> None:
     found = claims(ghostwrite(f"{ops}:softplus", formula="logaddexp(0, x)", domain="-1..1"))
     assert found == {"formula": "'logaddexp(0, x)'", "domain": "{'x': '-1..1'}"}
     assert claims(ghostwrite(f"{ops}:plain", domain="b=positive"))["domain"] == "{'a': 'real', 'b': 'positive'}"
@@ -119,7 +119,7 @@ def test_an_op_that_is_marked_is_imported(ops: str) -> None:
         ghostwrite(f"{ops}:marked", formula="2*x")
 
 
-def test_what_cannot_be_marked_is_called_by_a_function() -> None:
+def test_objects_without_attributes_are_wrapped_in_a_function() -> None:
     text = ghostwrite("math:sqrt")
     assert "def sqrt(x):\n    return math.sqrt(x)\n" in text and claims(text)["domain"] == "{'x': 'real'}"
 
@@ -235,7 +235,7 @@ def test_shapes_of_arguments_that_must_fit_are_found_by_calls(fitting, pytester,
     delattr(getattr(sys.modules[fitting], name), MARK)
 
 
-def test_shapes_that_are_not_found_are_asked_for(fitting):
+def test_shapes_that_are_not_found_are_left_as_a_proposal(fitting):
     text = ghostwrite(f"{fitting}:strange")
     assert "shapes" not in claims(text)
     assert "    # shapes=((3, 4), (3, 4)),  # an array of each shape for a, b; none of those that were tried fit each other\n" in text

@@ -263,7 +263,7 @@ def test_a_function_with_a_wrong_backward():
     assert gradcheck(function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0]), leaf(X))
 
 
-def test_a_function_whose_backward_forgets_its_input():
+def test_a_function_whose_backward_ignores_its_input():
     forgetful = function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0].detach())
     assert gradcheck(forgetful, leaf(X))
     assert failure(forgetful, leaf(X), gradgradcheck).startswith("Jacobian mismatch for output 0 with respect to input 0,")

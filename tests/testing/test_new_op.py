@@ -116,7 +116,7 @@ def test_the_other_options_are_there(run) -> None:
     assert len(options) == 4 and all(option in found for option in options)
 
 
-def test_a_readme_that_says_something_else_is_noticed() -> None:
+def test_a_readme_with_another_output_is_an_error() -> None:
     text = said("pytest -v")
     for old, new in ((f"{len(CHECKS)} checks", "1 check"), ("PASSED", "FAILED"), ("new_op", "old_op")):
         assert old not in text or not agree(text.replace(old, new, 1), text)

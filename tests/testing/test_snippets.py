@@ -68,7 +68,7 @@ def textwrap_dedented(text):
     return "\n".join(line[4:] if line.startswith("    ") else line for line in text.splitlines())
 
 
-def test_what_cannot_be_imported_is_said():
+def test_objects_that_cannot_be_imported_are_named():
     found = failure_of(check_pullback, (lambda x: np.sin(x), lambda x: np.cos(x) + 1), formula=lambda xp, x: xp.sin(x))
     assert found.snippet.splitlines()[2:5] == [f"# define {name} here; it cannot be imported" for name in ("op", "formula", "gradient")]
     names = {"op": np.sin, "gradient": lambda x: np.cos(x) + 1, "formula": lambda xp, x: xp.sin(x)}

@@ -148,7 +148,7 @@ def test_complex_numbers():
         assert found(strategy) == 1 and found(strategy, lambda z: z.imag < -1) == 1 - 2j
 
 
-def test_what_is_no_domain_and_no_type_is_refused():
+def test_invalid_domains_and_types_are_refused():
     """With messages that say so."""
     for strategy in (strategies.numbers, strategies.edges):
         with pytest.raises(TypeError, match="^the domain is 3; expected a pair"):
