@@ -119,8 +119,8 @@ def _claims(thing: Any, here: Any, module: str, name: str, formula: str | None, 
     if isinstance(own, Op) and own.examples and own.parameters and _is_literal(own.examples[0]):
         yield Claim("parameters", repr(own.examples[0]), "what it is called with after the tensors")
     special = own.special if isinstance(own, Op) else ()
-    told = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
-    yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", told, not special)
+    remark = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
+    yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", remark, not special)
 
 
 def _shapes(thing: Any, names: Sequence[str], formula: str | None, framework: str | None) -> Iterator[Claim]:
@@ -131,11 +131,11 @@ def _shapes(thing: Any, names: Sequence[str], formula: str | None, framework: st
     if attack.subject.op is not None or attack.elementwise:
         return
     found = attack.fitting_shapes()
-    told = f"an array of each shape for {', '.join(names)}"
+    remark = f"an array of each shape for {', '.join(names)}"
     if found is not None:
-        yield Claim("shapes", repr(found), f"{told}; found by calls")
+        yield Claim("shapes", repr(found), f"{remark}; found by calls")
     else:
-        yield Claim("shapes", f"({', '.join(['(3, 4)'] * len(names))})", f"{told}; none of those that were tried fit each other", proposed=True)
+        yield Claim("shapes", f"({', '.join(['(3, 4)'] * len(names))})", f"{remark}; none of those that were tried fit each other", proposed=True)
 
 
 def _quoted(text: str) -> str:
@@ -227,7 +227,7 @@ def _prefixes(line: str) -> Iterator[str]:
 
 
 def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | None) -> Iterator[Claim]:
-    told = 'where: such as "positive", "nonzero", "-1..1" or "(0, 1]"'
+    remark = 'where: such as "positive", "nonzero", "-1..1" or "(0, 1]"'
     own = getattr(thing, "op", None)
     if given is not None:
         chosen = parse_domains(given) if "=" in given else {name: given for name in names}
@@ -243,7 +243,7 @@ def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | 
     else:
         words = dict.fromkeys(names, "real")
     if None not in words.values():
-        yield Claim("domain", "{" + ", ".join(f'"{name}": {_quoted(words[name] or "")}' for name in names) + "}", told)
+        yield Claim("domain", "{" + ", ".join(f'"{name}": {_quoted(words[name] or "")}' for name in names) + "}", remark)
 
 
 POINTS = (-3.0, -1.5, -1.0, -0.75, -0.25, 0.0, 0.25, 0.75, 1.0, 1.5, 3.0)

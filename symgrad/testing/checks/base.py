@@ -64,7 +64,7 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
     """
     start = time.perf_counter()
     if examples is None:
-        _ = attack.dtype  # raises if the op has no value at any point; then there is nothing to check
+        _ = attack.dtype  # raises if the op has no value at any point
     reason = attack.claims.without.get(check.name) or check.when(attack)
     if reason:
         return Result(check.name, "not applicable", reason)

@@ -1,4 +1,4 @@
-"""The check of an op on arrays at other sizes than the claimed ones: stacks of its arguments, and longer axes."""
+"""The check of an op on arrays at other sizes than the claimed ones: for stacks of arguments, and for longer axes."""
 
 from __future__ import annotations
 

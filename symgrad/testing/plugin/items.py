@@ -52,7 +52,7 @@ class OpUnderTest:
         """The attack, for a test. If there is none, the first test raises NoAttack, and the others are skipped with a reference to the first."""
         if self._attack is None:
             try:
-                self._attack = self._made()
+                self._attack = self._make_attack()
             except Exception as error:  # a user's module may raise anything
                 self._attack = error
         if isinstance(self._attack, Exception):
@@ -62,7 +62,7 @@ class OpUnderTest:
             raise NoAttack(self.name, self._attack)
         return self._attack
 
-    def _made(self) -> Attack:
+    def _make_attack(self) -> Attack:
         attack = Attack(self.op, self.claims, profile=self.options.profile, seed=self.options.seed)
         if self.options.dtypes is not None:
             taken = attack.claims.dtypes or attack.subject.dtypes
