@@ -57,7 +57,7 @@ class Attack(ClaimedOp):
 
     @cached_property
     def of_complex(self) -> str:
-        """Why references for real numbers do not apply: the op takes complex numbers, or returns some for real ones; "" where they apply."""
+        """The reason why references for real numbers do not apply ("" if they apply): the op takes or returns complex numbers."""
         if COMPLEX in self.domains:
             return "it takes complex numbers"
         return "its values are complex" if any(e.cotangent.dtype.kind == "c" for e in self.examples("points")[:1]) else ""

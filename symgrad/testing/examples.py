@@ -65,7 +65,7 @@ class Plan(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """How many numbers are drawn for each argument."""
+        """The number of numbers drawn for each argument."""
         return [MAX_ELEMENTS if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
 
     @property

@@ -25,7 +25,7 @@ def differentiable(attack: Attack) -> str:
 
 
 def lacking(attack: Attack, order: int) -> str:
-    """Why derivatives of an order are not checked, "" where they are."""
+    """The reason why derivatives of an order are not checked; "" if they are."""
     if attack.order >= order:
         return ""
     if attack.profile.order < order:

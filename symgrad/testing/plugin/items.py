@@ -138,7 +138,7 @@ class OpItem(pytest.Item):
         return shlex.join(["pytest", *words])
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the op is written."""
+        """The location of the op in its source."""
         file, line = self.tested.place()
         return file or self.path, line, f"{self.tested.name}[{self.check}]"
 
