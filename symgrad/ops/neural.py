@@ -170,7 +170,7 @@ def _nll(xp, each, total, at):
 
 
 def _nll_transpose(xp, g, index, total, at):
-    """The transpose of `_gathered`: a cotangent for each of the elements that `index` names."""
+    """The transpose of `_nll`: a cotangent for each of the elements that `index` names."""
     return -(xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0]))
 
 
