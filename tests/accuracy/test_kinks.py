@@ -1,4 +1,4 @@
-"""The kink report: what is listed, and whether the returned gradient is a subgradient of the whole function."""
+"""The kink report: the list of kinks, and whether the returned gradient is in the subdifferential of the function."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The accuracy report: known losses are found in the right region, with the right operation and the right form; what it says is checked by mpmath."""
+"""The accuracy report: known losses are found in their region, with their operation and a better form; mpmath checks the numbers."""
 
 import math
 from typing import ClassVar
@@ -55,7 +55,7 @@ def reports():
 
 
 def error_by_mpmath(function, worst, dtype=np.float64):
-    """The error in ULP at a reported point, from a formula of its own and differences with thousands of digits."""
+    """The error in ULP at a reported point, by an independent formula and differences with thousands of digits."""
     variables = [int(part[1:] == "y") for part in worst.where.partition("/")[2].split()] if worst.order else []
     with mpmath.workdps(3000):
         x = list(map(mpmath.mpf, worst.point))

@@ -1,4 +1,4 @@
-"""`symgrad.check` gives the right verdict on right rules, says why where there is nothing to check, and takes inputs as it says."""
+"""`symgrad.check`: right rules are proved or verified, functions that cannot be checked have a reason, and inputs of every documented form."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`symgrad.check` refutes wrong rules, with a simple counterexample that names the op, and each of its parts can fail by itself."""
+"""`symgrad.check` refutes wrong rules with a simple counterexample that names the op, and each of its parts can fail alone."""
 
 import dataclasses
 import gc
@@ -87,7 +87,7 @@ def test_a_rounded_constant_in_a_rule_is_named(declare):
 
 
 def test_each_way_can_fail_by_itself(monkeypatch, declare):
-    """The proof alone, the agreement of digits alone: neither may be what every verdict hangs on."""
+    """A verdict depends on the proof and on the agreement of digits."""
     right = lambda x: x.tanh() * x  # noqa: E731
     with monkeypatch.context() as patch:
         patch.setattr(proof, "identical", lambda *pair, **limits: Identity("verified", ""))

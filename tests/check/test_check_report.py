@@ -1,4 +1,4 @@
-"""What a report looks like, how progress is told, and how ops of one's own are declared."""
+"""The report of `check`, its progress, and the declaration of user ops."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Cross-checks of functions that are not symgrad's, by stand-ins that need no other framework: what is found, where, and in which words."""
+"""Cross-checks of functions of other frameworks, by stand-ins that need none of them: findings, regions and texts."""
 
 import io
 import json

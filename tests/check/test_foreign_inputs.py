@@ -1,4 +1,4 @@
-"""What cross-checks are given: frameworks that are found out, arguments, domains and their points, formulas, and all that cannot be used."""
+"""The inputs of cross-checks: detection of frameworks, arguments, domains and their points, formulas, and errors for invalid input."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""`prove`: right rules are proved, wrong ones refuted, and what cannot be proved says why."""
+"""`prove`: right rules are proved, wrong rules are refuted, and rules that cannot be proved have a reason."""
 
 import json
 
@@ -16,7 +16,7 @@ from symgrad.types.domains import COMPLEX
 
 
 def made(constructor, name, *rules, **rest):
-    """An op that no carrier and no registry knows."""
+    """An op that is not in the registry and not in a carrier."""
     try:
         return getattr(constructors, constructor)(name, *rules, **rest)
     finally:
@@ -24,7 +24,7 @@ def made(constructor, name, *rules, **rest):
 
 
 def constant(x):
-    """The value of a recorded number without its place in the graph, as `detach` gives it."""
+    """The value of a recorded number without its node, as from `detach`."""
     return Box(x.recorder, x.value) if isinstance(x, Box) else x
 
 

@@ -1,4 +1,4 @@
-"""Ball arithmetic: every ball holds the truth, and a check with `rigorous=True` reports intervals that do."""
+"""Ball arithmetic: every ball contains the exact value, and a check with `rigorous=True` reports intervals that do."""
 
 import json
 import math

@@ -47,7 +47,7 @@ def scalar_of(op, parameters, i, now):
 @pytest.mark.sampled(43)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_hessians_of_every_op_in_three_calls(op, parameters):
-    """The first time by the pass itself, the second by the tape it leaves, the third on the tape at other numbers; by double backward each."""
+    """The first call runs the pass, the second its tape, the third the tape on other numbers; each is compared with double backward."""
     for i, first in enumerate(arrays(op, np.random.default_rng(1))):
         if first.dtype.kind != "f":
             continue

@@ -1,4 +1,4 @@
-"""Checks of calls: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of calls: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import functools
 import pickle
@@ -24,7 +24,7 @@ def square(x):
 
 
 class Every:
-    """The square, but every n-th time a little more."""
+    """The square, with an error in every n-th call."""
 
     def __init__(self, n):
         self.n, self.calls = n, 0
@@ -35,7 +35,7 @@ class Every:
 
 
 class Last:
-    """A pullback that knows the argument of the last call alone."""
+    """A pullback that uses the argument of the last call."""
 
     def __call__(self, x):
         self.x = x
@@ -61,7 +61,7 @@ def test_results_that_depend_on_the_order_of_calls():
 
 
 class Overwritten(Function):
-    """The square, whose argument is kept with the class."""
+    """The square, whose argument is stored on the class."""
 
     @staticmethod
     def forward(ctx, x):
@@ -74,7 +74,7 @@ class Overwritten(Function):
 
 
 class Consumed(Function):
-    """The square, whose pullback changes what it keeps."""
+    """The square, whose pullback changes its saved value."""
 
     @staticmethod
     def forward(ctx, x):
@@ -117,7 +117,7 @@ def test_deterministic_ops_pass():
 
 
 class Shared:
-    """The square, in steps that another thread may come between."""
+    """The square, in steps that another thread may interrupt."""
 
     def __call__(self, x):
         self.x = x

@@ -1,4 +1,4 @@
-"""Checks of an op against itself: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of an op against itself: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ class Moment(Function):
 
 
 class Spin(Function):
-    """A vector field of two elements that is the gradient of nothing."""
+    """A vector field of two elements that is not a gradient."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""Checks of memory: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of memory: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def in_place(x):
 
 
 def by_address(x):
-    """The square, of what lies in memory from the first element on."""
+    """The square of the elements in memory from the first one on."""
     flat = np.lib.stride_tricks.as_strided(x, (x.size,), (x.itemsize,)) if x.strides and x.strides[-1] > 0 and x.size else x.ravel()
     return (flat * flat).reshape(x.shape)
 
@@ -113,7 +113,7 @@ def test_ops_that_write_to_no_argument_pass():
 
 
 class Same(Function):
-    """The identity, by the very tensor it is given."""
+    """The identity, which returns its argument itself."""
 
     @staticmethod
     def forward(ctx, x):

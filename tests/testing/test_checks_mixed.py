@@ -1,4 +1,4 @@
-"""The check of one pass through another: what it finds, and what it leaves alone."""
+"""The check of one pass through another: the mistakes that it finds, and ops to which it does not apply."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""The checks of numbers: right ops are not accused, and for each check there is a wrong op that it catches and that others pass."""
+"""The checks of numbers: right ops pass, and each check finds a wrong op that the others do not."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Checks of shapes: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of shapes: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_dtypes_that_an_op_does_not_take():
 
 
 def down(c, x):
-    """The sum over what was stretched."""
+    """The sum over broadcast axes."""
     return sum_to_size(c, x.shape)
 
 

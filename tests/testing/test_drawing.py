@@ -1,4 +1,4 @@
-"""The examples an op is attacked with: inside the domains, with every edge, the same for a seed, and simple when they are shrunk."""
+"""The examples of an op: inside the domains, with every edge, equal for equal seeds, and simple after shrinking."""
 
 import functools
 import math
@@ -85,7 +85,6 @@ def test_examples_fit_the_op(name, kind):
 
 @pytest.mark.parametrize("name", OPS)
 def test_the_profile_sets_the_number_of_random_examples(name):
-    """And they differ."""
     examples = random_examples(attack_on(name), "points")
     assert len(examples) == 20 and not any(same(a, b) for a in examples for b in examples if a is not b)
 
@@ -158,7 +157,7 @@ def test_a_formulas_kinks_and_poles_are_edges():
 
 
 def test_special_points_are_edges():
-    """Also those that only the op itself names."""
+    """The claimed ones, and those of the op."""
     numbers = [x for (x,) in columns(edge_examples(attack_on("clamp_below"), "points"))]
     assert {0.25, math.nextafter(0.25, 1), math.nextafter(0.25, 0)} <= set(numbers)
 
@@ -251,7 +250,7 @@ def test_arrays_in_every_arrangement():
 
 
 def test_conditions_and_whole_numbers():
-    """Truth values are bool, a domain of whole numbers gives whole numbers."""
+    """Booleans have the dtype bool, and an integer domain has integers."""
     assert {x.dtype.kind for e in attack_on("where").examples("points") for x in e.xs[:1]} == {"b"}
     attack = Attack(symgrad.sin, Claims(domain="integer"))
     numbers = [x for (x,) in columns(attack.examples("points"))]
@@ -259,7 +258,7 @@ def test_conditions_and_whole_numbers():
 
 
 def test_large_arrays():
-    """Arrays with more elements than bytes are drawn for; hypothesis has not enough bytes for these."""
+    """Arrays with more elements than drawn bytes."""
     attack = Attack(symgrad.sum, Claims(shapes=((120, 100),)))
     examples = attack.examples("points")
     assert len(examples) >= 28 and all(e.xs[0].shape == (120, 100) for e in examples)
@@ -284,7 +283,7 @@ def test_a_framework_without_subnormals_is_given_none():
 
 
 def test_another_kind_is_refused():
-    """With the kinds there are."""
+    """The message lists the kinds."""
     with pytest.raises(ValueError, match="no examples of the kind 'dots'; those are points, broadcast"):
         attack_on("sin").examples("dots")
     with pytest.raises(NotApplicable, match="no number of the type"):
@@ -347,7 +346,7 @@ def test_examples_are_drawn_inside_a_users_own_test(seed):
 
 
 def test_exceptions_in_a_search_propagate_to_the_user():
-    """From the other thread too."""
+    """Also if the search runs in another thread."""
     def broken():
         raise KeyError("lost")
 
@@ -368,7 +367,7 @@ def test_exceptions_in_a_search_propagate_to_the_user():
 
 
 def test_ops_with_equal_domains_share_drawn_examples():
-    """Hypothesis is asked once."""
+    """Hypothesis draws once for both."""
     drawing._search.cache_clear()
     for name in ("sin", "cos", "atan"):
         Attack(REGISTRY[name]).examples("points")

@@ -1,4 +1,4 @@
-"""Reports of failures: everything stands in them, as text, Markdown, HTML, for a terminal, and as JSON."""
+"""Reports of failures: they are complete as text, Markdown, HTML, in a terminal, and as JSON."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from tests.support.failing import (
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch):
-    """What is found does not depend on how busy the machine is."""
+    """The result does not depend on the load of the machine."""
     monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 

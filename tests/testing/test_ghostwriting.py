@@ -1,4 +1,4 @@
-"""`symgrad ghostwrite`: the test file of an op, from what can be read off it."""
+"""`symgrad ghostwrite`: the test file of an op, derived from its source and docstring."""
 
 import ast
 import importlib
@@ -135,7 +135,7 @@ def test_a_name_that_the_module_has_gets_another() -> None:
 
 
 def test_other_frameworks_are_named(monkeypatch) -> None:
-    """By what the names in the code stand for: nothing of theirs needs to be here."""
+    """By the names in the code; the frameworks need not be installed."""
     module = type(sys)("ghost_foreign")
     module.loss = lambda x: x
     monkeypatch.setitem(sys.modules, "ghost_foreign", module)

@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: what passes, what fails, and in which words (recorded from torch 2.13, with one line more)."""
+"""`gradcheck` and `gradgradcheck`: functions that pass and fail, and the messages (recorded from torch 2.13, with one line more)."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def leaf(data, **rest):
 
 @pytest.fixture
 def bad(declare):
-    """x², whose derivative is said to be 3x."""
+    """x², whose derivative is declared as 3x."""
     return declare("bad", lambda xp, x: x * x, lambda xp, y, x: 3 * x)
 
 

@@ -1,4 +1,4 @@
-"""What `gradcheck` looks at beyond torch's comparison: wrong rules that it finds, right functions that it never accuses, and what it says."""
+"""The search of `gradcheck` beyond torch's comparison: wrong rules that it finds, right functions that pass, and its report."""
 
 import copy
 import pickle
@@ -45,7 +45,7 @@ def ours(derivative):
 
 
 def message(f, inputs, check=gradcheck, **options):
-    """What is said of a function that torch's comparison passes and the attack does not."""
+    """The message for a function that passes torch's comparison and fails in the search."""
     assert check(f, inputs, attack=False, **options) is True
     with pytest.raises(GradcheckError) as caught:
         check(f, inputs, **options)

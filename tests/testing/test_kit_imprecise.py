@@ -1,4 +1,4 @@
-"""The testing kit tells lost digits from wrong results: `imprecise` where the formula's own steps, rounded as floats, lose as much, else `failed`."""
+"""Lost digits in the testing kit: `imprecise` if the formula's own rounded steps lose as much, else `failed`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The example project of a new op: its README is run, command by command, and what it prints is what the README says."""
+"""The example project of a new op: the commands of its README are run, and their output is compared with the README."""
 
 import doctest
 import re
@@ -48,7 +48,7 @@ def blocks(language: str) -> list[str]:
 
 
 def said(command: str) -> str:
-    """What the README says that a command prints."""
+    """The output of a command in the README."""
     (found,) = [block for block in blocks("console") if block.partition("\n")[0] == f"$ {command}"]
     return found.partition("\n")[2]
 

@@ -1,4 +1,4 @@
-"""The simplest input that fails: small, readable, in its domain, the same failure; and what is random or is interrupted."""
+"""The simplest failing input: small, readable, in its domain, with the same failure; random failures and interrupts."""
 
 import threading
 
@@ -32,7 +32,7 @@ from tests.support.failing import (
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch):
-    """What is found does not depend on how busy the machine is."""
+    """The result does not depend on the load of the machine."""
     monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 

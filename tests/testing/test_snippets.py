@@ -1,4 +1,4 @@
-"""Code that makes a failure happen again: it runs as printed and fails in the same way, and every value comes back to the last bit."""
+"""Code that reproduces a failure: it runs as printed and fails in the same way, and every value is restored to the last bit."""
 
 
 import ml_dtypes
@@ -30,7 +30,7 @@ from tests.support.failing import (
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch):
-    """What is found does not depend on how busy the machine is."""
+    """The result does not depend on the load of the machine."""
     monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 

@@ -1,4 +1,4 @@
-"""Strategies for matrices, trees and indices: what they promise, that they reach every case they name, and what they shrink to."""
+"""Strategies for matrices, trees and indices: their structure, their coverage of all cases, and shrinking."""
 
 import collections
 import random

@@ -1,4 +1,4 @@
-"""NumPy functions under attack: with a gradient, a pullback, a pushforward, or nothing; what an attack finds out about a function by itself."""
+"""NumPy functions under test: with a gradient, a pullback, a pushforward, or none; and the detected properties of a function."""
 
 import functools
 import math
