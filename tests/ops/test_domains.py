@@ -1,4 +1,4 @@
-"""`domain=` is read in one way by every tool that takes it: the same forms, the same points, the same errors."""
+"""`domain=` is the same for all functions with this argument: the same forms, the same points, the same errors."""
 
 import math
 
@@ -60,7 +60,7 @@ def test_every_tool_refuses_a_domain_without_points(tool, form):
 
 
 @pytest.mark.parametrize("tool", [checked, scanned, made])
-def test_every_tool_refuses_a_name_that_is_no_argument(tool):
+def test_every_tool_refuses_an_unknown_argument_name(tool):
     with pytest.raises(TypeError, match="domain names q, but the arguments are x"):
         tool({"q": "positive"})
 
@@ -73,7 +73,7 @@ def test_comparisons_stay_inside_the_domain():
 
 
 def test_the_ends_of_sets_are_exact():
-    """An end that is no float: the floats inside are those of the set, and `identical` keeps the end itself."""
+    """For an end that is not a float, the floats inside are those of the set, and `identical` uses the exact end."""
     third = sympy.Rational(1, 3)
     (interval,) = made(sympy.Interval.open(0, third)).domain[0].intervals
     assert float(third) in interval and 0.0 not in interval and math.nextafter(1 / 3, 1) not in interval
