@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import fills
+from symgrad.carriers.batched import has_shape_of
 from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
 from symgrad.engine.saved import read, read_traced
@@ -87,7 +87,7 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
             if selects:
                 mark_as_guarded(t)
         if t is not None:
-            out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
+            out[node] = t if isinstance(t, tuple) or has_shape_of(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out
 
 
