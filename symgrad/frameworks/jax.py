@@ -101,6 +101,14 @@ class JaxAdapter(Adapter):
         self._reached[given] = len(sets) if self.compiled else 0
         return self.placed(found[order], places, len(xs))
 
+    def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
+        """The gradient by one argument where the others are constants; with a tangent, that of its product with the tangent."""
+        def pulled(arrays: Any, g: Any, further: Any) -> Any:
+            level = self._pulled(self.of_some(self._called, arrays, [place]), g)
+            return (self._pulled(level, further) if further else level)(arrays[place])[0]
+
+        return self.array(self._run(("alone", place), pulled, list(xs), cotangent, () if tangent is None else (tangent,)))
+
     def look(self, xs: Arrays) -> None:
         """Determine how often it can be differentiated, and whether forward."""
         super().look(xs)

@@ -22,7 +22,7 @@ from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["NoShadow", "RecordedShadow", "Shadow", "moved"]
+__all__ = ["NoShadow", "PerturbedCarrier", "RecordedShadow", "Shadow", "moved"]
 
 LARGEST = 1e30  # an error that stands for every larger one
 CLEAR = 64.0  # by how much an operation makes an error larger before it is named
@@ -30,6 +30,19 @@ CLEAR = 64.0  # by how much an operation makes an error larger before it is name
 
 class NoShadow(Exception):
     """The reason why a program cannot be run in many digits."""
+
+
+class PerturbedCarrier(RecordingCarrier):
+    """Many-digit floats, where the result of each operation is changed by a random part of itself, as rounding would change it."""
+
+    def __init__(self, part: float, seed: int):
+        super().__init__(precise, precise.lift_value)
+        self.part, self.rng = part, np.random.default_rng(seed)
+
+    def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
+        """The value of an op, with an error unless it only moves and adds elements."""
+        y = super().computed(op, operands, parameters)
+        return y * (1 + precise.lift_value(self.part * self.rng.uniform(-1, 1, y.shape))) if op.differentiable and op.kind != "linear" else y
 
 
 class Operation(NamedTuple):
