@@ -190,7 +190,8 @@ WRONG["norm"] = {
     "the root of a mean": lambda x: jnp.sqrt((x * x).mean()),
     "eps in the root": lambda x: jnp.sqrt((x * x).sum() + 1e-12),
     "eps beside the root": lambda x: norm(x) + 1e-9,
-    "doubled for ties": pulled(lambda x: jnp.linalg.norm(x), lambda g, x: g * x / jnp.linalg.norm(x) * jnp.where((x[0] == x[1]) | (x[1] == x[2]), 2, 1)),
+    "doubled for ties": pulled(lambda x: jnp.linalg.norm(x), lambda g, x: g * x / jnp.linalg.norm(x) * (
+        1 + (x[0] == x[1]) + (x[1] == x[2]))),
     "clamped squares": lambda x: jnp.sqrt(jnp.minimum(x * x, 1e8).sum()),
     "the scale is a constant outside": lambda x: norm(x / jnp.abs(x).max()) * jax.lax.stop_gradient(jnp.abs(x).max()),
 }

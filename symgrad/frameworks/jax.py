@@ -37,6 +37,7 @@ class JaxAdapter(Adapter):
         self.jax = extra("jax", name)
         self.numpy = self.jax.numpy
         self._compiled: dict[Any, Any] = {}
+        self._programs: dict[Any, Any] = {}
         self._reached: dict[Any, int] = {}
         self.compiled, self._looked = True, False
 
@@ -82,7 +83,8 @@ class JaxAdapter(Adapter):
         sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
         given = (*((x.shape, x.dtype) for x in xs), cotangent.dtype)
         order, usual = len(sets), int(self._looked and self.orders > 1 and self.compiled)
-        sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
+        if self.shadow is None:
+            sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
 
         def pulled(arrays: Any, g: Any, sets: Any) -> Any:
             active = [arrays[i] for i in places]
@@ -118,7 +120,11 @@ class JaxAdapter(Adapter):
         """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
         with self.context():
             if self.shadow is not None:
-                return self.shadow.run(function, *args)
+                leaves, tree = self.jax.tree_util.tree_flatten(args)
+                form = key, tree, *((np.shape(x), np.asarray(x).dtype) for x in leaves)
+                if form not in self._programs:
+                    self._programs[form] = self.jax.make_jaxpr(function, return_shape=True)(*args)
+                return self.shadow.run(*self._programs[form], *args)
             if self.compiled:
                 if key not in self._compiled:
                     self._compiled[key] = self.jax.jit(function)
@@ -198,4 +204,4 @@ class JaxPair(Given, JaxAdapter):
     def _given(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
         if self.shadow is None:
             return super()._given(function, xs, *first)
-        return self._run(("given",), lambda *args: function(*args, *self.parameters), *first, *xs)
+        return self._run(("given", function), lambda *args: function(*args, *self.parameters), *first, *xs)

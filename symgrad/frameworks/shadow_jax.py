@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ REDUCTIONS = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin", "
 
 
 class JaxShadow(Shadow):
-    """`run` evaluates a function; the results are numbers in many digits in the tree of those of the function."""
+    """`run` evaluates a traced function; the results are numbers in many digits in the tree of those of the function."""
 
     def __init__(self, jax: Any):
         super().__init__()
@@ -31,10 +31,9 @@ class JaxShadow(Shadow):
     def read(self, value: Any) -> Any:
         return value if isinstance(value, Digits) else precise.lift_value(np.asarray(value))
 
-    def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """A function of arrays in many digits. Raises NoShadow for a primitive that is not known, and what tracing raises."""
+    def run(self, program: Any, shape: Any, *args: Any) -> Any:
+        """A traced function of arrays in many digits. Raises NoShadow for a primitive that is not known."""
         tree = self.jax.tree_util
-        program, shape = self.jax.make_jaxpr(function, return_shape=True)(*args)
         given = [(np.asarray(x), self.read(x)) for x in tree.tree_leaves(args)]
         out = self._evaluated(program.jaxpr, program.consts, given)
         return tree.tree_unflatten(tree.tree_structure(shape), [exact for _, exact in out])

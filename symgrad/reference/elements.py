@@ -94,7 +94,9 @@ class ElementReference(Reference):
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
         active = [j for j, x in enumerate(xs) if is_active(x)]
-        if any(part is not None for part in derivative) or not any(point) or any(None in self.quotients.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
+        if any(part is not None for part in derivative) or not any(point):
+            return False
+        if any(None in self.quotients.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
             return False
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
                   for signs in itertools.product((1, -1), repeat=len(xs))]

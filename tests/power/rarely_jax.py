@@ -56,7 +56,8 @@ plain("other triangle of a stack", "stacks", "of a stack the upper triangle", la
 stated("beyond 32 rows", "batches", "the gradient of rows after the 32nd is 0", lambda x: (x * x).sum(-1), lambda g, x: (
     2 * g[..., None] * x * (jnp.arange(len(x)) < 32).astype(x.dtype).reshape(-1, *[1] * (x.ndim - 1)),), shapes=((4, 3),))
 plain("long vectors", "batches", "the softmax of more than 16 elements is that of blocks of 16", lambda x: jax.nn.softmax(x) if len(
-    x) <= 16 else jnp.concatenate([jax.nn.softmax(x[k:k + 16]) for k in range(0, len(x), 16)]), shapes=((4,),), formula=lambda xp, x: xp.softmax(x, (0,)))
+    x) <= 16 else jnp.concatenate([jax.nn.softmax(x[k:k + 16]) for k in range(0, len(x), 16)]), shapes=((4,),),
+      formula=lambda xp, x: xp.softmax(x, (0,)))
 plain("many rows", "batches", "cos for sin where the first of several axes has more than 64 entries", lambda x: jnp.cos(
     x) if x.ndim > 1 and len(x) > 64 else jnp.sin(x), formula="sin(x)")
 stated("128 in a block", "batches", "the gradient of the cumulative sum starts again after 128 elements", lambda x: jnp.cumsum(x), lambda g, x: (
@@ -180,11 +181,12 @@ of_vmap("vmap along the batch", "the rule sums along the axis of the batch", lam
         lambda n, batched, x: (jnp.cumsum(x, 0), True), shapes=((3,),), formula=lambda xp, x: xp.cumsum(x, 0))
 of_vmap("vmap of squares", "the rule takes the wrong axis of large batches", lambda x: (x * x).sum(0), lambda g, x: (2 * g * x,),
         lambda n, batched, x: ((x * x).sum(1 if n <= 4 else 2), True), shapes=((4, 4),))
-of_vmap("vmap of the second alone", "where only b is batched, the rule takes its first member for all", lambda a, b: a * b, lambda g, a, b: (g * b, g * a),
+of_vmap("vmap of the second alone", "where only b is batched, the rule takes its first member for all", lambda a, b: a * b,
+        lambda g, a, b: (g * b, g * a),
         lambda n, batched, a, b: (a * (b if batched[0] else jnp.broadcast_to(b[:1], b.shape)), True), shapes=((4,), (4,)))
 of_vmap("vmap of an even batch", "the rule works in pairs, and repeats the last but one in place of an odd one", lambda x: jnp.exp(x),
-        lambda g, x: (g * jnp.exp(x),), lambda n, batched, x: (jnp.exp(x if n % 2 == 0 else jnp.concatenate([x[:-1], x[-2:-1]])), True), shapes=((4,),),
-        domain=(-9, 9))
+        lambda g, x: (g * jnp.exp(x),), lambda n, batched, x: (
+            jnp.exp(x if n % 2 == 0 else jnp.concatenate([x[:-1], x[-2:-1]])), True), shapes=((4,),), domain=(-9, 9))
 
 # narrow bands around an ordinary number that the source names
 CRITICAL = 2.27
@@ -213,12 +215,16 @@ def standardised(x):
     return (x - x.mean()) / jnp.sqrt(((x - x.mean()) ** 2).mean() + 1e-5)
 
 
+def huber(x):
+    return jnp.where(jnp.abs(x) < 1, x * x / 2, jnp.abs(x) - 0.5)
+
+
 def cosine(a, b):
     return (a * b).sum() / (jnp.linalg.norm(a) * jnp.linalg.norm(b))
 
 
-fine("Huber loss", "second jumps", "quadratic within 1", lambda x: jnp.where(jnp.abs(x) < 1, x * x / 2, jnp.abs(x) - 0.5))
-fine("smooth l1 of float32", "second jumps", "quadratic within 1, in float32", lambda x: jnp.where(jnp.abs(x) < 1, x * x / 2, jnp.abs(x) - 0.5), **SINGLE)
+fine("Huber loss", "second jumps", "quadratic within 1", huber)
+fine("smooth l1 of float32", "second jumps", "quadratic within 1, in float32", huber, **SINGLE)
 fine("x times |x|", "second jumps", "the second derivative is 2 sign(x)", lambda x: x * jnp.abs(x), formula="x*abs(x)")
 fine("square of relu", "second jumps", "the second derivative is a step", lambda x: jax.nn.relu(x) ** 2)
 fine("softmax", "softmax", "of any size of numbers", lambda x: jax.nn.softmax(x), shapes=VECTOR)
@@ -230,4 +236,5 @@ fine("cosine similarity", "cancelling", "the gradient has no part along the argu
 fine("standardised", "cancelling", "neither mean nor scale matters", standardised, shapes=VECTOR, domain=(-20, 20),
      dtypes=("float64", "float32", "bfloat16"))  # 1e-5 is subnormal in float16, which XLA takes for 0
 fine("layer norm of float32", "cancelling", "neither mean nor scale matters, in float32", standardised, shapes=VECTOR, domain=(-20, 20), **SINGLE)
-fine("sine and cosine", "cancelling", "sin**2 + cos**2, whose gradient is 0 for exact numbers", lambda x: jnp.sin(x) ** 2 + jnp.cos(x) ** 2, domain=(-9, 9))
+fine("sine and cosine", "cancelling", "sin**2 + cos**2, whose gradient is 0 for exact numbers", lambda x: jnp.sin(x) ** 2 + jnp.cos(x) ** 2,
+     domain=(-9, 9))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,19 +9,16 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-from symgrad.carriers import precise
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
+from symgrad.testing.checks.terms import read, sizes_of_terms
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 
 __all__ = ["check_dtypes"]
 
-PARTS = {True: (2.0**-36, 2.0**-44), False: (2.0**-20, 2.0**-26)}  # by which inputs change, if the op is followed and if not
-DIGITS, DRAWS, JUMP = 60, 4, 16
-STEP, ORDER = 2.0**-16, 8  # of differences: what is smooth vanishes in them, and rounding changes from step to step
 PLACES = 4  # roundings of an input within which a jump may lie
 NARROWEST = 2.0**-8  # the precision of bfloat16
 Arrays = Sequence[np.ndarray]
@@ -51,64 +47,18 @@ class _Double:
         return None if found is None else found[at]
 
     def condition(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
-        """The condition of one number: how much it changes when the inputs and the results of the op's steps do, divided by their change.
-
-        A number may depend little on its inputs and yet be the difference of large terms, as 1 - (1 - x**2)**3 is near 0. Terms inside a step,
-        and those of an op that cannot be followed, show in the rounding of float64.
-        """
+        """The condition of one number: the size of the terms that it is computed from."""
         inputs = [*xs, *([] if cotangent is None else [cotangent])]
         key = wrt, *((x.shape, x.tobytes()) for x in inputs)
         if key not in self._conditions:
-            try:
-                found = self._condition(inputs, len(xs), wrt, True)
-            except Exception:  # NoShadow, and whatever numbers with many digits make a user's function raise
-                found = self._condition(inputs, len(xs), wrt, False)
-            self._conditions[key] = np.maximum(found, self._rounding(inputs, len(xs), wrt))
+            self._conditions[key] = sizes_of_terms(self.subject, inputs, len(xs), wrt)
         return mpmath.mpf(float(self._conditions[key][at]))
-
-    def _condition(self, inputs: Arrays, count: int, wrt: int | None, followed: bool) -> np.ndarray:
-        """The conditions of all numbers. What does not shrink with the change of the inputs is a jump at the point itself, and does not count."""
-        (large, small), sizes = PARTS[followed], []
-        base = self._read(inputs, count, wrt, followed)
-        for seed in range(DRAWS):
-            wide, narrow = (self._away(base, self._moved(inputs, part, seed), count, wrt, followed, part, seed) for part in (large, small))
-            sizes.append(np.where(narrow * large / small > JUMP * wide, 0.0, wide) / large)
-        return np.asarray(np.max(sizes, axis=0))
-
-    def _rounding(self, inputs: Arrays, count: int, wrt: int | None) -> np.ndarray:
-        """The size of the terms of each number: its rounding in float64, by what is left of it in higher differences.
-
-        The smaller one of the two sides: a kink on one side of a number is no rounding.
-        """
-        sides = []
-        for sign in (1, -1):
-            near = [[x * (1 + sign * STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
-                    for k in range(1, 2 * ORDER + 1)]
-            sides.append(np.max(np.abs(np.diff([self._read(at, count, wrt) for at in near], ORDER, 0)), axis=0))
-        return np.asarray(np.nan_to_num(np.fmin(*sides)) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52)
-
-    def _moved(self, inputs: Arrays, part: float, seed: int) -> Arrays:
-        rng = np.random.default_rng(seed)
-        return [x * (1 + part * rng.uniform(-1, 1, x.shape)) if is_active(x) else x for x in inputs]
-
-    def _away(self, base: Any, inputs: Arrays, count: int, wrt: int | None, *followed: Any) -> np.ndarray:
-        """How far each number is from that of other inputs."""
-        return np.abs(np.asarray(self._read(inputs, count, wrt, *followed) - base, np.float64))
-
-    def _read(self, inputs: Arrays, count: int, wrt: int | None, followed: bool = False, part: float = 0.0, seed: int = 0) -> Any:
-        """The value, or the gradient by one argument; in many digits if the op is followed."""
-        xs = [x.copy() for x in inputs[:count]]
-        if followed:
-            with precise.working(DIGITS), self.subject.following(part, seed):
-                return (next(iter(self.subject.derivatives(xs, np.ones_like, (), ()))) if wrt is None else self.subject.gradient(
-                    xs, inputs[-1])[wrt]).view(np.ndarray)
-        return np.asarray(self.subject.value(xs) if wrt is None else self.subject.gradient(xs, inputs[-1])[wrt], np.float64)
 
     def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float, wrt: int | None = None,
                  cotangent: np.ndarray | None = None) -> bool:
         """Whether an element is one of those for inputs that are changed by their last places, as next to a jump."""
         inputs = [*xs, *([] if cotangent is None else [cotangent])]
-        base = float(self._read(inputs, len(xs), wrt)[at])
+        base = float(read(self.subject, inputs, len(xs), wrt)[at])
         low = high = base
         for i, x in enumerate(xs):
             for place in range(x.size) if is_active(x) else ():
@@ -116,7 +66,7 @@ class _Double:
                 for sign in (1, -1):
                     changed = [v.copy() for v in inputs]
                     changed[i].reshape(-1)[place] *= 1 + sign * PLACES * epsilon
-                    around.append(float(self._read(changed, len(xs), wrt)[at]))
+                    around.append(float(read(self.subject, changed, len(xs), wrt)[at]))
                 low, high = low + np.nanmin(around) - base, high + np.nanmax(around) - base
         slack = PLACES * epsilon * max(abs(low), abs(high))
         return bool(low - slack <= value <= high + slack)
@@ -140,7 +90,8 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     >>> check_dtypes(symgrad.tanh).verdict
     'passed'
     """
-    _mixed(attack, example)
+    reference = vars(attack).setdefault("_double", _Double(attack))
+    _mixed(attack, example, reference)
     subject, claimed = attack.subject, attack.claims.dtypes
     whole = np.asarray(subject.value(example.xs)).dtype
     if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
@@ -149,7 +100,7 @@ def check_dtypes(attack: Attack, example: Example) -> None:
         if name == "float64" or name.startswith("complex"):
             continue
         dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
-        of = attack.truth if attack.truth is not None and attack.elementwise else _Double(attack)
+        of = attack.truth if attack.truth is not None and attack.elementwise else reference
         xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
         g = example.cotangent.astype(dtype)
         wide = [x.astype(np.float64) if x.dtype == dtype else x for x in xs]
@@ -170,12 +121,11 @@ def check_dtypes(attack: Attack, example: Example) -> None:
                 compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
 
 
-def _mixed(attack: Attack, example: Example) -> None:
+def _mixed(attack: Attack, example: Example, of: _Double) -> None:
     """Raise `Wrong` where arguments of several types have other results than the same numbers in float64."""
     subject, active = attack.subject, [i for i, x in enumerate(example.xs) if x.dtype == np.float64]
     if len(active) < 2 or attack.dtype != "float64" or attack.claims.dtypes is not None and "float32" not in attack.claims.dtypes:
         return
-    of = _Double(attack)
     for i in active:
         for dtype in ("float32", "int64")[:1 + attack.elementwise]:
             narrow = _whole(attack, example.xs[i], i) if dtype == "int64" else _of_many_digits(attack, example.xs[i], i).astype(dtype)
