@@ -387,8 +387,6 @@ def mv(input: TensorLike, other: TensorLike) -> Tensor:
     """The product of a matrix and a vector."""
 def dot(input: TensorLike, other: TensorLike) -> Tensor:
     """The inner product of two vectors, without conjugation."""
-def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2), the input broadcast."""
 def matmul(input: TensorLike, other: TensorLike) -> Tensor:
     """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
 def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
@@ -443,6 +441,8 @@ def cumprod(input: TensorLike, dim: builtins.int, *, dtype: DType | type | None 
 @overload
 def cumprod(input: TensorLike, axis: builtins.int, *, dtype: DType | type | None = None) -> Tensor:
     """The running product along `dim`; its derivatives are right also at zeros."""
+def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), the input broadcast."""
 def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), the input broadcast."""
 def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
@@ -462,7 +462,7 @@ def tensordot(a: TensorLike, b: TensorLike, dims: Integers = 2) -> Tensor:
 def inner(input: TensorLike, other: TensorLike) -> Tensor:
     """The sums of products over the last dimensions of both."""
 def kron(input: TensorLike, other: TensorLike) -> Tensor:
-    """The Kronecker product: each element of the input times the whole of `other`."""
+    """The Kronecker product: each element of the input times `other`."""
 def relu(input: TensorLike) -> Tensor:
     """max(input, 0); the derivative at 0 is 0."""
 def sigmoid(input: TensorLike) -> Tensor:

@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
@@ -30,6 +30,9 @@ from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains
+
+if TYPE_CHECKING:
+    from symgrad.checks.measuring import Tolerances
 
 __all__ = ["main"]
 
@@ -67,11 +70,11 @@ def _parser() -> argparse.ArgumentParser:
     foreign.add_argument("--framework", choices=FRAMEWORKS, help="the framework of the function, if it is not detected")
     foreign.add_argument("--gradient", metavar="NAME", help="a function in the file that gives the gradient")
     foreign.add_argument("--returns", choices=("value", "pair"), help="pair: the function returns (value, gradient)")
-    foreign.add_argument("--ulp", type=float, default=1000.0, metavar="N",
-                         help="units in the last place that are allowed, times the condition of the point (default 1000)")
-    foreign.add_argument("--atol", type=float, default=0.0, metavar="X", help="an error that is allowed besides (default 0)")
-    foreign.add_argument("--rtol", type=float, default=0.0, metavar="X", help="an error relative to the truth that is allowed besides (default 0)")
-    foreign.add_argument("--range", metavar="LOW,HIGH", help="leave out points with numbers smaller or larger than that, such as 1e-100,1e100")
+    digits = checking.add_argument_group("the digits of floats, compared if one of these is given, and for functions of other systems")
+    digits.add_argument("--ulp", type=float, metavar="N", help="units in the last place allowed, times the condition of the point (default 1000)")
+    digits.add_argument("--atol", type=float, default=0.0, metavar="X", help="an error that is allowed besides (default 0)")
+    digits.add_argument("--rtol", type=float, default=0.0, metavar="X", help="an error relative to the truth that is allowed besides (default 0)")
+    digits.add_argument("--range", metavar="LOW,HIGH", help="leave out points with numbers smaller or larger than that, such as 1e-100,1e100")
     deriving = commands.add_parser("derive", help="differentiate a formula and check the result", formatter_class=raw, description=(
         "Differentiate a formula and check the result. A formula is made of numbers, variables, + - * / ** ( ), pi, e, functions such as\n"
         "exp, sin, tanh, and where(a < b, ..., ...). It is parsed, never run as Python."))
@@ -133,12 +136,18 @@ def _values(options: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"cannot read --at: {error}") from None
 
 
-def _range(text: str) -> tuple[float, float]:
+def _tolerances(options: argparse.Namespace) -> Tolerances:
+    """How far a float may be off, and where."""
+    from symgrad.checks.measuring import Tolerances  # imports SymPy, which takes a third of a second
+
     try:
-        low, high = map(float, text.split(","))
+        ends = None if options.range is None else tuple(map(float, options.range.split(",")))
     except ValueError:
-        raise BadInput(f"cannot read --range: {text!r}; write --range 1e-100,1e100") from None
-    return low, high
+        raise BadInput(f"cannot read --range: {options.range!r}; write --range 1e-100,1e100") from None
+    try:
+        return Tolerances(options.ulp, options.atol, options.rtol, ends)  # type: ignore[arg-type]  # which it refuses
+    except ValueError as error:
+        raise BadInput(str(error).replace("check: ", "--", 1)) from None
 
 
 def _names(options: argparse.Namespace) -> list[str] | None:
@@ -158,14 +167,14 @@ def _names(options: argparse.Namespace) -> list[str] | None:
 
 def _check(options: argparse.Namespace) -> int:
     path, name = _target(options.target)
-    at, wrt = _values(options), _names(options)
+    at, wrt, tolerances = _values(options), _names(options), _tolerances(options)
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
         module = _loaded(path)
         if name:
             chosen = [(name, _named(module, name, path))]
         else:
             chosen = _matching_function(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
-        reports = [_checked(name, function, at, wrt, path, options) for name, function in chosen]
+        reports = [_checked(name, function, at, wrt, path, options, tolerances) for name, function in chosen]
     return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
 
@@ -283,10 +292,11 @@ def _is_real(value: Any) -> bool:
         isinstance(value, symgrad.Tensor) and value.is_floating_point())
 
 
-def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> Any:
+def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
+             tolerances: Tolerances) -> Any:
     asked = options.formula, options.domain, options.framework, options.gradient, options.returns
     if any(option is not None for option in asked) or is_foreign(function):
-        return _compared(name, function, at, wrt, path, options)
+        return _compared(name, function, at, wrt, path, options, tolerances)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
@@ -298,14 +308,17 @@ def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | N
     if missing:
         raise BadInput(f"{name}{signature} needs a value for {', '.join(missing)}; give it as --at {','.join(f'{m}=1' for m in missing)}")
     try:
-        return _check_named(name, function, values, wrt, options)
+        return _check_named(name, function, values, wrt, options, tolerances=tolerances)
     except KeyboardInterrupt:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, ValueError) and str(error).startswith("check: "):
+            raise BadInput(str(error).removeprefix("check: ")) from None
         raise BadInput(f"{name} does not run at these inputs\n{_location(error, path)}") from None
 
 
-def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace) -> CrossReport:
+def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
+              tolerances: Tolerances) -> CrossReport:
     """Check a function of any framework against a formula."""
     from symgrad.checks.cross import cross_check  # imports SymPy, which takes a third of a second
 
@@ -318,20 +331,20 @@ def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | 
     given = (function, _named(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
     try:
         return cross_check(given, (examples_of(function) or {}) | dict(at), name=name, formula=options.formula, order=options.order,
-                           domain=domains, framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, ulp=options.ulp,
-                           atol=options.atol, rtol=options.rtol, range=None if options.range is None else _range(options.range), seed=options.seed,
-                           progress=False if options.quiet else None)
+                           domain=domains, framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, seed=options.seed,
+                           progress=False if options.quiet else None, **vars(tolerances))
     except ParseError as error:
         raise BadInput(f"cannot read --formula: {error}") from None
     except (TypeError, ValueError, ImportError) as error:
         raise BadInput(str(error).removeprefix("check: ")) from None
 
 
-def _check_named(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace) -> Report:
+def _check_named(name: str, function: Callable[..., Any], values: Mapping[str, Any], wrt: list[str] | None, options: argparse.Namespace,
+                 **further: Any) -> Report:
     from symgrad.checks import check_named  # imports SymPy, which takes a third of a second
 
     return check_named(function, values, order=options.order, wrt=wrt, points=options.points, seed=options.seed,
-                       progress=False if options.quiet else None, name=name)
+                       progress=False if options.quiet else None, name=name, **further)
 
 
 # symgrad derive

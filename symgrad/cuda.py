@@ -13,7 +13,7 @@ from typing import Any
 
 from symgrad.methods.legacy import CUDA_TYPES
 from symgrad.types.devices import device as _device
-from symgrad.types.devices import missing
+from symgrad.types.devices import unavailable_error
 
 has_half, has_magma = False, False
 _NAMES: dict[str, Any] = {**CUDA_TYPES}
@@ -41,7 +41,7 @@ _define_constant(None, "Do nothing, since there is no GPU.", "manual_seed", "man
 def _define_raising(*names: str) -> None:
     for name in names:
         def refuse(*args: Any, **kwargs: Any) -> Any:
-            raise missing(_device("cuda"))
+            raise unavailable_error(_device("cuda"))
 
         refuse.__name__ = refuse.__qualname__ = name
         refuse.__doc__ = "Needs a GPU.\n\nRaises AssertionError, as torch without CUDA does."
@@ -62,7 +62,7 @@ class device:
 
     def __enter__(self) -> None:
         if self.index is not None and not (isinstance(self.index, int) and self.index < 0):
-            raise missing(_device("cuda"))
+            raise unavailable_error(_device("cuda"))
 
     def __exit__(self, *exception: Any) -> None:
         """Do nothing, since no GPU was selected."""

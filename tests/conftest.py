@@ -35,7 +35,7 @@ def _leave_no_ops_behind():
 
     yield
     for name in set(REGISTRY) - extending.BUILT_IN:
-        extending._forget(name)
+        extending._unregister(name)
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-"""Case analysis: the domain is split into regions in which every relevant sign is known, with a normal form in each."""
+"""Case analysis: the domain is split into regions with known signs, and the normal forms are compared in each region."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra import functions, special
+from symgrad.algebra.limits import clock
 from symgrad.algebra.normal import NoNormalForm, Normal
 from symgrad.algebra.polynomials import TooLarge
 from symgrad.algebra.ranges import Range
@@ -21,9 +21,9 @@ from symgrad.algebra.tower import Frac
 __all__ = ["literally_zero", "regions_of"]
 
 DEPTH = 9  # the depth of nested splits
-RULED = (functions, special)  # imported because they register rules
+RULED = (functions, special)  # modules imported for the rules that they register
 
-# Functions that may jump inside their domain: an identity on both sides of an edge need not hold on the edge.
+# Functions with jumps inside their domain: an identity on both sides of a boundary need not hold on it.
 JUMPS = (sympy.sign, sympy.Heaviside, sympy.Piecewise, sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.arg, sympy.atan2, sympy.DiracDelta)
 
 # Functions with simpler derivatives: the derivative of a difference may be literally 0 where the difference itself is not.
@@ -38,7 +38,7 @@ ZERO_UP: tuple[End, End] = (Fraction(0), None)
 
 @dataclass(frozen=True)
 class Region:
-    """Two expressions in a region: their symbols lie between ends, and real expressions have known signs."""
+    """Two expressions in a region, which is given by intervals of the symbols and by the signs of real expressions (`facts`)."""
 
     a: Any
     b: Any
@@ -52,39 +52,39 @@ class Region:
         return Region(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
                       tuple((e.xreplace({old: new}), sign) for e, sign in self.facts) + facts, self.depth + 1)
 
-    def settled(self) -> Region:
+    def with_positive_symbols(self) -> Region:
         """The region with a positive symbol substituted for every symbol of one sign."""
         region = self
         for s, (low, high) in self.intervals.items():
             if s.is_extended_positive:
                 continue
-            whole = {"integer": True} if s.is_integer else {}
+            integer = {"integer": True} if s.is_integer else {}
             if low is not None and low >= 0:
-                p = sympy.Dummy(s.name, positive=True, **whole)
+                p = sympy.Dummy(s.name, positive=True, **integer)
                 region = region.replaced(s, p, {p: (low, high)})
             elif high is not None and high <= 0:
-                p = sympy.Dummy(s.name, positive=True, **whole)
+                p = sympy.Dummy(s.name, positive=True, **integer)
                 region = region.replaced(s, -p, {p: (-high, None if low is None else -low)})
         return region
 
-    def cut(self, u: Any) -> tuple[list[Region], Region | None, bool]:
-        """The regions where an expression is positive, negative, and 0; and whether the last are known (None: nowhere)."""
+    def split(self, u: Any) -> tuple[list[Region], Region | None, bool]:
+        """The regions where u is positive or negative, the region where it is 0 (None if empty), and whether the latter is known."""
         symbols = [s for s in u.free_symbols if s in self.intervals]
         if len(u.free_symbols) == 1 == len(symbols):
             [x] = symbols
             poly = sympy.Poly(u, x) if u.is_polynomial(x) else None
             if poly is not None and poly.degree() == 1 and all(c.is_Rational for c in poly.all_coeffs()):
-                return self._cut_at(x, -poly.eval(0) / poly.LC())
+                return self._split_at(x, -poly.eval(0) / poly.LC())
         for x in sorted(symbols, key=lambda s: (self.intervals[s] != (None, None), s.name)):
             slope = sympy.diff(u, x)
             if slope.is_Rational and slope != 0:
-                return self._cut_along(x, sympy.expand(x - u / slope), u, slope)
+                return self._split_along(x, sympy.expand(x - u / slope), u, slope)
         return [self._with(u, 1), self._with(u, -1)], None, False
 
     def _with(self, u: Any, sign: int) -> Region:
         return Region(self.a, self.b, self.intervals, (*self.facts, (u, sign)), self.depth + 1)
 
-    def _cut_at(self, x: Any, c: Any) -> tuple[list[Region], Region | None, bool]:
+    def _split_at(self, x: Any, c: Any) -> tuple[list[Region], Region | None, bool]:
         low, high = self.intervals[x]
         at = Fraction(int(c.p), int(c.q))
         inside = (low is None or low < at) and (high is None or at < high)
@@ -95,10 +95,10 @@ class Region:
             parts.append(Region(self.a, self.b, {**self.intervals, x: (low, at if high is None else min(at, high))}, self.facts, self.depth + 1))
         return parts, self.replaced(x, c, {}) if inside else None, True
 
-    def _cut_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
-        """The regions on both sides of x = edge: a new positive symbol is the distance from it, if that loses no information about x."""
+    def _split_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
+        """The regions on both sides of x = edge, with the distance as a new positive symbol if that keeps all information about x."""
         low, high = self.intervals[x]
-        on_it = self.replaced(x, edge, {})
+        on_edge = self.replaced(x, edge, {})
         p = sympy.Dummy("p", positive=True, **({"integer": True} if x.is_integer else {}))
         parts = []
         for side in (1, -1):
@@ -109,7 +109,7 @@ class Region:
                 parts.append(self.replaced(edge, x + p, {p: ZERO_UP}))  # 0 < x < y, in terms of y = x + p
             else:
                 parts.append(self._with(u, side * (1 if slope > 0 else -1)))
-        return parts, on_it, True
+        return parts, on_edge, True
 
 
 def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
@@ -138,17 +138,17 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
 
 def literally_zero(region: Region, deadline: float, split: bool) -> bool:
     """Whether the two expressions have the same normal form everywhere in a region; False also if that is not decided."""
-    if region.depth > DEPTH or time.monotonic() > deadline:
+    if region.depth > DEPTH or clock() > deadline:
         return False
-    region = region.settled()
+    region = region.with_positive_symbols()
     if region.a == region.b:
         return True
     try:
         forms = Normal(deadline, dict(region.intervals), split, region.facts)
-        a, b = forms.of(region.a), forms.of(region.b)
-        return forms.same(a, b) or _same_squares(forms, a, b) or _constantly_zero(region, deadline)
-    except Split as question:
-        parts, edge, known = region.cut(question.expression)
+        terms = [forms.of(x) for x in sympy.Add.make_args(region.a)] + [forms.minus(forms.of(x)) for x in sympy.Add.make_args(region.b)]
+        return forms.is_zero(forms.sum(terms)) or _same_squares(forms, forms.of(region.a), forms.of(region.b)) or _constantly_zero(region, deadline)
+    except Split as unknown_sign:
+        parts, edge, known = region.split(unknown_sign.expression)
     except ZeroDivisionError:
         return True  # the region is empty
     except (TooLarge, NoNormalForm, RecursionError, NotImplementedError, sympy.PolynomialError):
@@ -160,20 +160,20 @@ def literally_zero(region: Region, deadline: float, split: bool) -> bool:
 
 
 def _same_squares(forms: Normal, a: Frac, b: Frac) -> bool:
-    """Whether two numbers of one sign have the same square, which holds fewer roots."""
+    """Whether two numbers of the same sign have the same square, which contains fewer roots."""
     if not any(forms.generators[g].kind == "root" for f in (a, b) for m in f.num for g, _ in m) or not (forms.is_real(a) and forms.is_real(b)):
         return False
     return forms.sign(a) == forms.sign(b) is not None and forms.same(forms.power(a, 2), forms.power(b, 2))
 
 
 def _constantly_zero(region: Region, deadline: float) -> bool:
-    """Whether the difference is differentiable in the whole region, its derivatives are literally 0, and so is one value."""
+    """Whether the difference is differentiable everywhere in the region, its derivatives are literally 0, and so is its value at a point."""
     difference = region.a - region.b
     symbols = difference.free_symbols
     if not symbols and difference.has(*ANGLES):
         return _turned_zero(region, deadline)
     if not difference.has(*INVERSES) or region.facts or not symbols <= set(region.intervals) or any(s.is_integer for s in symbols):
-        return False  # the set where facts hold need not be connected
+        return False  # the set where the facts hold may be disconnected
     try:
         forms = Normal(deadline, dict(region.intervals), True, region.facts)
         forms.regular = True
@@ -187,7 +187,7 @@ def _constantly_zero(region: Region, deadline: float) -> bool:
 
 
 def _turned_zero(region: Region, deadline: float) -> bool:
-    """Whether two real constants have the same exp(i ·), and differ by less than a full turn."""
+    """Whether two real constants a and b have the same exp(i a) = exp(i b) and differ by less than 1."""
     forms = Normal(deadline, {}, True)
     try:
         a, b = forms.of(region.a), forms.of(region.b)
@@ -198,7 +198,7 @@ def _turned_zero(region: Region, deadline: float) -> bool:
 
 
 def _simple_points(region: Region) -> Iterator[dict[Any, Any]]:
-    """A few points strictly inside."""
+    """A few points in the interior of a region."""
     def next_to(low: End, high: End) -> Fraction:
         return Fraction(low.__floor__() + 1) if low is not None else Fraction(high.__ceil__() - 1) if high is not None else Fraction(0)
 

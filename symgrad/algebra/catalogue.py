@@ -1,7 +1,7 @@
-"""SymPy's special functions at numbers: by mpmath in SymPy's conventions, by SymPy itself at short rational numbers, and again by another route.
+"""Numeric values of SymPy's special functions, by mpmath in SymPy's conventions, or by SymPy itself at short rational numbers.
 
 mpmath is wrong at some arguments (the Hurwitz zeta function at negative ones, at every precision), and has too few digits at others. So each function
-is computed twice, the second time with more digits and, where a recurrence is known, at a shifted argument: what the two differ by is the error.
+is computed twice, the second time with more digits and, if a recurrence is known, at a shifted argument; the difference is the error.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from symgrad.carriers.digits import Undefined
 
 __all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "operands", "special"]
 
-SMALL = 100  # numerators and denominators of the arguments at which SymPy is asked for an exact value
-FARTHEST = 2000  # steps of a recurrence
-DIGITS = 20000  # bits after the point
-SHIFT = 7  # further steps by which the second route differs
+SMALL = 100  # the largest numerators and denominators of arguments at which SymPy computes an exact value
+FARTHEST = 2000  # the most steps of a recurrence
+DIGITS = 20000  # the most bits after the point
+SHIFT = 7  # the additional recurrence steps of the second computation
 
-# Functions by others.
+# Definitions by other functions.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.sec: lambda x: 1 / sympy.cos(x), sympy.csc: lambda x: 1 / sympy.sin(x), sympy.cot: lambda x: 1 / sympy.tan(x),
     sympy.sech: lambda x: 1 / sympy.cosh(x), sympy.csch: lambda x: 1 / sympy.sinh(x), sympy.coth: lambda x: 1 / sympy.tanh(x),
@@ -37,7 +37,7 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.erf2inv: lambda x, y: sympy.erfinv(y + sympy.erf(x)), sympy.Li: lambda x: sympy.li(x) - sympy.li(2),
 }
 
-# Functions that have no numbers, and why.
+# Functions without numeric values, with the reason.
 REFUSED = dict.fromkeys(("exp_polar", "polar_lift", "periodic_argument", "principal_branch"),
                         "it stands for a point of the Riemann surface of the logarithm") | dict.fromkeys(
     ("mathieus", "mathieuc", "mathieusprime", "mathieucprime", "carmichael"), "SymPy and mpmath cannot evaluate it")
@@ -58,7 +58,7 @@ def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
     if c.isint(a) and a <= 0:
         raise Undefined("a pole")
     n = _away(c, a, more)
-    with c.extraprec(min(DIGITS, max(0, int(c.re(s)) * c.mag(a + n)))):  # mpmath keeps so many digits after the point, also of a tiny number
+    with c.extraprec(min(DIGITS, max(0, int(c.re(s)) * c.mag(a + n)))):  # mpmath has an absolute precision here, also for tiny numbers
         return c.zeta(s, a + n) + c.fsum([(a + k) ** -s for k in range(n)])
 
 
@@ -81,7 +81,7 @@ def _eta(c: Any, s: Any, a: Any = 1) -> Any:
     return _zeta(c, s, a) - 2 ** (1 - s) * _zeta(c, s, (a + 1) / 2)
 
 
-# From the name of a function to that of mpmath, or to a function of a context and numbers.
+# The functions of mpmath, by SymPy's names: a name, or a function of a context and numbers.
 FUNCTIONS: dict[str, Any] = {name: name for name in (
     "gamma loggamma factorial digamma erfi erfinv expint beta besselj bessely besseli besselk airyai airybi fresnels fresnelc "
     "polylog harmonic legendre hermite appellf1 lerchphi stieltjes").split()} | {
@@ -95,8 +95,8 @@ FUNCTIONS: dict[str, Any] = {name: name for name in (
     "airyaiprime": lambda c, x: c.airyai(x, derivative=1), "airybiprime": lambda c, x: c.airybi(x, derivative=1),
     "betainc": lambda c, p, q, x, y: c.betainc(p, q, x, y), "betainc_regularized": lambda c, p, q, x, y: c.betainc(p, q, x, y, regularized=True)}
 
-# Other routes to the same value.
-AGAIN: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT)}
+# Second computations of the same value.
+SECOND: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT)}
 
 
 def operands(e: Any) -> tuple[Any, ...]:
@@ -112,28 +112,29 @@ def special(e: Any) -> Callable[..., Any]:
     """The step that computes a function of SymPy from the numbers of its `operands`."""
     name = type(e).__name__
     first = FUNCTIONS.get(name)
-    again = AGAIN.get(name, first)
+    second = SECOND.get(name, first)
 
     def applied(values: Sequence[Any]) -> Any:
         return e.func(*_rebuilt(e.args, iter(values)))
 
-    def route(a: Any, way: Any, bits: int) -> Callable[..., Any]:
-        def computed(*xs: Any) -> Any:
+    def with_precision(a: Any, function: Any, bits: int) -> Callable[..., Any]:
+        def call(*xs: Any) -> Any:
             c = a.context
             with c.workprec(a.bits + bits):
-                found = _by_evalf(c, applied, xs) if way is None else getattr(c, way)(*xs) if isinstance(way, str) else way(c, *xs)
+                found = (_by_evalf(c, applied, xs) if function is None else getattr(c, function)(*xs) if isinstance(function, str) else
+                         function(c, *xs))
             return +c.convert(found)
-        return computed
+        return call
 
     def step(a: Any, *xs: Any) -> Any:
         exact = _exact(applied, xs)
-        return a.kept(exact) if exact is not None else a.function(route(a, first, 10), xs, route(a, again, 50))
+        return a.exact_or_sample(exact) if exact is not None else a.function(with_precision(a, first, 10), xs, with_precision(a, second, 50))
 
     return step
 
 
 def _exact(applied: Callable[..., Any], xs: Sequence[Any]) -> Fraction | None:
-    """SymPy's own value at short rational numbers, where that is rational. Raises Undefined where SymPy has none."""
+    """SymPy's own value at short rational numbers if it is rational, else None. Raises Undefined where SymPy has no value."""
     if not all(isinstance(x, Fraction) and abs(x.numerator) <= SMALL and x.denominator <= SMALL for x in xs):
         return None
     try:
@@ -146,7 +147,7 @@ def _exact(applied: Callable[..., Any], xs: Sequence[Any]) -> Fraction | None:
 
 
 def _by_evalf(c: Any, applied: Callable[..., Any], values: Sequence[Any]) -> Any:
-    """A function that only SymPy evaluates."""
+    """The value of a function that mpmath does not have, by SymPy's evalf."""
     def number(x: Any) -> Any:
         x = c.convert(x)
         if c.isint(x) and not c.im(x):

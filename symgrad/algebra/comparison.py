@@ -1,8 +1,7 @@
-"""Comparison of two expressions: numerically with measured errors, then by algebra; and the verdict with a counterexample."""
+"""Comparison of two expressions, numerically with measured errors and then by algebra; the verdict with a counterexample."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,9 +13,9 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.deciding import FAILURES, tractable, vanishes
-from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, opaque
+from symgrad.algebra.evaluating import Evaluator, Unknown, exact_float, undefined_functions
 from symgrad.algebra.ladder import rungs
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.algebra.ranges import Range, points_in, ranges_of
 from symgrad.algebra.stochastic import EXACT, Arithmetic, Exact, Gaussian, Sample
 from symgrad.algebra.visits import Visits
@@ -24,28 +23,28 @@ from symgrad.carriers.digits import Undecided
 from symgrad.reports.base import BaseReport
 from symgrad.reports.parts import Formula, Line, Part
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.sampling.conditions import places
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.conditions import boundaries
+from symgrad.sampling.shrink import shrink_values
 
 __all__ = ["Comparison", "Identity"]
 
-FIRST, LAST = 75, 600  # digits of the ladder
+FIRST, LAST = 75, 600  # the digits of the first and of the last rung
 AGREED = 50  # equal digits that are required
 SHARE = 0.5  # the part of the time for numbers, before the algebra
-MEETING = 24  # places of conditions that are visited
-SHRINKING = 120  # tries to simplify a refuting point
-PATIENCE = 1.0  # seconds for the values at one point
-GRACE = 0.5  # seconds beyond the time, for the first point that can be compared
+BOUNDARIES = 24  # the most boundaries of conditions that are tested
+SHRINKING = 120  # the most evaluations to simplify a refuting point
+PATIENCE = 1.0  # the seconds for the values at one point
+GRACE = 0.5  # additional seconds for the first point that can be compared
 REPEATED = (sympy.Sum, sympy.Product)
 
 
 @dataclass(frozen=True)
 class Identity(BaseReport):
-    """The result of `identical`; true if the two are proved or verified to be the same function.
+    """The result of `identical`; true if the expressions are proved or verified to be the same function.
 
-    `points` counts the points of comparison, and `digits` is the smallest number of digits that agreed (infinite: exactly equal).
-    A refutation has the `point`, the `values` of the two there and their `difference` as a formula; `notes` say where only one of the two is
-    defined. `index` is the element of an array or a matrix that decides the verdict.
+    `points` is the number of points of comparison, and `digits` the smallest number of digits that agreed (infinite: exactly equal).
+    A refutation has the `point`, the `values` of both expressions and their `difference` as a formula; `notes` name points at which only one is
+    defined. `index` is the element of an array or a matrix that determines the verdict.
     """
 
     verdict: str
@@ -94,7 +93,7 @@ class Comparison:
     """The comparison of two expressions over ranges of their symbols: first numerically, then by algebra."""
 
     def __init__(self, a: Any, b: Any, assumptions: Mapping[Any, Any] | None, seconds: float, points: int, seed: int):
-        self.start = time.monotonic()
+        self.start = clock()
         self.deadline = self.start + seconds
         self.seconds, self.wanted, self.rng = seconds, points, Random(seed)
         self.floats = bool(a.atoms(sympy.Float) | b.atoms(sympy.Float))
@@ -111,30 +110,30 @@ class Comparison:
         known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(self.symbols, self.ranges) if not r.empty}
         try:
             a, b = a.xreplace(known), b.xreplace(known)
-        except FAILURES:  # SymPy may refuse to simplify, for instance a Max of nan
+        except FAILURES:  # SymPy may fail, for instance for a Max of nan
             known = {}
-        self.a, self.b = (self._prepared(e) for e in (a, b))
+        self.a, self.b = (self._evaluate_held(e) for e in (a, b))
         self.inner: list[Any] = [known.get(s, s) for s in self.symbols]
-        held = {**opaque(self.a), **opaque(self.b)}
-        if held:
-            self.unknown = sorted({str(f.func if not isinstance(f, sympy.Derivative) else f) for f in held})
-            self.a, self.b = self.a.xreplace(held), self.b.xreplace(held)
-            self.inner += list(held.values())
-            self.ranges += [Range()] * len(held)
-        # Sums are added up term by term, so that the numbers do not depend on the form that SymPy finds.
-        self.numbers = (a, b) if not held and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
+        undefined = {**undefined_functions(self.a), **undefined_functions(self.b)}
+        if undefined:
+            self.unknown = sorted({str(f.func if not isinstance(f, sympy.Derivative) else f) for f in undefined})
+            self.a, self.b = self.a.xreplace(undefined), self.b.xreplace(undefined)
+            self.inner += list(undefined.values())
+            self.ranges += [Range()] * len(undefined)
+        # Sums are added up term by term, so that the numbers are independent of SymPy's closed form.
+        self.numbers = (a, b) if not undefined and any(e.has(*REPEATED) for e in (a, b)) else (self.a, self.b)
         self.compared, self.digits, self.lost, self.patience = 0, inf, 0, PATIENCE
         self.arithmetic = Arithmetic(FIRST)
 
     def _count(self, *expressions: Any) -> None:
-        """Let the symbols that bound a sum be integers: at other numbers it has no value."""
+        """Restrict the symbols in the limits of sums and products to integers."""
         bounds = [bound for e in expressions for held in e.atoms(*REPEATED) for limit in held.limits for bound in limit[1:]]
         for k, s in enumerate(self.symbols):
             if not s.is_integer and any((bound - s).is_integer or (bound + s).is_integer for bound in bounds):
                 self.ranges[k] = self.ranges[k].integers()
                 self.notes.append(f"{s} is taken as an integer, because it bounds a sum or a product")
 
-    def _prepared(self, e: Any) -> Any:
+    def _evaluate_held(self, e: Any) -> Any:
         """The expression with unevaluated derivatives, integrals and sums evaluated where SymPy can."""
         held = e.atoms(sympy.Derivative, sympy.Integral, sympy.Sum, sympy.Product, sympy.Limit, sympy.Subs) if isinstance(e, sympy.Basic) else ()
         if not held:
@@ -161,13 +160,13 @@ class Comparison:
                 self.program = Evaluator([self.a, self.b, *conditions, *self._terms()], self.inner)
         except Unknown as unknown:
             return self._identity(NOT_CHECKABLE, str(unknown))
-        witness = self._differing()
+        witness = self._first_difference()
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
             return self._refuted(witness)
         if not self.compared:
-            return self._identity(NOT_CHECKABLE, self._nothing())
+            return self._identity(NOT_CHECKABLE, self._why_nothing_compared())
         literal = self._vanishes()
         if literal:
             return self._identity(PROVED, f"the difference is literally 0, and {self._agreement()}")
@@ -181,7 +180,7 @@ class Comparison:
         where = f"at {self.compared} point{'s' if self.compared != 1 else ''}"
         return f"the values are exactly equal {where}" if self.digits == inf else f"{self.digits:.0f} digits agree {where}"
 
-    def _nothing(self) -> str:
+    def _why_nothing_compared(self) -> str:
         if self.notes:
             return "the two are never defined at the same point"
         if self.lost:
@@ -189,11 +188,10 @@ class Comparison:
         return "neither of the two has a value at any point of the ranges that was tried"
 
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
-        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, seconds=time.monotonic() - self.start,
-                        notes=tuple(self.notes), **more)
+        return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
 
     def _refuted(self, witness: _Witness) -> Identity:
-        witness = self._shrunk(witness)
+        witness = self._shrink(witness)
         shown = [self._number(x) for x in witness.point]
         values = tuple(self._number(x) for x in witness.values)
         reason = "they differ at a point" + ("; floats are taken as exactly the binary numbers they are" if self.floats else "")
@@ -207,17 +205,17 @@ class Comparison:
             return sympy.Rational(x.numerator, x.denominator)
         if isinstance(x, Gaussian):
             return self._number(x.real) + sympy.I * self._number(x.imag)
-        hidden = max(self.arithmetic.error(x) + 2, -4000)
+        error = max(self.arithmetic.error(x) + 2, -4000)
         parts = [sympy.Float._new(part.value._mpf_, self.arithmetic.bits) if isinstance(part, Sample) else self._number(part)
                  for part in self.arithmetic.parts(x)]
-        return parts[0] if abs(parts[1]) < sympy.Integer(2) ** hidden else parts[0] + sympy.I * parts[1]
+        return parts[0] if abs(parts[1]) < sympy.Integer(2) ** error else parts[0] + sympy.I * parts[1]
 
     def _difference(self) -> Any:
         a, b = self.given
         if not isinstance(a, sympy.Expr) or not isinstance(b, sympy.Expr):
             return None
         plain = a - b
-        left = min(self.deadline - time.monotonic(), 0.1)
+        left = min(self.deadline - clock(), 0.1)
         if left < 0.02 or plain.count_ops() > 60 or not tractable(plain):
             return plain
         try:
@@ -229,43 +227,43 @@ class Comparison:
     # ------------------------------------------------------------------ the numbers
 
     def _terms(self) -> list[Any]:
-        """The terms of both: if all of them cancel, their size tells how many digits a 0 has."""
+        """The terms of both expressions; a 0 that results from their cancellation is accurate relative to their size."""
         return [term for e in (self.a, self.b) if isinstance(e, sympy.Add) for term in e.args]
 
-    def _evaluated(self, point: Sequence[Exact], digits: int) -> list[Any]:
+    def _evaluate(self, point: Sequence[Exact], digits: int) -> list[Any]:
         self.arithmetic.set_digits(digits)
         if self.program.quick:
             return self.program.at(point, self.arithmetic)
-        try:  # one number may take mpmath more than the total time
-            with limited(min(max(self.deadline - time.monotonic(), self.seconds / 4) / 2, self.patience)):
+        try:  # mpmath may need more than the total time for one number
+            with limited(min(max(self.deadline - clock(), self.seconds / 4) / 2, self.patience)):
                 return self.program.at(point, self.arithmetic)
         except OutOfTime:
-            self.patience *= 2  # mpmath computes constants when a function is called first
+            self.patience *= 2  # the first call of a function may be slow, since mpmath computes constants
             return [Undecided("time")] * 2
 
     def _constants(self) -> list[Fraction]:
-        """Where conditions and kinks lie, and constants in the expressions, which are often places of poles and jumps."""
-        met = [Fraction(x) for _, x in places([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)]
-        self.wanted += 2 * len(met[:MEETING])
+        """The boundaries of conditions and the kinks, and the constants in the expressions, which are often poles or jumps."""
+        found_boundaries = [Fraction(x) for _, x in boundaries([self.a, self.b], self.inner, [1.0] * len(self.inner), poles=False)]
+        self.wanted += 2 * len(found_boundaries[:BOUNDARIES])
         found = self.a.atoms(sympy.Number) | self.b.atoms(sympy.Number)
         values = {Fraction(int(x.p), int(x.q)) if isinstance(x, sympy.Rational) else exact_float(x)
                   for x in found if isinstance(x, (sympy.Rational, sympy.Float)) and x.is_finite}
         numbers = sorted({s * v for v in values if abs(v) < 10**6 and v.denominator < 10**6 for s in (1, -1)}, key=lambda v: (abs(v), v))
-        return list(dict.fromkeys([*met[:MEETING], *numbers[:8]]))
+        return list(dict.fromkeys([*found_boundaries[:BOUNDARIES], *numbers[:8]]))
 
     def _candidates(self) -> Iterator[list[Exact]]:
-        asked: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
+        first: list[list[Exact]] = [list(point) for point in self.visits.points() if all(x in r for x, r in zip(point, self.ranges))]
         constants = self._constants()
-        self.wanted += len(asked)
-        return chain(asked, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))
+        self.wanted += len(first)
+        return chain(first, islice(points_in(self.ranges, constants, self.rng), 3 * self.wanted + 20))
 
-    def _differing(self) -> _Witness | None:
-        """The first point where the two differ, None if there is none; counts the points where they agree, and the digits."""
+    def _first_difference(self) -> _Witness | None:
+        """The first point where the expressions differ, None if there is none; also counts the points and digits of agreement."""
         until = self.start + self.seconds * SHARE
         for point in self._candidates():
-            if self.compared >= self.wanted or time.monotonic() > (until if self.compared else self.deadline + GRACE):
+            if self.compared >= self.wanted or clock() > (until if self.compared else self.deadline + GRACE):
                 break
-            digits, values = self._compared(point)
+            digits, values = self._compare_at(point)
             if digits is None:
                 return _Witness(point, values)
             if digits >= AGREED:
@@ -273,13 +271,13 @@ class Comparison:
                 self.digits = min(self.digits, digits)
         return None
 
-    def _compared(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
-        """How many digits agree at a point (0: the point does not count), None if none do; and the two values."""
+    def _compare_at(self, point: Sequence[Exact]) -> tuple[float | None, Any]:
+        """The number of digits that agree at a point (0: the point does not count), None if the expressions differ; and the two values."""
         for digits in rungs(FIRST, LAST):
-            a, b, *terms = self._evaluated(point, digits)
-            truths, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
+            a, b, *terms = self._evaluate(point, digits)
+            conditions, terms = terms[:len(self.visits.conditions)], terms[len(self.visits.conditions):]
             if isinstance(a, Undecided) or isinstance(b, Undecided):
-                if digits < 4 * FIRST and time.monotonic() < self.deadline:
+                if digits < 4 * FIRST and clock() < self.deadline:
                     continue
                 self.lost += 1
                 return 0.0, None
@@ -288,48 +286,48 @@ class Comparison:
                     where = ", ".join(f"{s} = {self._number(x)}" for s, x in zip(self.symbols, point))
                     self.notes.append(f"only the {'second' if isinstance(a, ArithmeticError) else 'first'} is defined at {where or 'all'}")
                 return 0.0, None
-            self.visits.note(truths)
+            self.visits.note(conditions)
             if isinstance(a, bool) or isinstance(b, bool):
                 return (inf if a is b else None), (a, b)
             if self.arithmetic.apart(a, b):
-                return (None, (a, b)) if self._confirmed(point, digits) else (0.0, None)
-            # Terms that still cancel completely with more digits are compared relative to their own size.
-            agreed = self._agreeing([a, b, *(terms if digits > FIRST else ())])
+                return (None, (a, b)) if self._is_confirmed(point, digits) else (0.0, None)
+            # The error of terms that cancel completely also with more digits is relative to their size.
+            agreed = self._agreeing_digits([a, b, *(terms if digits > FIRST else ())])
             if agreed >= AGREED:
                 return agreed, (a, b)
-            if time.monotonic() > self.deadline:
+            if clock() > self.deadline:
                 break
         self.lost += 1
         return 0.0, None
 
-    def _agreeing(self, numbers: Sequence[Any]) -> float:
+    def _agreeing_digits(self, numbers: Sequence[Any]) -> float:
         """The number of digits to which the first two numbers agree, relative to the largest of all."""
         error = max(map(self.arithmetic.error, numbers[:2]))
         size = max(self.arithmetic.magnitude(self.arithmetic.sample(x).value) for x in numbers if not isinstance(x, ArithmeticError))
         return max(0.0, 0.30103 * (size - error)) if error > EXACT else inf
 
-    def _confirmed(self, point: Sequence[Exact], digits: int) -> bool:
-        """Whether a difference stays the same with twice the digits, so that no function of mpmath has understated its error."""
+    def _is_confirmed(self, point: Sequence[Exact], digits: int) -> bool:
+        """Whether a difference stays the same with twice the digits, so that it is not due to an underestimated error."""
         differences = []
         for more in (digits, 2 * digits):
-            a, b, *_ = self._evaluated(point, more)
+            a, b, *_ = self._evaluate(point, more)
             if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
                 return False
             differences.append(self.arithmetic.sum([a, self.arithmetic.product([Fraction(-1), b])]))
         return not self.arithmetic.apart(*differences)
 
-    def _shrunk(self, witness: _Witness) -> _Witness:
-        """A simpler point at which the two differ too."""
+    def _shrink(self, witness: _Witness) -> _Witness:
+        """A simpler point at which the two expressions differ."""
         def differ(point: list[Exact]) -> bool:
             nonlocal witness
-            if time.monotonic() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
+            if clock() > self.deadline or not all(x in r for x, r in zip(point, self.ranges)):
                 return False
-            digits, values = self._compared(point)
+            digits, values = self._compare_at(point)
             if digits is None:
                 witness = _Witness(point, values)
             return digits is None
 
-        shrunk(witness.point, differ, SHRINKING)
+        shrink_values(witness.point, differ, SHRINKING)
         return witness
 
     # ------------------------------------------------------------------ the algebra

@@ -1,7 +1,7 @@
-"""SymPy expressions at exact points, each value with a measure of its error.
+"""Evaluation of SymPy expressions at exact points, each value with a measured error.
 
-An expression becomes a list of steps, one for each distinct part, and every step is a function of numbers with errors. A step without
-a value (a pole, a jump within the error) holds its exception, which only steps that use it raise: a `Piecewise` reads only the case it takes.
+An expression becomes a list of steps, one for each distinct subexpression; a step is a function of numbers with errors. The result of a step without
+a value (a pole, a jump within the error) is an exception, which is raised by the steps that use it. A `Piecewise` uses only the selected case.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from symgrad.algebra.catalogue import DEFINITIONS, FUNCTIONS, REFUSED, operands,
 from symgrad.algebra.stochastic import Arithmetic, Gaussian, Number, Sample
 from symgrad.carriers.digits import Undecided, Undefined
 
-__all__ = ["STEPS", "Evaluator", "Unknown", "exact_float", "expanded", "opaque"]
+__all__ = ["STEPS", "Evaluator", "Unknown", "exact_float", "expand_function", "undefined_functions"]
 
 Step = Callable[..., Any]
-TERMS = 1000  # of a sum
+TERMS = 1000  # the most terms of a sum or product
 
 
 class Unknown(TypeError):
@@ -35,9 +35,9 @@ def exact_float(x: sympy.Float) -> Fraction:
 
 
 class Evaluator:
-    """Expressions that are evaluated together at points of the symbols; `quick` if no function among them can take long.
+    """Expressions that are evaluated together at points; `quick` is true if the evaluation is fast for all functions in them.
 
-    Raises Unknown for a part that cannot be evaluated.
+    Raises Unknown for a subexpression that cannot be evaluated.
 
     >>> x = sympy.Symbol("x")
     >>> Evaluator([x**2, sympy.sqrt(x)], [x]).at([Fraction(9, 4)], Arithmetic(30))
@@ -74,7 +74,7 @@ class Evaluator:
         return self.places[root]
 
     def _step(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
-        """The function that computes a part, and its operands."""
+        """The function that computes a subexpression, and its operands."""
         constant = _constant(e)
         if constant is not None:
             return constant, ()
@@ -92,7 +92,7 @@ class Evaluator:
         if kind.__name__ in REFUSED:
             raise Unknown(f"{e} has no value: {REFUSED[kind.__name__]}")
         if isinstance(e, sympy.Function):
-            simpler = None if kind.__name__ in FUNCTIONS else DEFINITIONS[kind](*e.args) if kind in DEFINITIONS else expanded(e)
+            simpler = None if kind.__name__ in FUNCTIONS else DEFINITIONS[kind](*e.args) if kind in DEFINITIONS else expand_function(e)
             return (special(e), operands(e)) if simpler is None else ((lambda a, x: x), (simpler,))
         if e.is_number and isinstance(e, sympy.Expr):
             return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
@@ -113,17 +113,17 @@ class Evaluator:
             first, last = _whole(low), _whole(high) + 1
             if abs(last - first) > TERMS:
                 raise Undefined("too many terms")
-            terms = [term.at([a.kept(Fraction(i)), *xs], a)[0] for i in range(min(first, last), max(first, last))]
+            terms = [term.at([a.exact_or_sample(Fraction(i)), *xs], a)[0] for i in range(min(first, last), max(first, last))]
             for x in terms:
                 if isinstance(x, ArithmeticError):
                     raise x
             found = combined(a, *terms)
-            return found if first <= last else self.table[inverse](a, found, a.kept(Fraction(-1)))
+            return found if first <= last else self.table[inverse](a, found, a.exact_or_sample(Fraction(-1)))
 
         return step, (low, high, *others)
 
     def checked(self, x: Any) -> Any:
-        """A number that a step computed."""
+        """The result of a step."""
         return x
 
     def at(self, point: Sequence[Any], arithmetic: Any) -> list[Any]:
@@ -151,20 +151,20 @@ class Evaluator:
 def _whole(x: Any) -> int:
     """A bound of a sum."""
     if isinstance(x, (Gaussian, Sample)) or x != int(x):
-        raise Undefined("the bound of a sum is no integer")
+        raise Undefined("the bound of a sum is not an integer")
     return int(x)
 
 
 def _constant(e: Any) -> Step | None:
-    """The number of a leaf, None for any other expression."""
+    """The step of a constant, None for any other expression."""
     if isinstance(e, sympy.Rational):
         value = Fraction(int(e.p), int(e.q))
-        return lambda a: a.kept(value)
+        return lambda a: a.exact_or_sample(value)
     if isinstance(e, sympy.Float):
         value = exact_float(e)
-        return lambda a: a.kept(value)
+        return lambda a: a.exact_or_sample(value)
     if e is sympy.I:
-        return lambda a: a.kept(Gaussian(Fraction(0), Fraction(1)))
+        return lambda a: a.exact_or_sample(Gaussian(Fraction(0), Fraction(1)))
     if isinstance(e, BooleanAtom):
         truth = bool(e)
         return lambda a: truth
@@ -179,8 +179,8 @@ def _constant(e: Any) -> Step | None:
     return None
 
 
-def expanded(e: Any) -> Any:
-    """A function of code generation (expm1, log1p, hypot) or of this package in elementary functions, None if it has no such form."""
+def expand_function(e: Any) -> Any:
+    """A function of SymPy's code generation (expm1, log1p, hypot) or of this package in elementary functions, None for other functions."""
     for method in ("_eval_expand_func", "_eval_rewrite_as_tractable"):
         if hasattr(e, method):
             try:
@@ -313,7 +313,7 @@ STEPS[sympy.exp(sympy.Symbol("x")).func] = STEPS[sympy.exp]
 Evaluator.table = STEPS
 
 
-def opaque(e: Any) -> Mapping[Any, Any]:
+def undefined_functions(e: Any) -> Mapping[Any, Any]:
     """The applied undefined functions of an expression, with their unevaluated derivatives, each replaced by a symbol."""
     found = [f for f in e.atoms(AppliedUndef, sympy.Derivative) if (isinstance(f, AppliedUndef) or f.has(AppliedUndef))
              and f.free_symbols <= e.free_symbols]  # one of the index of a sum is no number

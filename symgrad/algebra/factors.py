@@ -1,4 +1,4 @@
-"""Real factors of normal forms, and their signs: 1 + exp(ix) is 2 cos(x/2) times exp(ix/2), and sqrt(1+x²) - x is 1 / (sqrt(1+x²) + x)."""
+"""Real factors of normal forms and their signs, such as 1 + exp(ix) = 2 cos(x/2) exp(ix/2) and sqrt(1+x²) - x = 1 / (sqrt(1+x²) + x)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import sympy
 from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
 from symgrad.algebra.tower import Frac
 
-__all__ = ["conjugate_root", "halves", "logarithms", "norm", "real_expression", "realized", "sign_between"]
+__all__ = ["conjugate_root", "halves", "logarithms", "norm", "real_expression", "make_real", "sign_between"]
 
-BOXES = 400  # intervals into which the range of a symbol is divided
+BOXES = 400  # the most intervals into which the range of a symbol is divided
 DIGITS = 40
 HALF = Fraction(1, 2)
 MONOTONE = (sympy.sin, sympy.cos, sympy.exp, sympy.log)  # the functions that have intervals
 
 
-def realized(forms: Any, number: Any, shared: Monomial, powers: dict[Any, int]) -> tuple[Any, Monomial, dict[Any, int]]:
-    """Number, monomial and powers of polynomials, where each polynomial that is real up to a unit exp(it) becomes real."""
+def make_real(forms: Any, number: Any, shared: Monomial, powers: dict[Any, int]) -> tuple[Any, Monomial, dict[Any, int]]:
+    """A number, a monomial and powers of polynomials, with real polynomials in place of those that are real up to a unit exp(it)."""
     if all(forms.real(Frac(dict(q))) for q in powers):
         return number, shared, powers
     found: dict[Any, int] = {}
@@ -33,7 +33,7 @@ def realized(forms: Any, number: Any, shared: Monomial, powers: dict[Any, int]) 
         if unit is None or turns % 2 and n % 2:
             found[q] = found.get(q, 0) + n
             continue
-        if turns % 2:  # q conj(q), which is never negative, is q² times the unit
+        if turns % 2:  # q conj(q) >= 0 is q² times the unit
             factor, times = forms.product([factor, forms.conjugate(factor)]), n // 2
             units.append(forms.power(forms.product([forms.term(forms.i, turns), Frac({m: 1})]), -times))
             forms.signs[key(factor.num)] = 1
@@ -58,7 +58,7 @@ def realized(forms: Any, number: Any, shared: Monomial, powers: dict[Any, int]) 
 
 
 def _unit(forms: Any, q: Frac) -> tuple[int, Monomial] | None:
-    """The k and m with conj(q) = iᵏ m q, where m is a product of complex exponentials; None if there are none."""
+    """k and m with conj(q) = iᵏ m q, where m is a product of complex exponentials; None if they do not exist."""
     try:
         other = forms.conjugate(q)
     except Exception:  # a generator without a known conjugate
@@ -90,7 +90,7 @@ def _unit(forms: Any, q: Frac) -> tuple[int, Monomial] | None:
 
 
 def halves(forms: Any, p: Poly) -> tuple[Poly, Poly] | None:
-    """A polynomial as a part without square roots and one in which each term has the same square roots; None if it is no such sum."""
+    """A polynomial as the sum of a part without square roots and a part whose terms have the same square roots; None if it is no such sum."""
     groups: dict[Any, Poly] = {}
     for m, c in p.items():
         roots = tuple(g for g, e in m if Fraction(e).denominator == 2)
@@ -150,7 +150,7 @@ def logarithms(forms: Any, p: Poly) -> Frac | None:
 
 
 def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
-    """The sign of an expression of one symbol strictly between two numbers by interval arithmetic, None if it is not constant or not found.
+    """The sign of an expression of one symbol in an open interval by interval arithmetic, None if it is not constant or not found.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> sign_between(sympy.sin(x), x, Fraction(0), Fraction(3)), sign_between(sympy.cos(x), x, Fraction(0), Fraction(3))
@@ -174,7 +174,7 @@ def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
         a, b = boxes.pop()
         try:
             sign = _sign(_enclosed(context, e, x, a, b))
-            if not sign and (a == low or b == high):  # it may vanish at the end itself, if it is monotone beside it
+            if not sign and (a == low or b == high):  # it may vanish at the end if it is monotone next to it
                 rising = _sign(_enclosed(context, slope, x, a, b))
                 at, away = (a, rising) if a == low else (b, -rising)
                 edge = _enclosed(context, e, x, at, at)
@@ -200,7 +200,7 @@ def _enclosed(context: Any, e: Any, x: Any, a: Fraction, b: Fraction) -> Any:
         return context.mpf(int(q.numerator)) / int(q.denominator)
 
     def inside(part: Any) -> Any:
-        if part == x:  # SymPy may hold an equal symbol
+        if part == x:  # not `is`, since SymPy's cache may contain an equal symbol
             return context.mpf([number(a).a, number(b).b])
         if part.is_Rational:
             return number(Fraction(int(part.p), int(part.q)))

@@ -45,12 +45,12 @@ def _tangent(forms: Normal, x: Frac, turn: bool) -> Frac:
     return forms.product([_sine(forms, x, turn), forms.inverse(_cosine(forms, x, turn))])
 
 
-for _turn, _heads in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.sec, sympy.cot)),
+for _turn, _kinds in ((True, (sympy.sin, sympy.cos, sympy.tan, sympy.csc, sympy.sec, sympy.cot)),
                       (False, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.csch, sympy.sech, sympy.coth))):
-    for _head, _plain in zip((*_heads[:3], _heads[5]), (_sine, _cosine, _tangent, lambda *of: of[0].inverse(_tangent(*of)))):
-        rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: plain(forms, x, turn))
-    for _head, _plain in zip(_heads[3:5], (_sine, _cosine)):
-        rule(_head)(lambda forms, e, x, plain=_plain, turn=_turn: forms.inverse(plain(forms, x, turn)))
+    for _kind, _plain in zip((*_kinds[:3], _kinds[5]), (_sine, _cosine, _tangent, lambda *of: of[0].inverse(_tangent(*of)))):
+        rule(_kind)(lambda forms, e, x, plain=_plain, turn=_turn: plain(forms, x, turn))
+    for _kind, _plain in zip(_kinds[3:5], (_sine, _cosine)):
+        rule(_kind)(lambda forms, e, x, plain=_plain, turn=_turn: forms.inverse(plain(forms, x, turn)))
 
 
 @rule(sympy.sinc)
@@ -73,9 +73,9 @@ def _atan(forms: Normal, e: Any, u: Frac) -> Frac:
         product = forms.product([u, forms.generators[g].arguments[0]])
         for sign in (1, -1):
             if forms.same(product, forms.number(sign)) and forms.is_real(u):  # atan(u) + atan(1/u) is a quarter turn with the sign of u
-                quarter = forms.number(Fraction(forms.wanted_sign(u)))
+                quarter = forms.number(Fraction(forms.required_sign(u)))
                 return forms.sum([forms.product([quarter, _half_turns(forms, 1)]), forms.term(g, 1, -sign)])
-    return forms.opaque("atan", sympy.atan(forms.expressed(u)), [u], -1)
+    return forms.opaque("atan", sympy.atan(forms.to_sympy(u)), [u], -1)
 
 
 def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
@@ -84,13 +84,13 @@ def _asin(forms: Normal, e: Any, u: Frac) -> Frac:
         if forms.is_zero(inside):
             return forms.product([u, _half_turns(forms, 1)])
         if forms.sign(inside) == 1:
-            return _atan(forms, e, forms.product([u, forms.broken_power(inside, -HALF)]))
-    return forms.opaque("asin", sympy.asin(forms.expressed(u)), [u], -1)
+            return _atan(forms, e, forms.product([u, forms.rational_power(inside, -HALF)]))
+    return forms.opaque("asin", sympy.asin(forms.to_sympy(u)), [u], -1)
 
 
 @rule(sympy.asinh)
 def _asinh(forms: Normal, e: Any, u: Frac) -> Frac:
-    root = forms.broken_power(forms.sum([forms.number(1), forms.product([u, u])]), HALF, 1 if forms.is_real(u) else None)
+    root = forms.rational_power(forms.sum([forms.number(1), forms.product([u, u])]), HALF, 1 if forms.is_real(u) else None)
     if forms.is_real(u):  # u + sqrt(1 + u²) and sqrt(1 + u²) - u are positive
         for f in (forms.sum([root, u]), forms.sum([root, forms.minus(u)])):
             number, _, rest = content(f.num)
@@ -100,27 +100,27 @@ def _asinh(forms: Normal, e: Any, u: Frac) -> Frac:
 
 @rule(sympy.acosh)
 def _acosh(forms: Normal, e: Any, u: Frac) -> Frac:
-    above, below = (forms.broken_power(forms.sum([u, forms.number(c)]), HALF) for c in (1, -1))
+    above, below = (forms.rational_power(forms.sum([u, forms.number(c)]), HALF) for c in (1, -1))
     return forms.log(forms.sum([u, forms.product([above, below])]), 1 if (e.args[0] - 1).is_positive else None)
 
 
 def _atanh(forms: Normal, e: Any, u: Frac) -> Frac:
     above, below = forms.sum([forms.number(1), u]), forms.sum([forms.number(1), forms.minus(u)])
     inside = forms.product([above, below])
-    if forms.is_real(u) and (forms.wanted_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
-        return forms.opaque("atanh", sympy.atanh(forms.expressed(u)), [u], -1)
+    if forms.is_real(u) and (forms.required_sign(inside) if forms.split else forms.sign(inside)) != 1:  # on the cut
+        return forms.opaque("atanh", sympy.atanh(forms.to_sympy(u)), [u], -1)
     return forms.product([forms.number(HALF), forms.sum([forms.log(above), forms.minus(forms.log(below))])])
 
 
 @rule(sympy.atan2)
 def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
-    side = forms.wanted_sign(x, strict=True)
+    side = forms.required_sign(x, strict=True)
     if side == 0:
         if forms.is_zero(y):
             raise ZeroDivisionError
-        return _half_turns(forms, forms.wanted_sign(y))
+        return _half_turns(forms, forms.required_sign(y))
     found = _atan(forms, e, forms.product([y, forms.inverse(x)]))
-    return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.wanted_sign(y, strict=True) >= 0 else -2)])
+    return found if side > 0 else forms.sum([found, _half_turns(forms, 2 if forms.required_sign(y, strict=True) >= 0 else -2)])
 
 
 # ---------------------------------------------------------------------- cases
@@ -129,14 +129,14 @@ def _atan2(forms: Normal, e: Any, y: Frac, x: Frac) -> Frac:
 @rule(sympy.Abs)
 def _abs(forms: Normal, e: Any, u: Frac) -> Frac:
     if e.args[0].is_extended_real or forms.is_real(u):
-        return forms.product([forms.number(forms.wanted_sign(u)), u])
+        return forms.product([forms.number(forms.required_sign(u)), u])
     return forms.modulus(u)
 
 
 @rule(sympy.sign)
 def _sign(forms: Normal, e: Any, u: Frac) -> Frac:
     if e.args[0].is_extended_real or forms.is_real(u):
-        return forms.number(forms.wanted_sign(u, strict=True))
+        return forms.number(forms.required_sign(u, strict=True))
     return forms.product([u, forms.inverse(forms.modulus(u))])
 
 
@@ -144,14 +144,14 @@ def _extreme(forms: Normal, xs: Sequence[Frac], larger: int) -> Frac:
     best = xs[0]
     for x in xs[1:]:
         difference = forms.sum([x, forms.minus(best)])
-        if not forms.is_zero(difference) and forms.wanted_sign(difference) == larger:
+        if not forms.is_zero(difference) and forms.required_sign(difference) == larger:
             best = x
     return best
 
 
 @rule(sympy.Heaviside)
 def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> Frac:
-    sign = 0 if forms.is_zero(u) else forms.wanted_sign(u, strict=True)
+    sign = 0 if forms.is_zero(u) else forms.required_sign(u, strict=True)
     if sign == 0:
         return at_zero if at_zero is not None else forms.number(HALF)
     return forms.number(1 if sign > 0 else 0)
@@ -159,7 +159,7 @@ def _heaviside(forms: Normal, e: Any, u: Frac, at_zero: Frac | None = None) -> F
 
 @rule(sympy.DiracDelta)
 def _dirac(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
-    if forms.is_zero(u) or forms.wanted_sign(u, strict=True) == 0:
+    if forms.is_zero(u) or forms.required_sign(u, strict=True) == 0:
         raise ZeroDivisionError
     return forms.number(0)
 
@@ -191,7 +191,7 @@ def _holds(forms: Normal, condition: Any) -> bool:
         return _holds(forms, condition.args[1 if _holds(forms, condition.args[0]) else 2])
     if isinstance(condition, sympy.core.relational.Relational):
         difference = forms.sum([forms.of(condition.lhs), forms.minus(forms.of(condition.rhs))])
-        sign = 0 if forms.is_zero(difference) else forms.wanted_sign(difference, strict=True)
+        sign = 0 if forms.is_zero(difference) else forms.required_sign(difference, strict=True)
         return sign in HOLDS[type(condition)]
     raise NoNormalForm(str(condition))
 
@@ -200,9 +200,9 @@ def _holds(forms: Normal, condition: Any) -> bool:
 
 
 def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
-    """The floor without whole terms and without a fraction between 0 and 1."""
+    """The floor of a fraction as its integer terms plus the floor of the rest."""
     if u.den:
-        return forms.opaque("floor", sympy.floor(forms.expressed(u)), [u])
+        return forms.opaque("floor", sympy.floor(forms.to_sympy(u)), [u])
     outside, inside = {}, {}
     for m, c in u.num.items():
         integral = all(forms.integral(g, e) for g, e in m)
@@ -213,7 +213,7 @@ def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
             inside[m] = whole(Fraction(c) - n)
     if not inside or set(inside) == {ONE}:
         return Frac(outside)
-    found = forms.opaque("floor", sympy.floor(forms.expressed(Frac(inside))), [Frac(inside)])
+    found = forms.opaque("floor", sympy.floor(forms.to_sympy(Frac(inside))), [Frac(inside)])
     forms.whole_valued.update(g for m in found.num for g, _ in m)
     return forms.sum([Frac(outside), found])
 
@@ -221,7 +221,7 @@ def _floor(forms: Normal, e: Any, u: Frac) -> Frac:
 @rule(sympy.arg)
 def _arg(forms: Normal, e: Any, u: Frac) -> Frac:
     if forms.is_real(u):
-        return _half_turns(forms, 0 if forms.wanted_sign(u) > 0 else 2)
+        return _half_turns(forms, 0 if forms.required_sign(u) > 0 else 2)
     return forms.opaque(type(e).__name__, e, [u])
 
 
@@ -253,5 +253,5 @@ RULES: dict[Any, Callable[..., Frac]] = {
     sympy.re: lambda forms, e, u: forms.product([forms.number(HALF), forms.sum([u, forms.conjugate(u)])]),
     sympy.im: lambda forms, e, u: forms.product([forms.imaginary(-HALF), forms.sum([u, forms.minus(forms.conjugate(u))])]),
 }
-for _head, _rule in RULES.items():
-    rule(_head)(_rule)
+for _kind, _rule in RULES.items():
+    rule(_kind)(_rule)

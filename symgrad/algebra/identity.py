@@ -1,4 +1,4 @@
-"""`identical`, the one zero test: whether two expressions are the same function."""
+"""`identical`: the test whether two expressions are the same function."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sympy
 from sympy.logic.boolalg import Boolean
 
 from symgrad.algebra.comparison import Comparison, Identity
+from symgrad.algebra.limits import clock
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED, weakest
 
 __all__ = ["NOT_CHECKABLE", "PROVED", "REFUTED", "VERIFIED", "Identity", "identical"]
@@ -39,7 +40,7 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
         assumptions: a range for each symbol, in addition to the symbol's own assumptions: a `Domain`, a SymPy set, or words such as "positive" or
             "integer". A symbol without assumptions is real; `Symbol("z", complex=True)` ranges over the plane, and both sides of
             branch cuts are included.
-        seconds: the total time; the algebra is stopped at its end.
+        seconds: the total time, of the processor, so that the load of the machine changes no verdict; the algebra is stopped at its end.
         points: how many points are compared.
         seed: of the random points.
 
@@ -55,11 +56,11 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
     >>> identical(sympy.log(x * y), sympy.log(x) + sympy.log(y), {x: "positive", y: "positive"}).verdict
     'proved'
     """
-    start = time.monotonic()
+    start, end = time.monotonic(), clock() + seconds
     pairs = _pairs(a, b)
     found: list[Identity] = []
     for index, one, other in pairs:
-        left = max(seconds - (time.monotonic() - start), 0.02)
+        left = max(end - clock(), 0.02)
         result = Comparison(one, other, assumptions, left, points, seed).answer()
         found.append(replace(result, index=index if len(pairs) > 1 else None))
         if result.verdict == REFUTED:

@@ -1,21 +1,21 @@
 """The ladder of precision: a computation is repeated with more and more digits until its result is certain.
 
-**Error estimate.** The error of a number is estimated by its change from one rung to the next, which has twice the digits. Where a computation
-measures its error (`symgrad.algebra.stochastic`), that is taken.
+**Error estimate.** The error of a number is estimated by its change from one rung to the next, which has twice the digits. A computation that
+measures its error (`symgrad.algebra.stochastic`) needs no estimate.
 
 **Stopping rule.** A number is settled at the first rung where it differs from the one before by at most one part in 10^`right`. Two numbers
-with too few digits may agree and be wrong: (1 + x) - 1 is 0 for every tiny x. So a number below `NOTHING`, which no float times a float
-reaches, is settled by two such rungs, of which the second has at least `SMALL` digits; and a ladder starts with more digits than the
-computation spans powers of ten, or, where that is not known, its second rung has 400: from that no number between 1e-300 and 1e300 hides (`WIDE`).
-NaN and infinity are settled at once: there is no number.
+with too few digits may agree and be wrong: (1 + x) - 1 is 0 for every tiny x. So a number below `NEGLIGIBLE`, which is smaller than any product
+of two floats, is settled by two such rungs, of which the second has at least `SMALL` digits. A ladder starts with more digits than the
+number of powers of ten that the computation spans; if that is unknown, its second rung has 400 digits, which suffices for numbers between 1e-300
+and 1e300 (`WIDE`). NaN and infinity are settled at once.
 
-**Two computations of one number** agree if they do to `AGREED` digits, or if their difference shrinks with the digits: then it is what rounding
-leaves of larger terms. They differ if the difference stays the same from one rung to the next and is larger than a bound for the rounding.
+**Two computations of one number** agree if they do to `AGREED` digits, or if their difference shrinks with more digits: then it is a rounding
+error of larger terms. They differ if the difference stays the same from one rung to the next and is larger than a bound for the rounding.
 
-**The last rung.** What is not settled there is None, and what neither agrees nor differs is `OPEN`; no other answer is given.
+**The last rung.** A number that is not settled there is None, and a comparison that neither agrees nor differs is `OPEN`.
 
-**Condition.** By how many relative errors of the inputs a number moves; no algorithm on floats can do better than this many rounding errors.
-It is measured by moving every input by up to one part in 10²⁰, in random directions.
+**Condition number.** The ratio of a number's relative change to that of the inputs; no algorithm on floats can have a smaller error than this
+many rounding errors. It is measured by moving every input by up to one part in 10²⁰, in random directions.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ import numpy as np
 
 from symgrad.carriers import precise
 
-__all__ = ["AGREED", "DIFFERENT", "DIGITS", "MOST", "NOTHING", "OPEN", "RIGHT", "SAME", "WIDE", "agreeing", "compared", "condition", "movement",
-           "rungs", "settle", "shifted"]
+__all__ = ["AGREED", "DIFFERENT", "DIGITS", "MOST", "NEGLIGIBLE", "OPEN", "RIGHT", "SAME", "WIDE", "agreeing_digits", "compare_numbers", "condition",
+           "movement", "random_shift", "rungs", "settle"]
 
-DIGITS, MOST = 65, 3000  # of the first and of the last rung, where nothing else is known: fifty digits and a guard
+DIGITS, MOST = 65, 3000  # the digits of the first and of the last rung by default: fifty digits and a guard
 WIDE = (DIGITS, 400, 1600, MOST)
-RIGHT = 30  # digits of a settled number
+RIGHT = 30  # the correct digits of a settled number
 AGREED = 48  # equal digits of two computations of one number
 SMALL = 400
-NOTHING = mpmath.mpf("1e-400")
+NEGLIGIBLE = mpmath.mpf("1e-400")
 SHRUNK, STAYS = mpmath.mpf("1e-30"), mpmath.mpf("1e-6")
 MOVES = 3
 STEP = mpmath.mpf(10) ** -20
@@ -58,13 +58,13 @@ def rungs(first: int = DIGITS, most: int = MOST) -> Iterator[int]:
 
 def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int = 1, ladder: Iterable[int] = WIDE, right: int = RIGHT,
            confirmed: Callable[[int, Any], bool] | None = None) -> list[Any]:
-    """Numbers with as many digits as certainty takes, None for those that the last rung of a ladder does not settle.
+    """Numbers with certain digits, None for those that the last rung of a ladder does not settle.
 
-    `evaluate(digits, places)` computes the numbers of some places from 0 to count - 1 with so many digits; an int is exact. `confirmed(place,
-    number)` may say that a number is known to be right, for instance because a computation with other errors gives it.
+    `evaluate(digits, places)` computes the numbers of some places from 0 to count - 1 with that many digits; an int is exact. The optional
+    `confirmed(place, number)` returns whether a number is known to be right, for instance from a computation with other errors.
 
     >>> def one_plus(digits, places):
-    ...     with precise.working(digits):
+    ...     with precise.working_precision(digits):
     ...         return [(1 + precise.context.mpf("1e-200")) - 1 for _ in places]
     >>> print(mpmath.nstr(settle(one_plus)[0]))
     1.0e-200
@@ -76,10 +76,10 @@ def settle(evaluate: Callable[[int, Sequence[int]], Sequence[Any]], count: int =
         due = []
         for place, x in now.items():
             earlier = before.get(place)
-            if isinstance(x, int) or not mpmath.isfinite(x) or confirmed is not None and abs(x) >= NOTHING and confirmed(place, x):
+            if isinstance(x, int) or not mpmath.isfinite(x) or confirmed is not None and abs(x) >= NEGLIGIBLE and confirmed(place, x):
                 out[place] = x
-            elif abs(x) < NOTHING:
-                if digits >= SMALL and earlier is not None and abs(earlier) < NOTHING:
+            elif abs(x) < NEGLIGIBLE:
+                if digits >= SMALL and earlier is not None and abs(earlier) < NEGLIGIBLE:
                     out[place] = x if _close(x, earlier, right) else mpmath.mpf(0)
             elif earlier is not None and _close(x, earlier, right):
                 out[place] = x
@@ -95,10 +95,10 @@ def _close(a: Any, b: Any, right: int) -> bool:
     return bool(abs(a - b) <= abs(a) * mpmath.mpf(10) ** -right)
 
 
-def agreeing(a: Any, b: Any) -> float:
-    """How many decimal digits of two real numbers are the same, infinitely many for equal ones; 0 where one of them is not finite or not real.
+def agreeing_digits(a: Any, b: Any) -> float:
+    """The number of equal decimal digits of two real numbers, infinite for equal numbers; 0 if one of them is not finite or not real.
 
-    >>> agreeing(1, 1.001) < 3.1, agreeing(2, 2), agreeing(1, mpmath.nan)
+    >>> agreeing_digits(1, 1.001) < 3.1, agreeing_digits(2, 2), agreeing_digits(1, mpmath.nan)
     (True, inf, 0.0)
     """
     a, b = mpmath.mpmathify(a), mpmath.mpmathify(b)
@@ -108,14 +108,16 @@ def agreeing(a: Any, b: Any) -> float:
     return max(0.0, float(-mpmath.log10(difference / max(abs(a), abs(b))))) if difference else math.inf
 
 
-def compared(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Callable[[], Any], agreed: float = AGREED) -> str:
-    """Whether two computations of a number give the same: SAME, DIFFERENT, or OPEN if more digits are needed.
+def compare_numbers(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Callable[[], Any], agreed: float = AGREED) -> str:
+    """The comparison of two computations of a number: SAME, DIFFERENT, or OPEN if more digits are needed.
 
     `earlier` are the two numbers of the rung before, None for the first rung; `noise()` is a bound for the effect of rounding on a or b. The
-    reference b is finite; an a that is not, on two rungs, is different.
+    reference b is finite; if a is not finite on two rungs, they are different.
 
-    >>> compared(1, 1, None, lambda: 0), compared(1, 2, None, lambda: 0), compared(1, 2, (1, 2), lambda: 0.1), compared(1, 2, (1, 2), lambda: 5)
-    ('same', 'open', 'different', 'open')
+    >>> compare_numbers(1, 1, None, lambda: 0), compare_numbers(1, 2, None, lambda: 0)
+    ('same', 'open')
+    >>> compare_numbers(1, 2, (1, 2), lambda: 0.1), compare_numbers(1, 2, (1, 2), lambda: 5)
+    ('different', 'open')
     """
     if not mpmath.isfinite(a):
         return OPEN if earlier is None or mpmath.isfinite(earlier[0]) else DIFFERENT
@@ -130,8 +132,8 @@ def compared(a: Any, b: Any, earlier: tuple[Any, Any] | None, noise: Callable[[]
     return DIFFERENT if abs(difference - before) <= difference * STAYS and difference > noise() else OPEN
 
 
-def shifted(rng: np.random.Generator) -> Callable[[Any], Any]:
-    """A move of arrays of the precise carrier by up to one part in 10²⁰ for each number, up or down; a 0 moves as if it were 1."""
+def random_shift(rng: np.random.Generator) -> Callable[[Any], Any]:
+    """A function that moves each number in an array of the precise carrier by up to one part in 10²⁰, up or down; a 0 moves like a 1."""
     def shift(values: Any) -> Any:
         parts = precise.lift_value(np.asarray(rng.uniform(0.5, 1.0, values.shape) * rng.choice([-1, 1], values.shape)))
         return values + parts * precise.context.convert(STEP) * precise.where(precise.eq(values, 0), 1, values)
@@ -139,21 +141,21 @@ def shifted(rng: np.random.Generator) -> Callable[[Any], Any]:
     return shift
 
 
-def movement(numbers: Sequence[Any], again: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
-    """By how much numbers move when every input moves by its own size: `again()` computes them at inputs moved by `shifted`.
+def movement(numbers: Sequence[Any], recompute: Callable[[], Sequence[Any]], moves: int = MOVES) -> list[Any]:
+    """For each number its size times its condition number; `recompute()` returns the numbers at inputs moved by `random_shift`.
 
-    A move to where a number has no value does not count.
+    A move to a point where a number has no value does not count.
     """
     out: list[Any] = [mpmath.mpf(0)] * len(numbers)
     for _ in range(moves):
-        for k, (x, y) in enumerate(zip(numbers, again())):
+        for k, (x, y) in enumerate(zip(numbers, recompute())):
             if not mpmath.isnan(y - x):
                 out[k] = max(out[k], abs(y - x) / STEP)
     return out
 
 
 def condition(number: Any, moved: Any) -> float:
-    """The condition of a number that moves by so much with its inputs: at least 1, infinite for a 0 that moves.
+    """The condition number of a number, from its `movement`: at least 1, infinite for a 0 that moves.
 
     >>> condition(2.0, 100.0), condition(2.0, 0.0), condition(0.0, 1.0)
     (50.0, 1.0, inf)

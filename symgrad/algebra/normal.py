@@ -13,8 +13,8 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.evaluating import expanded
-from symgrad.algebra.factors import conjugate_root, realized
+from symgrad.algebra.evaluating import expand_function
+from symgrad.algebra.factors import conjugate_root, make_real
 from symgrad.algebra.polynomials import Monomial, Poly, key, monomial_power, whole
 from symgrad.algebra.signs import NotRegular, Signs
 from symgrad.algebra.tower import Frac, Generator
@@ -31,11 +31,11 @@ class NoNormalForm(Exception):
     """An expression with a part that has no normal form."""
 
 
-def rule(*heads: Any) -> Callable[[Callable[..., Frac]], Callable[..., Frac]]:
-    """Register a rule for the functions `heads`: it maps the Normal, the expression and the fractions of its arguments to a fraction."""
+def rule(*kinds: Any) -> Callable[[Callable[..., Frac]], Callable[..., Frac]]:
+    """Register a rule for the SymPy functions `kinds`: it maps the Normal, the expression and the fractions of its arguments to a fraction."""
     def declare(function: Callable[..., Frac]) -> Callable[..., Frac]:
-        for head in heads:
-            RULES[head] = function
+        for kind in kinds:
+            RULES[kind] = function
         return function
     return declare
 
@@ -67,10 +67,10 @@ class Normal(Signs):
         """
         found = self.memo.get(e)
         if found is None:
-            found = self.memo[e] = self._made(e)
+            found = self.memo[e] = self._normal_form(e)
         return found
 
-    def _made(self, e: Any) -> Frac:
+    def _normal_form(self, e: Any) -> Frac:
         if isinstance(e, sympy.Rational):
             return self.number(whole(Fraction(int(e.p), int(e.q))))
         if isinstance(e, sympy.Symbol):
@@ -90,13 +90,13 @@ class Normal(Signs):
         if isinstance(e, sympy.NumberSymbol):
             return self.term(self.generator(("symbol", e), Generator("symbol", e, True, True)))
         if isinstance(e, sympy.Function) and e.args:
-            simpler = expanded(e)
+            simpler = expand_function(e)
             return self.of(simpler) if simpler is not None else self.opaque(type(e).__name__, e, [self.of(x) for x in e.args])
         raise NoNormalForm(str(e))
 
     def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
-        """A fraction as number * monomial * powers of irreducible polynomials, which are real where that is possible."""
-        return realized(self, *super().pieces(f))
+        """A fraction as number * monomial * powers of irreducible polynomials, which are real if possible."""
+        return make_real(self, *super().pieces(f))
 
     # ------------------------------------------------------------------ generators of functions
 
@@ -131,8 +131,8 @@ class Normal(Signs):
 
     # ------------------------------------------------------------------ logarithms and powers
 
-    def _taken_apart(self, f: Frac) -> tuple[Fraction, list[tuple[Any, Any]], list[tuple[Any, int]], Frac, Frac]:
-        """A fraction as size * positive generators * positive polynomials * unit * rest, where the unit is a sign or a power of i."""
+    def _decompose(self, f: Frac) -> tuple[Fraction, list[tuple[Any, Any]], list[tuple[Any, int]], Frac, Frac]:
+        """A fraction as a product: size, positive generators, positive polynomials, unit (a sign or a power of i), and rest."""
         number, shared, powers = self.pieces(f)
         gens: list[tuple[Any, Any]] = []
         polys: list[tuple[Any, int]] = []
@@ -145,14 +145,14 @@ class Normal(Signs):
             elif g == self.i:
                 unit = self.product([unit, self.term(g, e)])
             elif self.split and self.generators[g].real and sign is None:
-                raise self.ask({((g, 1),): 1})
+                raise self.split_error({((g, 1),): 1})
             else:
                 rest = self.product([rest, self.term(g, e)])
         for q, n in powers.items():
             sign = self.poly_sign(q)
             p = dict(q)
             if sign is None and self.split and self.real(Frac(p)):
-                raise self.ask(p)
+                raise self.split_error(p)
             if sign is None:
                 rest = self.product([rest, self.power(Frac(p), n)])
                 continue
@@ -162,7 +162,7 @@ class Normal(Signs):
             if self.regular and key(p) in self.weak:
                 raise NotRegular
             other = conjugate_root(self, key(p))
-            inside = self._taken_apart(other[0]) if other is not None else None
+            inside = self._decompose(other[0]) if other is not None else None
             if other is None or inside is None or not self.same(self.product(inside[3:]), self.number(1)):
                 polys.append((key(p), n))
                 continue
@@ -175,7 +175,7 @@ class Normal(Signs):
         """The principal logarithm."""
         if not f.num:
             raise ZeroDivisionError
-        size, gens, polys, unit, rest = self._taken_apart(f)
+        size, gens, polys, unit, rest = self._decompose(f)
         terms = [self.term(self._log_of_prime(p), 1, n) for p, n in _factors(size)]
         for g, e in gens:
             terms.append(self.product([self.number(e), self._log_of_generator(g)]))
@@ -189,7 +189,7 @@ class Normal(Signs):
         return self.sum(terms)
 
     def _quarter(self, unit: Frac) -> int:
-        """The exponent k of a unit iᵏ: the argument of its logarithm in quarter turns."""
+        """The exponent k of a unit iᵏ; its logarithm is i k π/2."""
         [(m, c)] = unit.num.items()
         return (1 if c > 0 else -1) if m else (0 if c > 0 else 2)
 
@@ -215,30 +215,30 @@ class Normal(Signs):
         for g in self.applied.get("log", ()):
             if self.same(f, self.generators[g].arguments[0]):
                 return self.term(g)
-        made = Generator("log", sympy.log(self.expressed(f)), known == 1, False, f, (f,))
+        made = Generator("log", sympy.log(self.to_sympy(f)), known == 1, False, f, (f,))
         g = self.generator(("opaque log", len(self.applied.get("log", ()))), made)
         self.applied.setdefault("log", []).append(g)
         return self.term(g)
 
-    def expressed(self, f: Frac) -> Any:
+    def to_sympy(self, f: Frac) -> Any:
         """A fraction as a SymPy expression."""
         return self.expression(f.num) / sympy.Mul(*(self.expression(dict(d)) ** n for d, n in f.den.items()))
 
     def _root(self, f: Frac, positive: bool) -> int:
-        """The generator whose integer powers are those of f."""
+        """The generator for the roots of f: its integer powers are powers of f."""
         if not f.den and positive:
             name: Any = ("root", key(f.num))
-            return self.generator(name, Generator("root", self.expressed(f), True, True, f))
+            return self.generator(name, Generator("root", self.to_sympy(f), True, True, f))
         if self.regular and not positive:
             raise NotRegular
         for g in self.applied.get("root", ()):
             if self.same(f, self.generators[g].base):
                 return g
-        g = self.generator(("opaque root", len(self.applied.get("root", ()))), Generator("root", self.expressed(f), positive, positive, f))
+        g = self.generator(("opaque root", len(self.applied.get("root", ()))), Generator("root", self.to_sympy(f), positive, positive, f))
         self.applied.setdefault("root", []).append(g)
         return g
 
-    def broken_power(self, f: Frac, q: Fraction, known: int | None = None) -> Frac:
+    def rational_power(self, f: Frac, q: Fraction, known: int | None = None) -> Frac:
         """The principal power with a rational exponent."""
         if q.denominator == 1:
             return self.power(f, int(q))
@@ -246,7 +246,7 @@ class Normal(Signs):
             if q < 0:
                 raise ZeroDivisionError
             return f
-        size, gens, polys, unit, rest = self._taken_apart(f)
+        size, gens, polys, unit, rest = self._decompose(f)
         factors = [self.term(self.prime(p), n * q) for p, n in _factors(size)]
         factors += [self.term(g, whole(Fraction(e * q))) for g, e in gens]
         factors += [self.term(self._root(Frac(dict(p)), True), n * q) for p, n in polys]
@@ -260,7 +260,7 @@ class Normal(Signs):
         base, exponent = e.args
         if isinstance(exponent, sympy.Rational):
             known = 1 if base.is_positive else None
-            return self.broken_power(self.of(base), Fraction(int(exponent.p), int(exponent.q)), known)
+            return self.rational_power(self.of(base), Fraction(int(exponent.p), int(exponent.q)), known)
         if base is sympy.E:
             return self.exp(self.of(exponent))
         if not self.of(base).num:
@@ -279,7 +279,7 @@ class Normal(Signs):
 
     def _exp_over(self, m: Monomial, den: Any, c: Any) -> Frac:
         argument = Frac({m: 1}, dict(den))
-        made = Generator("exp", sympy.exp(self.expressed(argument)), self.real(argument), self.real(argument), self.expressed(argument), (argument,))
+        made = Generator("exp", sympy.exp(self.to_sympy(argument)), self.real(argument), self.real(argument), self.to_sympy(argument), (argument,))
         return self.term(self.generator(("exp", m, den), made), c)
 
     def _exp_term(self, m: Monomial, c: Any) -> Frac:
@@ -295,13 +295,13 @@ class Normal(Signs):
             if m[1][0] == self.pi:
                 return self.term(self.turn, Fraction(c))
             if made.kind in ("atan", "asin") and Fraction(c).denominator == 1:
-                return self.power(self._turned(made), int(c))
+                return self.power(self._exp_of_angle(made), int(c))
         exponents = dict(m)
         if exponents.pop(self.i, 0) == 1 == exponents.pop(self.pi, 0) and all(self.integral(g, e) for g, e in exponents.items()):
-            return self.term(self.generator(("sign", m), Generator("sign", sympy.exp(self.written(m)), False)), c)
-        argument = Frac({m: 1})
+            return self.term(self.generator(("sign", m), Generator("sign", sympy.exp(self.monomial_expression(m)), False)), c)
+        argument, expression = Frac({m: 1}), self.monomial_expression(m)
         real = self.real(argument)
-        return self.term(self.generator(("exp", m, ()), Generator("exp", sympy.exp(self.written(m)), real, real, self.written(m), (argument,))), c)
+        return self.term(self.generator(("exp", m, ()), Generator("exp", sympy.exp(expression), real, real, expression, (argument,))), c)
 
     def integral(self, g: int, e: Any) -> bool:
         """Whether a generator to a power is an integer."""
@@ -313,19 +313,19 @@ class Normal(Signs):
             return self.term(self._root(made.base, made.real), q)
         if len(made.base) == 1:
             [(m, _)] = made.base.items()
-            return self.settled({monomial_power(m, whole(q)): 1})
+            return self.reduced({monomial_power(m, whole(q)): 1})
         return self.term(self._root(Frac(made.base), True), q)
 
-    def _turned(self, made: Generator) -> Frac:
+    def _exp_of_angle(self, made: Generator) -> Frac:
         """exp(i atan(u)) = sqrt(1 + i u) / sqrt(1 - i u), (1 + i u) / sqrt(1 + u²) for real u; exp(i asin(u)) = i u + sqrt(1 - u²)."""
         u = made.arguments[0]
         square, turned = self.product([u, u]), self.product([self.imaginary(), u])
         if made.kind == "asin":
-            return self.sum([turned, self.broken_power(self.sum([self.number(1), self.minus(square)]), Fraction(1, 2))])
+            return self.sum([turned, self.rational_power(self.sum([self.number(1), self.minus(square)]), Fraction(1, 2))])
         above, below = self.sum([self.number(1), turned]), self.sum([self.number(1), self.minus(turned)])
         if self.real(u):
-            return self.product([above, self.broken_power(self.sum([self.number(1), square]), Fraction(-1, 2), 1)])
-        return self.product([self.broken_power(above, Fraction(1, 2)), self.broken_power(below, Fraction(-1, 2))])
+            return self.product([above, self.rational_power(self.sum([self.number(1), square]), Fraction(-1, 2), 1)])
+        return self.product([self.rational_power(above, Fraction(1, 2)), self.rational_power(below, Fraction(-1, 2))])
 
     # ------------------------------------------------------------------ conjugates
 
@@ -373,13 +373,13 @@ class Normal(Signs):
         factors = [self.number(abs(Fraction(number)))]
         for p, n in pieces:
             if self.real(Frac(p)):
-                factors.append(self.broken_power(self.product([self.number(self.wanted_sign(Frac(p))), Frac(p)]), Fraction(n), 1))
+                factors.append(self.rational_power(self.product([self.number(self.required_sign(Frac(p))), Frac(p)]), Fraction(n), 1))
             else:
-                factors.append(self.broken_power(self.product([Frac(p), self.conjugate(Frac(p))]), Fraction(n) / 2, 1))
+                factors.append(self.rational_power(self.product([Frac(p), self.conjugate(Frac(p))]), Fraction(n) / 2, 1))
         return self.product(factors)
 
 
 def _factors(size: Fraction) -> list[tuple[int, int]]:
-    """A positive rational as powers of primes (a large number: of the factors that are found quickly)."""
+    """A positive rational number as powers of primes; large numbers are factored only partly."""
     above, below = (sympy.factorint(k, limit=10**4) for k in (size.numerator, size.denominator))
     return [(int(p), int(n)) for p, n in above.items() if p != 1] + [(int(p), -int(n)) for p, n in below.items() if p != 1]

@@ -1,13 +1,12 @@
 """Polynomials with rational exponents, and fractions of them over factored denominators.
 
 A monomial is a tuple of pairs (generator, exponent) in the order of the generators, and a polynomial is a dict from monomials to rational
-coefficients. Exponents may be negative or fractional: for a positive x, x**(-1/2) is a monomial, too. This module does not depend on the
+coefficients. Exponents may be negative or fractional: for a positive x, x**(-1/2) is a monomial, too. This module is independent of the
 meaning of generators.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
@@ -15,6 +14,8 @@ from math import gcd, lcm
 from typing import Any, TypeAlias
 
 import sympy
+
+from symgrad.algebra.limits import clock
 
 __all__ = ["DEGREE", "ONE", "Monomial", "Poly", "TooLarge", "added", "constant", "content", "factored", "generators", "key", "monomial_power",
            "monomial_times", "scaled", "times", "whole"]
@@ -24,12 +25,12 @@ Monomial: TypeAlias = "tuple[tuple[int, Any], ...]"
 Poly: TypeAlias = "dict[Monomial, Any]"
 
 ONE: Monomial = ()
-DEGREE = 400  # degree of a polynomial that is factored; SymPy's methods take memory, and with some number types crash, for enormous ones
-TERMS = 4000  # terms of a polynomial; more would take too long
+DEGREE = 400  # the largest degree of a polynomial that is factored; for enormous degrees SymPy exhausts the memory or crashes
+TERMS = 4000  # the most terms of a polynomial
 
 
 class TooLarge(Exception):
-    """A normal form with too many terms, or one that takes too long."""
+    """The error for a normal form with too many terms, or that takes too long."""
 
 
 def constant(c: Any) -> Poly:
@@ -52,12 +53,12 @@ def monomial_times(a: Monomial, b: Monomial) -> Monomial:
 
 
 def monomial_power(a: Monomial, n: Any) -> Monomial:
-    """A monomial to a rational power, which must be valid for its generators."""
+    """A monomial to a rational power, which must be allowed for its generators."""
     return tuple((g, whole(e * n)) for g, e in a)
 
 
 def whole(x: Any) -> Any:
-    """A rational number, as an int if it is one."""
+    """A rational number, as an int if it is an integer."""
     return x.numerator if x.denominator == 1 else x
 
 
@@ -90,7 +91,7 @@ def times(a: Poly, b: Poly, deadline: float) -> Poly:
         return scaled(b, c, m)
     out: Poly = {}
     for m, c in a.items():
-        if time.monotonic() > deadline or len(out) > TERMS:
+        if clock() > deadline or len(out) > TERMS:
             raise TooLarge
         for n, d in b.items():
             product = monomial_times(m, n)
@@ -108,7 +109,7 @@ def generators(p: Poly) -> set[int]:
 
 
 def content(p: Poly) -> tuple[Any, Monomial, Poly]:
-    """A polynomial as number * monomial * rest, where the rest has whole coefficients, no common monomial, and a positive first one.
+    """A polynomial as number * monomial * rest, where the rest has integer coefficients without common factors and a positive first one.
 
     >>> content({((0, 2),): 4, ((0, 1),): -6})
     (-2, ((0, 1),), {((0, 1),): -2, (): 3})
@@ -139,7 +140,7 @@ def _ring(n: int) -> Any:
 
 
 def _ringed(polys: Sequence[Poly]) -> tuple[Any, list[Any], list[int], list[int]]:
-    """Polynomials without negative exponents in a ring of SymPy; with the generators, and the factors of their exponents."""
+    """Polynomials without negative exponents in a ring of SymPy, with the generators, and the factors that make their exponents integers."""
     gens = sorted(set().union(*(generators(p) for p in polys)))
     scale = [lcm(*(e.denominator for p in polys for m in p for h, e in m if h == g)) for g in gens]
     ring = _ring(len(gens))
@@ -160,7 +161,7 @@ def _unringed(p: Any, gens: Sequence[int], scale: Sequence[int]) -> Poly:
 
 
 def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int]]] | None:
-    """The factors of a polynomial with i in it over the Gaussian integers; None if the leading number is neither real nor imaginary."""
+    """The factors of a polynomial that contains i over the Gaussian integers; None if the leading coefficient is neither real nor imaginary."""
     gens = sorted(generators(p) - {i})
     scale = [lcm(*(Fraction(e).denominator for m in p for h, e in m if h == g)) for g in gens]
     if not gens or any(abs(e) * s > DEGREE or e < 0 for g, s in zip(gens, scale) for m in p for h, e in m if h == g):

@@ -1,4 +1,4 @@
-"""The range of a symbol, and exact points in it: special ones, of every size, on both sides of possible kinks and branch cuts."""
+"""The range of a symbol, and exact points in it: special points, and points of every size, on both sides of possible kinks and branch cuts."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class Range:
         return out
 
     def integers(self) -> Range:
-        """The integers inside."""
+        """The integers in the range."""
         return _both(self, Range((Piece(step=1),)))
 
     def draw(self, rng: Random, size: str) -> Exact:
-        """A number inside."""
+        """A number in the range."""
         if self.complex:
             return self._draw_complex(rng, size)
         pieces = [piece for piece in self.pieces if not piece.empty]
@@ -85,12 +85,12 @@ class Range:
             return Gaussian(Fraction(0), imag)
         if shape == "real":
             return real
-        if shape != "plane":  # next to the cut along the negative numbers
+        if shape != "plane":  # next to the branch cut along the negative numbers
             return Gaussian(-abs(real), Fraction(1 if shape == "above" else -1, 2**20))
         return Gaussian(real, imag)
 
     def special(self, constants: Iterable[Fraction]) -> list[Exact]:
-        """Special points inside: small whole numbers, the ends, the constants of an expression and their neighbours."""
+        """Special points in the range: small integers, the ends, the constants of an expression and their neighbours."""
         ends = [end for piece in self.pieces for end in (piece.low, piece.high) if end is not None]
         known = [*SPECIAL[:3], *constants, *self.excluded, *ends]
         near = [c + d for c in known[3:] for d in (Fraction(1, 2**12), -Fraction(1, 2**12))]
@@ -101,7 +101,7 @@ class Range:
 
 
 def _assumed(facts: Any, silent: bool = False) -> Range:
-    """The range for assumptions, where `facts` maps each of SymPy's words to its answer; a number without facts (`silent`) is complex, not real."""
+    """The range of a symbol with assumptions; `facts` maps SymPy's words to True, False or None. Without facts a `silent` symbol is complex."""
     excluded = frozenset({Fraction(0)}) if facts("zero") is False else frozenset()
     if facts("imaginary"):
         return Range(excluded=excluded, complex=True, imaginary=True)
@@ -183,7 +183,7 @@ def points_in(ranges: Sequence[Range], constants: Sequence[Fraction], rng: Rando
     for i in range(10**6):
         kind = ("moderate", "special", "any", "special", "moderate", "special", "far", "special")[i % 8]
         if kind == "special" and (k := i // 2) < longest:
-            # The same special value everywhere, then special values combined with others.
+            # The same special value for all symbols, then special values combined with others.
             alike = len(ranges) == 1 or i % 4 == 1
             values = [s[k % len(s)] if s and (alike or rng.random() < 0.5) else r.draw(rng, "moderate") for s, r in zip(special, ranges)]
             yield values

@@ -1,7 +1,7 @@
-"""Laurent series of an expression next to a point, with many-digit coefficients.
+"""Laurent series of an expression at a point, with many-digit coefficients.
 
-Formulas are computed by these series next to a removable singularity, and where terms cancel: sin(x)/x is 1 - x²/6 + x⁴/120 near 0.
-Every function is a recurrence for its coefficients (Griewank and Walther, Evaluating Derivatives, 2nd edition, chapter 13).
+Formulas are evaluated by these series next to a removable singularity, and where terms cancel: sin(x)/x is 1 - x²/6 + x⁴/120 near 0.
+Every function has a recurrence for its coefficients (Griewank and Walther, Evaluating Derivatives, 2nd edition, chapter 13).
 
 >>> import sympy
 >>> x = sympy.Symbol("x", real=True)
@@ -16,18 +16,18 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from symgrad.algebra.stable_heads import elementary, larger, smaller, whole
+from symgrad.algebra.stable_functions import elementary, larger, smaller, whole
 from symgrad.algebra.values import value
-from symgrad.carriers.digits import context, working
+from symgrad.carriers.digits import context, working_precision
 
 __all__ = ["Laurent", "NotAnalytic", "expansion"]
 
 DIGITS = 100
-SMALL = context.mpf(10) ** -70  # a coefficient that is so much smaller than the terms it is the sum of is zero
+SMALL = context.mpf(10) ** -70  # the size, relative to its terms, below which a coefficient is zero
 
 
 class NotAnalytic(ValueError):
-    """An expression that has no Laurent series at a point: a kink, a branch point, an essential singularity."""
+    """The error for an expression without a Laurent series at a point: a kink, a branch point, an essential singularity."""
 
 
 class Laurent(NamedTuple):
@@ -81,7 +81,7 @@ def _power(a: Laurent, exponent: Any) -> Laurent:
 def _plain(a: Laurent) -> list[Any]:
     """The coefficients from that of (x - p)⁰ on."""
     if a.valuation < 0:
-        raise NotAnalytic("a function of what is infinite")
+        raise NotAnalytic("a function of an infinite argument")
     return [context.zero] * a.valuation + a.coefficients
 
 
@@ -100,7 +100,7 @@ def _exp(a: Laurent) -> Laurent:
 def _log(a: Laurent) -> Laurent:
     row = _plain(a)
     if a.valuation or not row or row[0] <= 0:
-        raise NotAnalytic("the logarithm of what is not positive")
+        raise NotAnalytic("the logarithm of a number that is not positive")
     out = [context.log(row[0])]
     for n in range(1, len(row)):
         out.append((row[n] - context.fsum(k * out[k] * row[n - k] for k in range(1, n)) / n) / row[0])
@@ -204,7 +204,7 @@ class _Expanding:
             return _exp(_multiply(args[1] and self.of(args[1]), _log(self.of(args[0]))))
         if function is sympy.Pow:
             if not args[1].is_Rational:
-                raise NotAnalytic("a power that is no fraction")
+                raise NotAnalytic("a power with an irrational exponent")
             return _power(self.of(args[0]), args[1])
         parts = [self.of(arg) for arg in args]
         if function in (sympy.Add, sympy.Mul):
@@ -252,7 +252,7 @@ def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
     Raises NotAnalytic if it has none, and `symgrad.algebra.values.Unknown` for a function without a rule.
     """
     try:
-        with working(DIGITS):
+        with working_precision(DIGITS):
             return _Expanding(symbol, value(point)([]), count).of(elementary(expr))
     except (ZeroDivisionError, StopIteration, IndexError) as error:
         raise NotAnalytic(str(error) or "no value here") from None

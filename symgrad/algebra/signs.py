@@ -1,8 +1,7 @@
-"""Signs of normal forms, as far as they follow from assumptions, from intervals, and from the facts of a region."""
+"""Signs of normal forms that follow from assumptions, from intervals, and from the facts of a region."""
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from itertools import product
 from math import lcm, prod
@@ -11,6 +10,7 @@ from typing import Any
 import sympy
 
 from symgrad.algebra.factors import halves, logarithms, norm, real_expression, sign_between
+from symgrad.algebra.limits import clock
 from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factored, generators, key, monomial_power, monomial_times
 from symgrad.algebra.tower import Frac, Tower
 
@@ -18,11 +18,11 @@ __all__ = ["NotRegular", "Signs", "Split"]
 
 
 class NotRegular(Exception):
-    """A part that may have a pole, a jump or a branch cut in the region."""
+    """The error for a subexpression that may have a pole, a jump or a branch cut in the region."""
 
 
 class Split(Exception):
-    """The sign of a real expression is needed, but not known."""
+    """The error for a real expression whose sign is needed, but unknown; the region has to be split."""
 
     def __init__(self, expression: Any):
         super().__init__(str(expression))
@@ -32,9 +32,9 @@ class Split(Exception):
 class Signs(Tower):
     """Fractions and the known facts about their signs.
 
-    `intervals` has the range of each symbol. With `split`, a sign that is needed to expand a root or a logarithm is requested by
-    raising Split; otherwise the root stays as it is. While `regular` is set, NotRegular is raised unless everything is certainly differentiable
-    throughout the region.
+    `intervals` has the range of each symbol. With `split`, Split is raised for an unknown sign that is needed to expand a root or a
+    logarithm; otherwise the root is not expanded. While `regular` is set, NotRegular is raised for a part that is not certainly
+    differentiable in the region.
     """
 
     def __init__(self, deadline: float, intervals: dict[Any, tuple[Any, Any]], split: bool):
@@ -42,7 +42,7 @@ class Signs(Tower):
         self.intervals, self.split, self.regular = intervals, split, False
         self.signs: dict[Any, int] = {}
         self.turned: set[Any] = set()  # polynomials in complex exponentials that are real, by their keys
-        self.weak: set[Any] = set()  # those that are never negative, but may be 0
+        self.weak: set[Any] = set()  # polynomials that are nonnegative, but may be 0
 
     def real(self, f: Frac) -> bool:
         """Whether a fraction is known to be real."""
@@ -60,7 +60,7 @@ class Signs(Tower):
 
     def pieces(self, f: Frac) -> tuple[Any, Monomial, dict[Any, int]]:
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
-        if len(f.num) > 60 or time.monotonic() > self.deadline:
+        if len(f.num) > 60 or clock() > self.deadline:
             raise TooLarge
         number, shared, factors = factored(f.num, self.i)
         powers = {key(q): n for q, n in factors}
@@ -73,7 +73,7 @@ class Signs(Tower):
         return number, shared, {q: n for q, n in powers.items() if n}
 
     def sign(self, f: Frac, strict: bool = False) -> int | None:
-        """The sign of a real fraction, None where it is not known; unless `strict`, a square counts as positive although it may be 0."""
+        """The sign of a real fraction, None if it is unknown; unless `strict`, a square counts as positive although it may be 0."""
         if not f.num:
             return 0
         number, shared, powers = self.pieces(f)
@@ -88,19 +88,20 @@ class Signs(Tower):
                 out *= sign if n % 2 == 1 else 1
         return out
 
-    def wanted_sign(self, f: Frac, strict: bool = False) -> int:
-        """The sign of a real fraction; raises Split if it is not known."""
+    def required_sign(self, f: Frac, strict: bool = False) -> int:
+        """The sign of a real fraction; raises Split if it is unknown."""
         found = self.sign(f, strict)
         if found is not None:
             return found
         _, shared, powers = self.pieces(f)
         for g, e in shared:
             if self.generator_sign(g) is None and (e % 2 or strict):
-                raise self.ask({((g, 1),): 1})
-        raise next(self.ask(dict(q)) for q, n in powers.items() if (n % 2 or strict) and (self.poly_sign(q) is None or strict and q in self.weak))
+                raise self.split_error({((g, 1),): 1})
+        raise next(self.split_error(dict(q)) for q, n in powers.items()
+                   if (n % 2 or strict) and (self.poly_sign(q) is None or strict and q in self.weak))
 
-    def ask(self, p: Poly) -> Exception:
-        """The expression to split by for the sign of a polynomial, in a simpler form with the same sign."""
+    def split_error(self, p: Poly) -> Exception:
+        """The Split for the sign of a polynomial, with a simpler expression of the same sign."""
         gens = generators(p)
         if not self.real(Frac(p)):
             return TooLarge()
@@ -109,7 +110,7 @@ class Signs(Tower):
         parts = halves(self, p)
         for f in (logarithms(self, p) if len(p) > 1 else None, norm(self, parts) if parts else None):
             if f is not None:
-                self.wanted_sign(f, strict=True)  # raises Split for the sign from which that of p follows
+                self.required_sign(f, strict=True)  # raises Split for the sign from which that of p follows
         if len(gens) == 1:
             made = self.generators[min(gens)]
             if made.kind == "log" and len(p) == 1:
@@ -130,7 +131,7 @@ class Signs(Tower):
         return known
 
     def _reach(self, p: Poly) -> tuple[Any, Any]:
-        """Bounds of the number that a single generator represents."""
+        """Bounds of a generator, or of a sum of positive terms that contains a number >= 1."""
         if len(p) == 1:
             [(m, c)] = p.items()
             if c == 1 and len(m) == 1 and m[0][1] == 1:

@@ -1,4 +1,4 @@
-"""Where an equality holds, as expressions to insert for symbols."""
+"""Solutions of an equality, as substitutions of expressions for symbols."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = 1.0  # for one condition
 
 
 def solutions(condition: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None:
-    """Where an equality holds: expressions to insert for one or more symbols, whose ranges are `inside`; None if that is not known.
+    """The solutions of an equality: expressions for one or more symbols, whose ranges are `inside`; None if they are unknown.
 
     >>> x, y = sympy.symbols("x y", real=True)
     >>> solutions(sympy.Eq(x**2, 4 * y**2), {}), solutions(sympy.Eq(x**2 + 1, x), {}), solutions(sympy.Eq(x**3 + x, 3), {})
@@ -58,7 +58,7 @@ def _of_factor(f: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None
 
 
 def _of_squares(f: Any, symbols: Sequence[Any]) -> list[dict[Any, Any]] | None:
-    """Where a sum of terms that are not negative is 0: where all are."""
+    """The solutions of f = 0 for a sum of nonnegative terms: all terms are 0."""
     terms = [t.as_independent(*symbols)[1] for t in sympy.Add.make_args(f)]
     if len(terms) < 2 or not all(t.is_nonnegative for t in sympy.Add.make_args(f)):
         return None

@@ -52,10 +52,10 @@ def _gamma(forms: Normal, u: Frac) -> Frac:
     for g in forms.applied.get("gamma", ()):
         total = forms.sum([v, forms.generators[g].arguments[0]])
         if not total.den and set(total.num) <= {ONE} and Fraction(total.num.get(ONE, 0)).denominator == 1:
-            reflected = forms.of(sympy.pi / sympy.sin(sympy.pi * forms.expressed(v)))
+            reflected = forms.of(sympy.pi / sympy.sin(sympy.pi * forms.to_sympy(v)))
             return forms.product([reflected, forms.inverse(_gamma(forms, _plus(forms, forms.minus(v), 1))), *_rising(forms, v, n)]) \
                 if not forms.same(v, forms.generators[g].arguments[0]) else forms.product([forms.term(g), *_rising(forms, v, n)])
-    return forms.product([forms.opaque("gamma", sympy.gamma(forms.expressed(v)), [v]), *_rising(forms, v, n)])
+    return forms.product([forms.opaque("gamma", sympy.gamma(forms.to_sympy(v)), [v]), *_rising(forms, v, n)])
 
 
 def _rising(forms: Normal, v: Frac, n: int) -> list[Frac]:
@@ -82,13 +82,13 @@ def _loggamma(forms: Normal, e: Any, u: Frac) -> Frac:
     n, v = _shift(u)
     if n <= 0 or forms.sign(v) != 1:
         return forms.opaque(type(e).__name__, e, [u])
-    return forms.sum([forms.opaque("loggamma", sympy.loggamma(forms.expressed(v)), [v]), *(forms.log(_plus(forms, v, k), 1) for k in range(n))])
+    return forms.sum([forms.opaque("loggamma", sympy.loggamma(forms.to_sympy(v)), [v]), *(forms.log(_plus(forms, v, k), 1) for k in range(n))])
 
 
 def _polygamma(forms: Normal, order: int, u: Frac) -> Frac:
     """ψ⁽ᵐ⁾(v + 1) = ψ⁽ᵐ⁾(v) + (-1)ᵐ m! / v^(m+1)."""
     n, v = _shift(u)
-    found = forms.opaque("polygamma", sympy.polygamma(order, forms.expressed(v)), [forms.number(order), v])
+    found = forms.opaque("polygamma", sympy.polygamma(order, forms.to_sympy(v)), [forms.number(order), v])
     c = (-1) ** order * factorial(order)
     steps = range(n) if n >= 0 else range(n, 0)
     c = c if n >= 0 else -c
@@ -116,7 +116,7 @@ def _harmonic(forms: Normal, e: Any, u: Frac, *order: Frac) -> Frac:
 
 
 def _erf(forms: Normal, e: Any, u: Frac) -> Frac:
-    return forms.opaque("erf", sympy.erf(forms.expressed(u)), [u], -1)
+    return forms.opaque("erf", sympy.erf(forms.to_sympy(u)), [u], -1)
 
 
 RULES: dict[Any, Callable[..., Frac]] = {
@@ -132,5 +132,5 @@ RULES: dict[Any, Callable[..., Frac]] = {
     **dict.fromkeys((sympy.erfinv, sympy.Si, sympy.Shi, sympy.fresnels, sympy.fresnelc),
                     lambda forms, e, u: forms.opaque(type(e).__name__, e, [u], -1)),
 }
-for _head, _rule in RULES.items():
-    rule(_head)(_rule)
+for _kind, _rule in RULES.items():
+    rule(_kind)(_rule)

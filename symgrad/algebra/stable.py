@@ -1,8 +1,8 @@
-"""Rewriting into numerically stable forms: `rewritten` gives the stable expression, `suggestions` lists what is better, and where.
+"""Rewriting into numerically stable forms: `stable_form` returns the stable expression, `suggestions` lists the rewritten subexpressions.
 
-Every rule is an identity of real functions. It is applied where the written form loses digits in floats (a difference of nearly equal
-numbers) or overflows (a quotient of exponentials) and the other form does not. A stable form without elementary notation has a head
-(see `symgrad.algebra.stable_heads`), which `elementary` expands again.
+Every rule is an identity of real functions. It replaces a form that loses digits in floats (a difference of nearly equal numbers) or overflows
+(a quotient of exponentials). Stable forms without an elementary notation are functions of `symgrad.algebra.stable_functions`,
+which `elementary` expands again.
 
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, chapter 1; W. Kahan, Branch Cuts for Complex
 Elementary Functions (1987), for expm1 and log1p.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Add, Mul, Pow, atan, atan2, cos, cosh, exp, log, sech, sin, sinh, tanh
 
-from symgrad.algebra.stable_heads import (
+from symgrad.algebra.stable_functions import (
     elementary,
     expm1,
     hypot,
@@ -30,13 +30,13 @@ from symgrad.algebra.stable_heads import (
 )
 from symgrad.algebra.stable_products import by_exponential, hyperbolic, magnitudes
 
-__all__ = ["Suggestion", "elementary", "rewritten", "rewritten_to_differentiate", "suggestions"]
+__all__ = ["Suggestion", "elementary", "stable_form", "stable_form_to_differentiate", "suggestions"]
 
 ONE = sympy.S.One
 
 
 class Suggestion(NamedTuple):
-    """`found` in an expression keeps more digits if computed as `better`; `name` is the name of the form."""
+    """A subexpression `found` that keeps more digits if computed as `better`; `name` is the name of the form."""
 
     found: Any
     better: Any
@@ -46,34 +46,34 @@ class Suggestion(NamedTuple):
 Rule = Callable[[Any], tuple[Any, str] | None]
 
 
-def rewritten(expr: Any) -> Any:
-    """The expression in stable forms: the same real function, with `expm1`, `log1p`, `hypot` and the heads of this package.
+def stable_form(expr: Any) -> Any:
+    """The expression in stable forms: the same real function, with `expm1`, `log1p`, `hypot` and the functions of `stable_functions`.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
-    >>> rewritten(sympy.log(1 + sympy.exp(x)))
+    >>> stable_form(sympy.log(1 + sympy.exp(x)))
     softplus(x)
-    >>> rewritten(1 - sympy.tanh(x) ** 2)
+    >>> stable_form(1 - sympy.tanh(x) ** 2)
     sech_squared(x)
     """
     return _Rewriting().of(sympy.sympify(expr))
 
 
-def rewritten_to_differentiate(expr: Any) -> Any:
-    """Like `rewritten`, for a form that will be differentiated: differences of squares and of angles are kept.
+def stable_form_to_differentiate(expr: Any) -> Any:
+    """Like `stable_form`, for a form that will be differentiated: differences of squares and of angles are not rewritten.
 
-    (a - b) (a + b) keeps its digits where a is close to b, but its derivative (a - b) + (a + b) by a loses those of 2 a where a is small.
+    (a - b) (a + b) keeps its digits where a is close to b, but its derivative (a - b) + (a + b) = 2 a by a loses digits where a is small.
 
     >>> import sympy
     >>> x, y = sympy.symbols("x y", real=True)
-    >>> rewritten_to_differentiate(x**2 - y**2 + sympy.exp(x) - 1)
+    >>> stable_form_to_differentiate(x**2 - y**2 + sympy.exp(x) - 1)
     x**2 - y**2 + expm1(x)
     """
     return _Rewriting([(kind, [rule for rule in rules if rule not in (_squares, _angles)]) for kind, rules in RULES]).of(sympy.sympify(expr))
 
 
 def suggestions(expr: Any) -> list[Suggestion]:
-    """The parts of an expression that lose digits as written, with their stable forms.
+    """The subexpressions that lose digits in floats, with their stable forms.
 
     >>> import sympy
     >>> x = sympy.Symbol("x", real=True)
@@ -87,7 +87,7 @@ def suggestions(expr: Any) -> list[Suggestion]:
 
 
 class _Rewriting:
-    """One pass over an expression, from its leaves up, with the given rules; it collects the rewritten parts."""
+    """One pass over an expression from its leaves up with the given rules, which collects the rewritten subexpressions."""
 
     def __init__(self, rules: Sequence[tuple[Any, Sequence[Rule]]] | None = None) -> None:
         self.rules = RULES if rules is None else rules
@@ -95,18 +95,18 @@ class _Rewriting:
         self.found: list[Suggestion] = []
 
     def of(self, expr: Any) -> Any:
-        """The stable form of an expression; each of its parts is visited once."""
+        """The stable form of an expression; each subexpression is visited once."""
         if not expr.args:
             return expr
         if expr not in self.known:
             args = [self.of(arg) for arg in expr.args]
             out = expr if all(a is b for a, b in zip(args, expr.args)) else expr.func(*args)
-            self.known[expr] = self.settled(out)
+            self.known[expr] = self.apply_rules(out)
         return self.known[expr]
 
-    def settled(self, expr: Any) -> Any:
-        """An expression of rewritten parts after all rules, until none applies."""
-        for _ in range(20):  # every rule simplifies the expression, so that this is only a safety limit
+    def apply_rules(self, expr: Any) -> Any:
+        """An expression of rewritten subexpressions, to which the rules are applied until none matches."""
+        for _ in range(20):  # a safety limit: every rule simplifies the expression
             for kind, rules in self.rules:
                 better = next(filter(None, (rule(expr) for rule in rules)), None) if isinstance(expr, kind) else None
                 if better is not None:
@@ -125,7 +125,7 @@ class _Rewriting:
 
 
 def _difference_of(before: Any, after: Any) -> tuple[Any, Any]:
-    """The terms (or factors) that a rule removed from a sum (or product), and their replacement."""
+    """The terms (or factors) of a sum (or product) that a rule replaced, and their replacement."""
     for kind in (Add, Mul):
         if isinstance(before, kind):
             old, new = set(kind.make_args(before)), set(kind.make_args(after))
@@ -201,7 +201,7 @@ def _plus_one(f: Any) -> tuple[Any, str] | None:
 
 
 def _beside_one(expr: Any) -> tuple[Any, str] | None:
-    """c f - c and c f + c in a sum, for every f with a known form of f ± 1."""
+    """c f - c and c f + c in a sum, for every f with a stable form of f ± 1."""
     terms = set(expr.args)
     for term in expr.args:
         for f, c in _factors(term):

@@ -1,4 +1,4 @@
-"""Quotients of several arguments that are 0/0 on a surface and smooth there, such as (f(x) - f(y)) / (x - y): heads for averages of a derivative.
+"""Means: quotients of several arguments that are 0/0 on a surface and smooth there, such as (f(x) - f(y)) / (x - y), as averages of a derivative.
 
 Where N vanishes with its first n - 1 derivatives at x = r(y), Taylor's theorem with the integral remainder says
 
@@ -20,17 +20,17 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, elementary, partial
+from symgrad.algebra.stable_functions import DEFINITIONS, StableFunction, elementary, partial
 
-__all__ = ["Mean", "PLACE", "joined", "with_means"]
+__all__ = ["Mean", "PARAMETER", "join_logarithms", "with_means"]
 
-PLACE = sympy.Symbol("t", real=True)
+PARAMETER = sympy.Symbol("t", real=True)
 _T = sympy.Dummy("t", real=True)
-HIGHEST, LARGE = 3, 200  # the order of a zero, and the number of operations above which quotients are not examined
+HIGHEST, LARGE = 3, 200  # the highest order of a zero, and the most operations of an expression whose quotients are examined
 
 
 class Mean(StableFunction):
-    """The average over t of `Lambda(t, integrand)`, equal to the quotient `closed`, for x from the surface x = r; `ends` is (x, r)."""
+    """The average over t of `Lambda(t, integrand)`, which equals the quotient `closed`; `ends` is (x, r) for the surface x = r."""
 
     nargs = 3
 
@@ -47,7 +47,7 @@ class Mean(StableFunction):
 
     def _sympystr(self, printer: Any) -> str:
         integrand = self.args[1]
-        return f"mean of {printer.doprint(integrand.expr.xreplace({integrand.variables[0]: PLACE}))}"
+        return f"mean of {printer.doprint(integrand.expr.xreplace({integrand.variables[0]: PARAMETER}))}"
 
     @staticmethod
     def definition(closed: Any, integrand: Any, ends: Any) -> Any:
@@ -62,15 +62,14 @@ def with_means(expr: Any) -> Any:
     """An expression with a `Mean` for every quotient that is 0/0 on the surface where its denominator is 0."""
     if sympy.count_ops(expr) > LARGE:
         return expr
-    whole = sympy.together(expr)
-    for form in (expr, whole):
-        out = form.replace(lambda e: isinstance(e, (sympy.Mul, sympy.Pow)), _replaced)
+    for form in (expr, sympy.together(expr)):
+        out = form.replace(lambda e: isinstance(e, (sympy.Mul, sympy.Pow)), _with_mean)
         if out.has(Mean):
             return out
     return expr
 
 
-def _replaced(expr: Any) -> Any:
+def _with_mean(expr: Any) -> Any:
     if expr.has(Mean):
         return expr
     for factor in sympy.Mul.make_args(expr):
@@ -99,11 +98,11 @@ def _inverse_mean(above: Any, base: Any, n: int) -> Any:
     return None
 
 
-def joined(expr: Any) -> Any:
-    """An expression with c log(a / b) for c log(a) - c log(b) of positive a and b, which may both be large beside their difference.
+def join_logarithms(expr: Any) -> Any:
+    """An expression with c log(a / b) for c log(a) - c log(b) of positive a and b, which cancel if a is close to b.
 
     >>> p, q = sympy.symbols("p q", positive=True)
-    >>> joined(p * sympy.log(p) - p * sympy.log(q) + q)
+    >>> join_logarithms(p * sympy.log(p) - p * sympy.log(q) + q)
     p*log(p/q) + q
     """
     def of_sum(e: Any) -> Any:
@@ -119,7 +118,7 @@ def joined(expr: Any) -> Any:
 
 
 def _mean(above: Any, gap: Any, n: int, x: Any, closed: Any) -> Any:
-    """above / gapⁿ as a mean over x, None if it is no removable singularity."""
+    """above / gapⁿ as a mean over x, None if its singularity is not removable."""
     if not gap.is_polynomial(x) or sympy.degree(gap, x) != 1 or x not in above.free_symbols:
         return None
     slope = gap.diff(x)

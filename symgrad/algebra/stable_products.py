@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 from sympy import Add, Mul, cosh, exp, sech, sign, sinh, tanh
 
-from symgrad.algebra.stable_heads import expm1, sech_squared, sigmoid
+from symgrad.algebra.stable_functions import expm1, sech_squared, sigmoid
 
 __all__ = ["by_exponential", "hyperbolic", "magnitudes"]
 

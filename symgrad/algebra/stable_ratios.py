@@ -1,8 +1,8 @@
-"""Quotients that are 0/0 at a point and smooth there, such as sin(u)/u: heads for products in several arguments that contain one.
+"""Ratios: quotients that are 0/0 at a point and smooth there, such as sin(u)/u, as functions in formulas of several variables.
 
-A formula of one variable has a series next to such a point. In one of several, x³/(exp(x/T) - 1), the quotient is a function of one inner argument
-u = x/T: it becomes x² T · ratio(u), where ratio(u) = u/(exp(u) - 1) and each of its derivatives is a head, which is computed like a formula of
-one variable.
+A formula of one variable is computed by a series next to such a point. In a formula of several variables, such as x³/(exp(x/T) - 1), the quotient
+is a function of one inner argument u = x/T. The formula becomes x² T · ratio(u) with ratio(u) = u/(exp(u) - 1); a ratio and its derivatives are
+computed like formulas of one variable.
 
 >>> import sympy
 >>> x, T = sympy.symbols("x T", positive=True)
@@ -17,7 +17,7 @@ from typing import Any
 import sympy
 from sympy import Mul, Pow, atan, sin, sinh, tan, tanh
 
-from symgrad.algebra.stable_heads import DEFINITIONS, StableFunction, expm1, log1p
+from symgrad.algebra.stable_functions import DEFINITIONS, StableFunction, expm1, log1p
 from symgrad.algebra.stable_products import _powers
 
 __all__ = ["Ratio", "VARIABLE", "with_ratios"]
@@ -64,10 +64,10 @@ DEFINITIONS[Ratio] = Ratio.definition
 
 def with_ratios(expr: Any) -> Any:
     """An expression with a `Ratio` for every factor f(u) next to a power of u, or of a factor of u."""
-    return expr.replace(lambda e: isinstance(e, (Mul, Pow)), _replaced)
+    return expr.replace(lambda e: isinstance(e, (Mul, Pow)), _with_ratio)
 
 
-def _replaced(expr: Any) -> Any:
+def _with_ratio(expr: Any) -> Any:
     powers = _powers(expr)
     for f, n in powers.items():
         if not (isinstance(f, VANISHING) and n.is_Integer):
@@ -81,5 +81,5 @@ def _replaced(expr: Any) -> Any:
             turn = 1 if n > 0 else -1
             which = 2 * VANISHING.index(f.func) + (0 if n > 0 else 1)
             rest = Mul(*[base**power for base, power in powers.items() if base not in (f, w)])
-            return _replaced(rest * f ** (n - turn * k) * w**(m + turn * k) * (u / w) ** (turn * k)) * Ratio(which, 0, u) ** k
+            return _with_ratio(rest * f ** (n - turn * k) * w**(m + turn * k) * (u / w) ** (turn * k)) * Ratio(which, 0, u) ** k
     return expr

@@ -1,9 +1,9 @@
-"""Numbers whose error is measured: exact rationals while they are short, then stochastic arithmetic in many digits.
+"""Numbers with measured errors: exact rationals while they are short, otherwise stochastic arithmetic with many digits.
 
-A number is a `Fraction`, a `Gaussian` (a complex number with rational parts) or a `Sample`: the number as computed, and computed again with
-random changes far larger than a rounding. What the two differ by is the error, cancellation and amplification included (J. Vignes,
-"A stochastic arithmetic for reliable scientific computation", 1993). Where there is no number an exception is raised: `Undefined` at a pole
-and outside a domain, `Undecided` where the error is too large to decide, so that more digits may help.
+A number is a `Fraction`, a `Gaussian` (a complex number with rational parts) or a `Sample`: a computed number, and the same number computed with
+random changes that are much larger than rounding errors. The difference of the two is the error, including cancellation and amplification (J. Vignes,
+"A stochastic arithmetic for reliable scientific computation", 1993). If there is no number, an exception is raised: `Undefined` at a pole
+and outside a domain, `Undecided` if the error is too large for a decision, so that more digits may help.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from symgrad.carriers.digits import Undecided, Undefined
 __all__ = ["EXACT", "Arithmetic", "Exact", "Gaussian", "Number", "Sample"]
 
 EXACT = -(2**80)  # the exponent of a zero error: below that of any number
-LONGEST = 3000  # bits of an exact number; a longer one is rounded
-LARGEST = 60  # bits before the point of the argument of an exponential or a periodic function
-NOISE = 24  # bits by which a random change exceeds the rounding error of one operation
+LONGEST = 3000  # the most bits of an exact number; a longer one is rounded
+LARGEST = 60  # the most bits before the point of the argument of an exponential or a periodic function
+NOISE = 24  # the bits by which a random change exceeds the rounding error of one operation
 
 
 class Gaussian(NamedTuple):
-    """A complex number with rational parts, the imaginary one not 0."""
+    """A complex number with rational parts and a nonzero imaginary part."""
 
     real: Fraction
     imag: Fraction
@@ -72,7 +72,7 @@ def _bits(x: Exact) -> int:
 
 
 def _root(x: Fraction, n: int) -> Fraction | None:
-    """The n-th root of a rational that is not negative, None where it is not rational."""
+    """The n-th root of a nonnegative rational number, None if it is irrational."""
     found = []
     for k in (x.numerator, x.denominator):
         r = math.isqrt(k) if n == 2 else round(k ** (1 / n)) if k < 2**900 else 0
@@ -104,11 +104,11 @@ class Arithmetic:
     # ------------------------------------------------------------------ conversions
 
     def magnitude(self, x: Any) -> int:
-        """The k with |x| < 2**k of a number of mpmath, at most two too large; EXACT for 0."""
+        """An integer k with |x| < 2**k for a number of mpmath, at most two too large; EXACT for 0."""
         return int(self.context.mag(x)) if x else EXACT
 
     def error(self, x: Number) -> int:
-        """The k such that the error is at most 2**k; EXACT for a number without error."""
+        """An integer k such that the error is at most 2**k; EXACT for a number without error."""
         return self.magnitude(x.value - x.changed) + 1 if isinstance(x, Sample) else EXACT
 
     def sample(self, x: Number) -> Sample:
@@ -120,12 +120,12 @@ class Arithmetic:
         short = all(p.denominator & (p.denominator - 1) == 0 and p.numerator.bit_length() <= self.bits for p in _parts(x))
         return Sample(value, value) if short else self.rounded(value)
 
-    def kept(self, x: Exact) -> Number:
+    def exact_or_sample(self, x: Exact) -> Number:
         """An exact number, or a sample if it is too long."""
         return x if _bits(x) <= LONGEST else self.sample(x)
 
     def rounded(self, value: Any, changed: Any = None) -> Sample:
-        """A computed value, and the changed one with a further random change."""
+        """A sample of a computed value and of the changed one, which gets a further random change."""
         return Sample(value, self._change(value if changed is None else changed))
 
     def _change(self, x: Any) -> Any:
@@ -134,7 +134,7 @@ class Arithmetic:
         return x * (real if isinstance(x, self.context.mpf) else self.context.mpc(real, self.context.ldexp(imag, -self.bits)))
 
     def real(self, x: Number) -> Any:
-        """A number that must be real; raises Undefined for one that is not."""
+        """The real part of a real number; raises Undefined for another number."""
         real, imag = self.parts(x)
         if imag != 0 and self.magnitude(self.sample(imag).value) > self.error(imag):
             raise Undefined("not real")
@@ -164,7 +164,7 @@ class Arithmetic:
         exact = _gaussian(real, imag)
         samples = [x for x in terms if isinstance(x, Sample)]
         if not samples:
-            return self.kept(exact)
+            return self.exact_or_sample(exact)
         if exact != 0:
             samples.append(self.sample(exact))
         total = samples[0]
@@ -182,7 +182,7 @@ class Arithmetic:
             else:
                 exact = _times(exact, x)
         if exact == 0 or not samples:
-            return self.kept(exact)
+            return self.exact_or_sample(exact)
         if exact != 1:
             samples.append(self.sample(exact))
         total = samples[0]
@@ -193,12 +193,12 @@ class Arithmetic:
     def inverse(self, x: Number) -> Number:
         """1 / x."""
         if not isinstance(x, Sample):
-            return self.kept(_inverse(x))
+            return self.exact_or_sample(_inverse(x))
         self.away_from_zero(x)
         return self.rounded(1 / x.value, 1 / x.changed)
 
     def away_from_zero(self, x: Sample) -> None:
-        """Raise Undecided for a number that may be 0, or has no correct bit."""
+        """Raise Undecided for a number that may be 0, or that has no correct bit."""
         if self.magnitude(x.value) <= self.error(x) + 2:
             raise Undecided("zero")
 
@@ -241,10 +241,10 @@ class Arithmetic:
             root = _root(abs(x), 2)
             if root is not None:
                 return root if x >= 0 else Gaussian(Fraction(0), root)
-        return self._computed(self.context.sqrt, [self.cut(x)])
+        return self._apply(self.context.sqrt, [self.off_branch_cut(x)])
 
-    def cut(self, x: Number) -> Sample:
-        """A number that is certainly neither 0 nor beside the negative numbers; one exactly on them is real."""
+    def off_branch_cut(self, x: Number) -> Sample:
+        """A number that is certainly neither 0 nor next to the negative numbers, the branch cut; numbers on the cut are real."""
         x = self.sample(x)
         real, imag = self.parts(x)
         if imag == 0 or self.sample(imag) == (0, 0):
@@ -262,7 +262,7 @@ class Arithmetic:
 
     def log(self, x: Number) -> Number:
         """The principal logarithm."""
-        return Fraction(0) if x == 1 else self._computed(self.context.log, [self.cut(x)])
+        return Fraction(0) if x == 1 else self._apply(self.context.log, [self.off_branch_cut(x)])
 
     def parts(self, x: Number) -> tuple[Number, Number]:
         """The real and the imaginary part."""
@@ -272,28 +272,28 @@ class Arithmetic:
             return Sample(x.value.real, x.changed.real), Sample(x.value.imag, x.changed.imag)
         return x, Fraction(0)
 
-    def function(self, f: Callable[..., Any], xs: Sequence[Number], again: Callable[..., Any] | None = None) -> Number:
-        """A function of mpmath at numbers with few bits before the point; `again` computes it by another route.
+    def function(self, f: Callable[..., Any], xs: Sequence[Number], second: Callable[..., Any] | None = None) -> Number:
+        """A function of mpmath at numbers with few bits before the point; `second` computes it in another way.
 
-        Raises Undefined where it has no value or an argument is too large, Undecided where no digit after the point is certain.
+        Raises Undefined if it has no value or an argument is too large, Undecided if no digit after the point is certain.
         """
         samples = [self.sample(x) for x in xs]
         if any(self.magnitude(x.value) > LARGEST for x in samples):
             raise Undefined("beyond any number")
         if any(self.error(x) > -2 for x in samples):
             raise Undecided("size")
-        return self._computed(f, samples, again)
+        return self._apply(f, samples, second)
 
-    def _computed(self, f: Callable[..., Any], xs: Sequence[Sample], again: Callable[..., Any] | None = None) -> Sample:
-        value = self._called(f, [x.value for x in xs])
-        if again is None and all(x.value == x.changed for x in xs):
+    def _apply(self, f: Callable[..., Any], xs: Sequence[Sample], second: Callable[..., Any] | None = None) -> Sample:
+        value = self._evaluate(f, [x.value for x in xs])
+        if second is None and all(x.value == x.changed for x in xs):
             return self.rounded(value)
         try:
-            return self.rounded(value, self._called(again or f, [x.changed for x in xs]))
+            return self.rounded(value, self._evaluate(second or f, [x.changed for x in xs]))
         except Undefined:
             raise Undecided("the border of the domain") from None
 
-    def _called(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
+    def _evaluate(self, f: Callable[..., Any], values: Sequence[Any]) -> Any:
         try:
             out = f(*values)
         except (ArithmeticError, ValueError, TypeError, NotImplementedError, MemoryError) as error:

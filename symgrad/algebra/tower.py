@@ -1,7 +1,7 @@
 """Fractions of polynomials in generators that represent functions: x, then exp(x) and sqrt(1 + x²), then log(1 + exp(x)), and so on.
 
-Every relation used between generators is true (i² = -1, a root to its power is its radicand), so that a fraction that
-reduces to 0 is 0 wherever it is defined. A fraction that does not reduce to 0 proves nothing.
+Only true relations between generators are used (i² = -1, a root to its power is its radicand), so that a fraction that
+reduces to 0 is 0 wherever it is defined. The converse does not hold.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from symgrad.algebra.polynomials import (
 
 __all__ = ["Frac", "Generator", "Tower"]
 
-LARGEST_PRIME = 50  # the largest prime whose square root is written in roots of unity
+LARGEST_PRIME = 50  # the bound of the primes whose square roots are expressed by roots of unity
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Frac:
 
 @dataclass
 class Generator:
-    """A generator: its kind and what it represents.
+    """A generator: its kind and its expression.
 
     `kind` is "symbol", "i", "turn" (exp(iπ) to fractional powers), "sign" (exp(iπn) for integer n), "prime", "root" (of `base`), "exp" (of `base`),
     "log" (of `base`), or the name of a function.
@@ -71,7 +71,7 @@ class Tower:
         self.pi = self.generator(("symbol", sympy.pi), Generator("symbol", sympy.pi, positive=True))
 
     def generator(self, name: Any, made: Generator) -> int:
-        """The number of the generator with a name, which is made if it is new."""
+        """The number of the generator with a name, which is added if it is new."""
         if name not in self.places:
             self.places[name] = len(self.generators)
             self.generators.append(made)
@@ -87,10 +87,10 @@ class Tower:
 
     def term(self, g: int, e: Any = 1, c: Any = 1) -> Frac:
         """c times a generator to a power."""
-        return self.settled({((g, whole(e)),): c}) if e and c else self.number(c)
+        return self.reduced({((g, whole(e)),): c}) if e and c else self.number(c)
 
-    def settled(self, p: Poly) -> Frac:
-        """A polynomial with the exponents of i, roots and the like reduced by their relations."""
+    def reduced(self, p: Poly) -> Frac:
+        """A polynomial with the exponents of i, roots and similar generators reduced by their relations."""
         if not any(g in self.bounded for m in p for g, _ in m):
             return Frac(p)
         out: Poly = {}
@@ -136,7 +136,14 @@ class Tower:
         return found
 
     def sum(self, terms: Sequence[Frac]) -> Frac:
-        """The sum of fractions."""
+        """The sum of fractions: of those over powers of the same polynomials first, which are few or cancel."""
+        alike: dict[Any, list[Frac]] = {}
+        for f in terms:
+            alike.setdefault(frozenset(f.den), []).append(f)
+        return self._over_one(list(map(self._over_one, alike.values())))
+
+    def _over_one(self, terms: Sequence[Frac]) -> Frac:
+        """The sum of fractions over their common denominator."""
         terms = [f for f in terms if f.num]
         if len(terms) <= 1:
             return terms[0] if terms else Frac({})
@@ -152,11 +159,7 @@ class Tower:
                 for _ in range(n):
                     num = self._times(num, Frac(dict(d)))
             parts.append(num)
-        if any(part.den for part in parts):
-            whole_part = self.sum(parts)
-        else:
-            whole_part = Frac(added(*(part.num for part in parts)))
-        return self._over(whole_part, den)
+        return self._over(self.sum(parts) if any(part.den for part in parts) else Frac(added(*(part.num for part in parts))), den)
 
     def _over(self, f: Frac, den: dict[Any, int]) -> Frac:
         if not f.num:
@@ -167,7 +170,7 @@ class Tower:
         return Frac(f.num, total)
 
     def _times(self, f: Frac, g: Frac) -> Frac:
-        return self._over(self.settled(times(f.num, g.num, self.deadline)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
+        return self._over(self.reduced(times(f.num, g.num, self.deadline)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
 
     def product(self, factors: Iterable[Frac]) -> Frac:
         """The product of fractions; a numerator that is a factor of the other's denominator is cancelled."""
@@ -175,12 +178,12 @@ class Tower:
         for f in factors:
             if not f.num:
                 return f
-            (a, out), (b, f) = self._reduced(out, f), self._reduced(f, out)
+            (a, out), (b, f) = self._cancelled(out, f), self._cancelled(f, out)
             out = self._times(Frac(a, out.den), Frac(b, f.den))
         return out
 
     @staticmethod
-    def _reduced(f: Frac, g: Frac) -> tuple[Poly, Frac]:
+    def _cancelled(f: Frac, g: Frac) -> tuple[Poly, Frac]:
         """The numerator and the denominator of f after cancellation with another fraction."""
         num = f.num
         if g.den and len(num) > 1:
@@ -199,7 +202,7 @@ class Tower:
         if not f.num:
             raise ZeroDivisionError
         c, m, rest = content(f.num)
-        above = self.settled({monomial_power(m, -1): 1 / Fraction(c)})
+        above = self.reduced({monomial_power(m, -1): whole(1 / Fraction(c))})
         for d, n in f.den.items():
             for _ in range(n):
                 above = self._times(above, Frac(dict(d)))
@@ -211,7 +214,7 @@ class Tower:
             return self.power(self.inverse(f), -n)
         if len(f.num) == 1:
             [(m, c)] = f.num.items()
-            return self._over(self.settled({monomial_power(m, n): Fraction(c) ** n}), {d: k * n for d, k in f.den.items()})
+            return self._over(self.reduced({monomial_power(m, n): whole(Fraction(c) ** n)}), {d: k * n for d, k in f.den.items()})
         if n > 60:
             raise TooLarge
         out, square = self.number(1), f
@@ -228,7 +231,7 @@ class Tower:
         return Frac(scaled(f.num, -1), f.den)
 
     def is_zero(self, f: Frac) -> bool:
-        """Whether a fraction is literally 0, also by the relations between roots of unity."""
+        """Whether a fraction is literally 0, including the relations between roots of unity."""
         if not f.num:
             return True
         if not any(g == self.turn for m in f.num for g, _ in m):
@@ -238,7 +241,7 @@ class Tower:
     def _by_roots_of_unity(self, p: Poly) -> list[tuple[int, dict[int, Any]]]:
         """A polynomial in terms of one root of unity w = exp(iπ/n), for each monomial of the other generators: n, and the powers of w.
 
-        i and the square roots of small primes are sums of roots of unity, too: of two, w + 1/w with n = 4, and of odd p by Gauss's sum.
+        i and the square roots of small primes are sums of roots of unity, too: for 2, w + 1/w with n = 4, and for odd p, Gauss's sum.
         """
         def root(g: int, e: Any) -> int:
             prime = self.generators[g].base if self.generators[g].kind == "prime" and e == Fraction(1, 2) else 0
@@ -267,9 +270,9 @@ class Tower:
 
     def expression(self, p: Poly) -> Any:
         """A polynomial as a SymPy expression."""
-        return sympy.Add(*(sympy.Rational(Fraction(c).numerator, Fraction(c).denominator) * self.written(m) for m, c in p.items()))
+        return sympy.Add(*(sympy.Rational(Fraction(c).numerator, Fraction(c).denominator) * self.monomial_expression(m) for m, c in p.items()))
 
-    def written(self, m: Monomial) -> Any:
+    def monomial_expression(self, m: Monomial) -> Any:
         """A monomial as a SymPy expression."""
         def power(made: Generator, q: Any) -> Any:
             return sympy.exp(made.base * q) if made.kind == "exp" else made.expression**q  # the root of exp(ix) need not be exp(ix/2)

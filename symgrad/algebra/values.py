@@ -2,7 +2,7 @@
 
 >>> import sympy
 >>> x = sympy.Symbol("x")
->>> float(truth(1 - sympy.cos(x), [x])([1e-9]))
+>>> float(accurate_value(1 - sympy.cos(x), [x])([1e-9]))
 5e-19
 """
 
@@ -18,18 +18,18 @@ import sympy
 
 from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
 from symgrad.algebra.ladder import rungs, settle
-from symgrad.algebra.stable_heads import DEFINITIONS, elementary
+from symgrad.algebra.stable_functions import DEFINITIONS, elementary
 from symgrad.algebra.stochastic import Gaussian
-from symgrad.carriers.digits import Undefined, bounded, context, cosh, exponential, sech, sinh, working
+from symgrad.carriers.digits import Undefined, bounded, context, cosh, exponential, sech, sinh, working_precision
 
-__all__ = ["Real", "Unknown", "truth", "value"]
+__all__ = ["Real", "Unknown", "accurate_value", "value"]
 
-LARGE = 10**7  # powers beyond it have no meaningful digits
+LARGE = 10**7  # a power with a larger exponent has no correct digits
 GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth, *DEFINITIONS)
 
 
 class _Numbers:
-    """Many-digit numbers without a measure of their error, as the steps of an `Evaluator` need them."""
+    """Arithmetic of many-digit numbers without measured errors, for the steps of an `Evaluator`."""
 
     context = context
 
@@ -39,9 +39,9 @@ class _Numbers:
         return int(context.prec)
 
     @staticmethod
-    def kept(x: Any) -> Any:
+    def exact_or_sample(x: Any) -> Any:
         """A rational number."""
-        return context.mpc(*map(_Numbers.kept, x)) if isinstance(x, Gaussian) else context.mpf(x.numerator) / x.denominator
+        return context.mpc(*map(_Numbers.exact_or_sample, x)) if isinstance(x, Gaussian) else context.mpf(x.numerator) / x.denominator
 
     @staticmethod
     def rounded(x: Any) -> Any:
@@ -49,7 +49,7 @@ class _Numbers:
         return context.convert(x)
 
     @staticmethod
-    def function(f: Callable[..., Any], xs: Sequence[Any], again: Any = None) -> Any:
+    def function(f: Callable[..., Any], xs: Sequence[Any], second: Any = None) -> Any:
         """A function of mpmath at numbers."""
         try:
             return context.convert(f(*xs))
@@ -88,7 +88,7 @@ def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
 class Real(Evaluator):
     """An expression as a real function of numbers, at the working precision of `symgrad.carriers.digits`.
 
-    Inside it all numbers are real, as in code for floats, unless they may be `complex`.
+    All intermediate values must be real, as in code for floats, unless `complex` is true.
     """
 
     table: ClassVar[dict[Any, Callable[..., Any]]] = STEPS | {kind: _plain(f) for kind, f in FUNCTIONS.items()}
@@ -98,7 +98,7 @@ class Real(Evaluator):
         self.complex = complex
 
     def checked(self, x: Any) -> Any:
-        """A number that a step computed. Raises Undefined for NaN, and for a complex number where all numbers are real."""
+        """The result of a step. Raises Undefined for NaN, and for a complex number unless `complex` is true."""
         if not self.complex and hasattr(x, "_mpc_") or not isinstance(x, bool) and context.isnan(x):
             raise Undefined("no real value")
         return x
@@ -118,17 +118,17 @@ def value(expr: Any, symbols: Sequence[Any] = ()) -> Callable[[Sequence[Any]], A
     return lambda xs: evaluate(*xs)
 
 
-def truth(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
-    """Like `value`, with as many digits as it takes that some of them are right (25, unless more are requested); NaN if there is no value."""
+def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
+    """Like `value`, with enough digits for `right` correct ones (25 by default); NaN if there is no value."""
     evaluate, grows = Real(elementary(expr), symbols), expr.has(*GROWING)
 
     def at(xs: Sequence[Any], right: int = 25) -> Any:
         sizes = [abs(math.log10(abs(x))) for x in xs if x and abs(x) < math.inf]
         largest = max((abs(float(x)) for x in xs), default=0.0) if grows else 0.0
-        first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # the powers of ten that the computation may span
+        first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # plus the powers of ten that the computation may span
 
         def computed(digits: int, places: Sequence[int]) -> list[Any]:
-            with working(digits):
+            with working_precision(digits):
                 return [evaluate(*xs)]
 
         (found,) = settle(computed, 1, rungs(first, max(8000, 4 * first)), right)

@@ -1,4 +1,4 @@
-"""Which pieces of two expressions the points of comparison lie in."""
+"""The conditions of two expressions, and their truth values at the points of comparison."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from symgrad.algebra.deciding import FAILURES
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.algebra.ranges import Range
 from symgrad.algebra.solutions import solutions
-from symgrad.sampling.conditions import places, vectors
+from symgrad.sampling.conditions import boundaries, boundary_points
 
 __all__ = ["Visits"]
 
 BASES = (Fraction(3, 2), Fraction(5, 2), Fraction(-3, 4), Fraction(4)), (Fraction(12), Fraction(3), Fraction(-2), Fraction(1, 2))
-MOST, POINTS, AROUND = 16, 60, 5  # conditions, points that they ask for, and numbers at and around a place
-SECONDS = 0.5  # to see that a condition never changes
+MOST, POINTS, NEARBY = 16, 60, 5  # the most conditions, boundary points, and numbers at and near a boundary
+SECONDS = 0.5  # the time to decide that a condition is constant
 
 
 class Visits:
-    """The conditions of expressions of symbols with ranges, and the truth values they had at the points visited.
+    """The conditions of expressions of symbols with ranges, and their truth values at the visited points.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> visits = Visits([sympy.Piecewise((1, sympy.Eq(3 * x, 2)), (0, True))], [x], [Range()])
@@ -37,10 +37,10 @@ class Visits:
         found = dict.fromkeys(c for c in (*of_pieces, *(r for e in expressions for r in e.atoms(Relational)))
                               if c.free_symbols and c.free_symbols <= set(symbols))
         self.conditions: list[Any] = sorted(found, key=str)[:MOST] if not any(r.complex for r in ranges) else []
-        self.seen: dict[Any, set[bool]] = {c: set() for c in self.conditions}
+        self.truth_values: dict[Any, set[bool]] = {c: set() for c in self.conditions}
 
     def points(self) -> Iterator[list[Fraction]]:
-        """The points that the conditions ask for, exactly where that is known."""
+        """Points at and near the boundaries of the conditions, exact ones if the boundaries are known."""
         if any(r.complex for r in self.ranges) or not self.symbols:
             return
         for base in self._bases():
@@ -51,7 +51,7 @@ class Visits:
                     if all(x.is_Rational for x in moved):
                         yield [Fraction(int(x.p), int(x.q)) for x in moved]
         bases = [list(map(float, base)) for base in self._bases()]
-        for vector in vectors(self.expressions, self.symbols, bases, each=AROUND, limit=POINTS):
+        for vector in boundary_points(self.expressions, self.symbols, bases, each=NEARBY, limit=POINTS):
             yield [Fraction(x) for x in vector]
 
     def _bases(self) -> list[list[Fraction]]:
@@ -60,25 +60,25 @@ class Visits:
     def _solutions(self, c: Any) -> list[dict[Any, Any]] | None:
         return solutions(c, {}) if isinstance(c, (sympy.Eq, sympy.Ne)) else []
 
-    def note(self, truths: Sequence[Any]) -> None:
-        """Note the truth values of the conditions at a point."""
-        for c, truth in zip(self.conditions, truths):
-            if isinstance(truth, bool):
-                self.seen[c].add(truth)
+    def note(self, values: Sequence[Any]) -> None:
+        """Record the truth values of the conditions at a point."""
+        for c, value in zip(self.conditions, values):
+            if isinstance(value, bool):
+                self.truth_values[c].add(value)
 
     def unvisited(self) -> Any:
-        """The first condition that had one truth value at all points, and may have the other one; None if there is none."""
-        return next((c for c in self.conditions if len(self.seen[c]) < 2 and not self._is_constant(c)), None)
+        """The first condition that had the same truth value at all points and may have the other one; None if there is none."""
+        return next((c for c in self.conditions if len(self.truth_values[c]) < 2 and not self._is_constant(c)), None)
 
     def _is_constant(self, c: Any) -> bool:
-        """Whether a condition has one truth value in the ranges, as far as can be seen."""
+        """Whether a condition is known to have one truth value in the ranges."""
         if isinstance(c, (sympy.Eq, sympy.Ne)):
             found = self._solutions(c)
             inside = (all(not x.is_Rational or Fraction(int(x.p), int(x.q)) in self.ranges[self.symbols.index(s)] for s, x in at.items())
                       for at in found or ())
             return found is not None and not any(inside)
         if isinstance(c, Relational):
-            found_places = [(k, x) for base in self._bases() for k, x in places([c], self.symbols, base, poles=False)]
+            found_places = [(k, x) for base in self._bases() for k, x in boundaries([c], self.symbols, base, poles=False)]
             return not any(Fraction(x) in self.ranges[k] for k, x in found_places)
         try:
             with limited(SECONDS):
@@ -90,8 +90,8 @@ class Visits:
 
 
 def _misses(inside: Any, piece: Any) -> bool:
-    """Whether a set has no point in common with a piece, or contains it."""
+    """Whether a set is disjoint from a piece, or contains it."""
     low, high = (end if bound is None else sympy.Rational(bound.numerator, bound.denominator)
                  for bound, end in ((piece.low, -sympy.oo), (piece.high, sympy.oo)))
-    whole = sympy.Interval(low, high, piece.open_low, piece.open_high)
-    return sympy.Intersection(inside, whole) is sympy.S.EmptySet or whole.is_subset(inside) is True
+    interval = sympy.Interval(low, high, piece.open_low, piece.open_high)
+    return sympy.Intersection(inside, interval) is sympy.S.EmptySet or interval.is_subset(inside) is True

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.guarding import has_nan
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, make_node
+from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, SELECTED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
@@ -79,13 +80,18 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class Level(Recorder):
-    """The recorder of a level. `tangents` has the tangents of dual nodes, None for unpacked primals, and a cache of computed tangents."""
+    """The recorder of a level. `tangents` has the tangents of dual nodes, None for unpacked primals, and a cache of computed tangents.
+
+    `provisional` are the nodes whose cached tangents have elements that are NaN: they are computed anew, guarded, at a node that an op that selects
+    is upstream of.
+    """
 
     flags = TRACKED | IN_FORWARD
 
     def __init__(self, outer: Recorder) -> None:
         self.outer = outer
         self.tangents: WeakKeys[Node, Tensor | None] = WeakKeys()
+        self.provisional: WeakKeys[Node, bool] = WeakKeys()
 
     def record(self, op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
         """The node of an operation, recorded for the tangent even if gradients are not recorded.
@@ -96,21 +102,26 @@ class Level(Recorder):
         for p in parents:
             if p is not None:
                 flags |= p.flags
-        flags &= (TRACKED if op.differentiable else NAMED) if modes.grad else TANGENT if op.differentiable and not modes.inference else 0
-        if not flags:
+        flags &= (TRACKED if op.differentiable else NAMED) if modes.grad else TANGENT | SELECTED if op.differentiable and not modes.inference else 0
+        if not flags & ~SELECTED:
             return None
         node = make_node(op, args, parents, value, flags)
-        if flags == TANGENT and ((t := _tangent(node)) is None or t._node is None):
-            node.args = node.parents = ()
+        if flags & TRACKED & ~SELECTED == TANGENT and ((t := _tangent(node)) is None or t._node is None):
+            if t is not None and not node.flags & SELECTED and has_nan(numeric, t._value):
+                self.provisional[node] = True
+            else:
+                node.args = node.parents = ()
         return node
 
 
 def _tangent(node: Node) -> Tensor | None:
     """The tangent of a node in the open level."""
-    tangents: Any = thread.modes.level.tangents
+    level: Level = thread.modes.level
+    tangents: Any = level.tangents
     if node in tangents:
         return tangents[node]
-    known = {each: tangents[each] for each in upstream([node]) if each in tangents}
+    again = level.provisional if node.flags & SELECTED else ()
+    known = {each: tangents[each] for each in upstream([node]) if each in tangents and each not in again}
     starts = [t for t in known.values() if t is not None]
     recorded = node.flags & (GRADIENT | NAMED) or any(t._node is not None for t in starts)
     t = push([wrap(node.value, node)], known, bool(recorded))[0] if starts else None
@@ -251,11 +262,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(_without_tangent(tensor, tangents), _without_tangent(t, tangents, Pushed))
 
 
-def _open_tangents(level: int | None, asking: str) -> Any:
+def _open_tangents(level: int | None, caller: str) -> Any:
     """The table of tangents of the open level; None if no level is open and none was given."""
     opened = thread.modes.level
     if level is not None and (level != 0 or opened is None):
-        raise RuntimeError(f"Invalid level given to {asking}: {level}")
+        raise RuntimeError(f"Invalid level given to {caller}: {level}")
     return None if opened is None else opened.tangents
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from symgrad.autograd.engine import grad, one
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import Evaluation, evaluate, owned, recording
+from symgrad.func.evaluation import Evaluation, evaluate, recording, unshared_results
 from symgrad.func.hessians import hessian_blocks
-from symgrad.func.second import second
-from symgrad.func.transforms import ONE_BY_ONE, jacobian_blocks, pulled, pushed
+from symgrad.func.second import gradient_tangents
+from symgrad.func.transforms import ONE_BY_ONE, input_cotangents, jacobian_blocks, output_tangents
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import GRADIENT, Node
@@ -43,28 +43,28 @@ GRADIENT_CONSTANT = ("While computing the hessian, found that the jacobian of th
 # Arguments and results
 
 
-def _tupled(given: Any, what: str, asking: str) -> tuple[Tensors, bool]:
+def _tupled(given: Any, what: str, caller: str) -> tuple[Tensors, bool]:
     """A tensor or tuple of tensors as a tuple, and whether it was one."""
     was_tuple = isinstance(given, tuple)
     for i, x in enumerate(given if was_tuple else (given,)):
         if not isinstance(x, Tensor):
             which = f"value at index {i}" if was_tuple else f"given {what}"
-            raise TypeError(f"The {what} given to {asking} must be either a Tensor or a tuple of Tensors but the {which} has type {type(x)}.")
+            raise TypeError(f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but the {which} has type {type(x)}.")
     if was_tuple and not given:
-        raise ValueError(f"The {what} given to {asking} are an empty tuple; give at least one Tensor.")
+        raise ValueError(f"The {what} given to {caller} are an empty tuple; give at least one Tensor.")
     return (given if was_tuple else (given,)), was_tuple
 
 
-def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, asking: str) -> tuple[Evaluation, bool, bool]:
+def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, caller: str) -> tuple[Evaluation, bool, bool]:
     """The function at its inputs, and whether these and its outputs were tuples."""
-    given, inputs_tuple = _tupled(inputs, "inputs", asking)
+    given, inputs_tuple = _tupled(inputs, "inputs", caller)
     if not all(x.is_floating_point() or x.is_complex() for x in given):
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     outputs_tuple = False
 
     def checked(*xs: Tensor) -> Tensors:
         nonlocal outputs_tuple
-        outputs, outputs_tuple = _tupled(func(*xs), "outputs of the user-provided function", asking)
+        outputs, outputs_tuple = _tupled(func(*xs), "outputs of the user-provided function", caller)
         for i, y in enumerate(outputs):
             if strict and not y.requires_grad:
                 raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
@@ -72,18 +72,18 @@ def _evaluated(func: Callable, inputs: Any, create_graph: bool, strict: bool, as
         return outputs
 
     with in_mode(grad=create_graph):  # without create_graph the inputs have no graph outside
-        ev = evaluate(checked, given, {}, tuple(range(len(given))), asking)
+        ev = evaluate(checked, given, {}, tuple(range(len(given))), caller)
     return dataclasses.replace(ev, tracked=create_graph), inputs_tuple, outputs_tuple
 
 
-def _scalar(func: Callable, inputs: Any, create_graph: bool, strict: bool, asking: str) -> tuple[Evaluation, Tensor, bool]:
+def _scalar(func: Callable, inputs: Any, create_graph: bool, strict: bool, caller: str) -> tuple[Evaluation, Tensor, bool]:
     """A function that has a Hessian at its inputs, its one element, and whether the inputs were a tuple."""
-    ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, asking)
+    ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, caller)
     if outputs_tuple:
-        raise RuntimeError(f"The function given to {asking} should return a single Tensor")
+        raise RuntimeError(f"The function given to {caller} should return a single Tensor")
     (y,) = ev.outputs
     if y.numel() != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {asking} should contain a single element")
+        raise RuntimeError(f"The Tensor returned by the function given to {caller} should contain a single element")
     _real(y)
     return ev, y, inputs_tuple
 
@@ -93,13 +93,13 @@ def _real(y: Tensor) -> None:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {y.dtype}")
 
 
-def _direction(v: Any, like: Sequence[Tensor], like_is_tuple: bool, create_graph: bool, asking: str, otherwise: str) -> list[Tensor]:
+def _direction(v: Any, like: Sequence[Tensor], like_is_tuple: bool, create_graph: bool, caller: str, otherwise: str) -> list[Tensor]:
     """The vector `v` for tensors of these shapes; for a single element it may be left out, and is 1."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if {otherwise} a single Tensor with a single element.")
         return [wrap(one(like[0]._value))]
-    given, _ = _tupled(v, "v", asking)
+    given, _ = _tupled(v, "v", caller)
     if len(given) != len(like):
         raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}." if like_is_tuple
                            else "The given v should contain a single Tensor.")
@@ -116,7 +116,7 @@ def _returned(results: Sequence[Any], was_tuple: bool) -> Any:
 
 
 def _value(ev: Evaluation, outputs_tuple: bool) -> Any:
-    return _returned(ev.returned(), outputs_tuple)
+    return _returned(ev.returned_output(), outputs_tuple)
 
 
 # Strict mode
@@ -169,11 +169,11 @@ def _refuse_independent(ev: Evaluation) -> None:
 def _gradient(ev: Evaluation, y: Tensor, independent: str) -> Evaluation:
     """The evaluation of the gradient of a scalar. Raises if it does not depend on the inputs."""
     reached = _depends([y], ev)
-    gradient = pulled(dataclasses.replace(ev, tracked=True), [(y, wrap(one(y._value)))])
+    gradient = input_cotangents(dataclasses.replace(ev, tracked=True), [(y, wrap(one(y._value)))])
     for i, g in enumerate(gradient):
         if not reached[i] or _constant(g):
             raise RuntimeError((GRADIENT_CONSTANT if reached[i] else independent).format(i))
-    return ev.to(gradient)
+    return ev.with_outputs(gradient)
 
 
 # The public functions
@@ -198,7 +198,7 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     vs = _direction(v, ev.outputs, outputs_tuple, create_graph, "vjp", "the user-provided function returns")
     if strict:
         _refuse(_depends(ev.outputs, ev), OUTPUT_INDEPENDENT)
-    product = owned(ev, pulled(ev, list(zip(ev.outputs, vs)), True), vs)
+    product = unshared_results(ev, input_cotangents(ev, list(zip(ev.outputs, vs)), True), vs)
     if strict and create_graph:
         _refuse_constant(product)
     return _value(ev, outputs_tuple), _returned(product, inputs_tuple)
@@ -222,7 +222,7 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     if strict:
         _refuse(_depends(ev.outputs, ev), OUTPUT_INDEPENDENT)
         _refuse([any(_depends([y], ev)) for y in ev.outputs], TANGENT_INDEPENDENT)
-    product = owned(ev, _pushed(ev, ts), ts)
+    product = unshared_results(ev, _pushed(ev, ts), ts)
     if strict and create_graph:
         _refuse_constant(product)
     return _value(ev, outputs_tuple), _returned(product, outputs_tuple)
@@ -231,12 +231,12 @@ def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def _pushed(ev: Evaluation, ts: Sequence[Tensor | None]) -> list[Tensor]:
     """The tangents of the outputs; where a Function can only be pulled back, by the transpose of its pullback, which is linear in its cotangents."""
     try:
-        return pushed(ev, ts)
+        return output_tangents(ev, ts)
     except NotImplementedError:
         pass
     vs = [wrap(np.zeros_like(y._value)).requires_grad_() for y in ev.outputs]  # type: ignore[attr-defined]
     tracked = dataclasses.replace(ev, tracked=True)
-    pairs = [(g, t) for g, t in zip(pulled(tracked, list(zip(ev.outputs, vs)), True), ts) if t is not None]
+    pairs = [(g, t) for g, t in zip(input_cotangents(tracked, list(zip(ev.outputs, vs)), True), ts) if t is not None]
     with in_mode(grad=ev.tracked):
         return list(grad([g for g, _ in pairs], vs, [t for _, t in pairs], create_graph=ev.tracked, materialize_grads=True))
 
@@ -286,7 +286,7 @@ def _blocks(ev: Evaluation, forward: bool, vectorize: bool, strict: bool) -> lis
 def _nested(ev: Evaluation, blocks: Sequence[Sequence[Tensor]], inputs_tuple: bool, outputs_tuple: bool) -> Any:
     """Blocks in tuples where the outputs or the inputs are tuples."""
     with recording(ev.tracked):
-        found = iter([traced.reshape(t, t.shape) for t in owned(ev, [block for row in blocks for block in row])])
+        found = iter([traced.reshape(t, t.shape) for t in unshared_results(ev, [block for row in blocks for block in row])])
     return _returned([_returned([next(found) for _ in row], inputs_tuple) for row in blocks], outputs_tuple)
 
 
@@ -351,20 +351,20 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _with_hessian(func, inputs, v, create_graph, strict, "hvp")
 
 
-def _with_hessian(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, asking: str) -> tuple[Any, Any]:
+def _with_hessian(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, caller: str) -> tuple[Any, Any]:
     """The product of a Hessian, which is symmetric, with a vector."""
-    ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, asking)
-    vs = _direction(v, ev.inputs, inputs_tuple, create_graph, asking, "the input to the user-provided function is")
+    ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, caller)
+    vs = _direction(v, ev.inputs, inputs_tuple, create_graph, caller, "the input to the user-provided function is")
     if not strict:
-        product = second(ev, y, vs)
-    elif asking == "vhp":
+        product = gradient_tangents(ev, y, vs)
+    elif caller == "vhp":
         first = _gradient(ev, y, OUTPUT_INDEPENDENT)
         _refuse(_depends(first.outputs, ev), JACOBIAN_INDEPENDENT)
-        product = pulled(first, list(zip(first.outputs, vs)), True)
+        product = input_cotangents(first, list(zip(first.outputs, vs)), True)
     else:
         first = _gradient(ev, y, OUTPUT_INDEPENDENT)
         _refuse([any(_depends([g], ev)) for g in first.outputs], HESSIAN_INDEPENDENT)
         product = _pushed(first, vs)
     if strict and create_graph:
         _refuse_constant(product, "hessian")
-    return _value(ev, False), _returned(owned(ev, product, vs), inputs_tuple)
+    return _value(ev, False), _returned(unshared_results(ev, product, vs), inputs_tuple)

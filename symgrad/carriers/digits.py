@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working"]
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working_precision"]
 
 HUGE = 100_000  # bits before the point; more would fill the memory
 context = mpmath.MPContext()
@@ -31,7 +31,7 @@ class Undecided(Undefined):
 
 
 @contextmanager
-def working(digits: int) -> Iterator[None]:
+def working_precision(digits: int) -> Iterator[None]:
     """A context with so many decimal digits, in this package and in mpmath's own functions."""
     with context.workdps(digits), mpmath.workdps(digits):
         yield

@@ -60,8 +60,8 @@ from symgrad.carriers.batching import scattered, take
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
-from symgrad.types.indices import ordered
-from symgrad.types.layouts import empty_like, indexed
+from symgrad.types.indices import check_ordered
+from symgrad.types.layouts import empty_like, with_index_layout
 
 pi = math.pi
 REAL_NUMBERS = frozenset((float, int))
@@ -77,15 +77,15 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def sign(x: Any) -> Any:
-    return np.sign(ordered(x))
+    return np.sign(check_ordered(x))
 
 
 def maximum(a: Any, b: Any) -> Any:
-    return ordered(np.maximum(a, b))
+    return check_ordered(np.maximum(a, b))
 
 
 def minimum(a: Any, b: Any) -> Any:
-    return ordered(np.minimum(a, b))
+    return check_ordered(np.minimum(a, b))
 
 
 def _in_dtype_of(y: Any, x: Any) -> Any:
@@ -277,7 +277,7 @@ def getitem(x: Any, index: Any) -> Any:
         shared = out.ndim < 2 or base is x or base is not None and base is x.base
         if shared or type(x) is not np.ndarray or type(index) is np.ndarray and index.ndim == 1 and x.flags.c_contiguous:
             return out
-        return indexed(out, x, index)
+        return with_index_layout(out, x, index)
     if type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out

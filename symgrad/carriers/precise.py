@@ -1,7 +1,7 @@
 """The precise carrier: many-digit floats, the reference for the accuracy of rules.
 
-The numbers are those of `symgrad.carriers.digits.context`; in the context `working(digits)` they have so many digits.
-Functions with cancellation use more digits inside. All results are accurate to the working digits, except for about ten.
+The numbers are those of `symgrad.carriers.digits.context`; the context manager `working_precision` sets the number of digits.
+Functions with cancellation use more digits inside. All results are accurate except for about the last ten digits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symgrad.carriers.cells import Cells, amax, sum
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import bounded as _bounded
-from symgrad.carriers.digits import context, working
+from symgrad.carriers.digits import context, working_precision
 
 GUARD = 30
 

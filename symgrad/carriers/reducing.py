@@ -10,17 +10,17 @@ from numpy import exp, isfinite, log1p, sqrt, where
 
 from symgrad.carriers.batched import raw
 from symgrad.carriers.structure import zeros_like
-from symgrad.types.indices import ordered
+from symgrad.types.indices import check_ordered
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
 
 
 def amax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.maximum.reduce(ordered(x), axis=dim, keepdims=keepdim)
+    return np.maximum.reduce(check_ordered(x), axis=dim, keepdims=keepdim)
 
 
 def amin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.minimum.reduce(ordered(x), axis=dim, keepdims=keepdim)
+    return np.minimum.reduce(check_ordered(x), axis=dim, keepdims=keepdim)
 
 
 def _peak(x: Any, dim: Any) -> Any:
@@ -92,8 +92,8 @@ def any(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.argmax(ordered(x), axis=dim, keepdims=keepdim)
+    return np.argmax(check_ordered(x), axis=dim, keepdims=keepdim)
 
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    return np.argmin(ordered(x), axis=dim, keepdims=keepdim)
+    return np.argmin(check_ordered(x), axis=dim, keepdims=keepdim)

@@ -37,7 +37,6 @@ from symgrad.carriers.coefficients import (
     value,
     varies,
 )
-from symgrad.carriers.guarding import guarded_call, guarded_product, has_nan
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
 
@@ -58,7 +57,6 @@ class SeriesCarrier(TaylorCarrier):
 
     kind = Series
     primal = staticmethod(first_of)
-    guarded = False  # whether a product of a zero and a coefficient that is infinite or NaN is 0
 
     def __init__(self, base: Any, order: int, forward: Callable[[Op], Callable[..., Any]] | None = None, lift: Any = None):
         super().__init__(base)
@@ -277,8 +275,6 @@ class SeriesCarrier(TaylorCarrier):
                 for i, row, n in zip(moving, rows, places):
                     values[i] = value(row[n])
                 each = multiply(values)
-                if self.guarded and has_nan(self.base, each):
-                    each = guarded_call(self.base, multiply, values, moving)
                 out = each if out is None else out + each
             return term(out)
 
@@ -304,13 +300,13 @@ class SeriesCarrier(TaylorCarrier):
                                       for x, partial in zip(tensors, op.partials) if partial and varies(x)])
 
     def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
-        """A weighted sum of series, in which the product of a factor 0 and an infinite coefficient is 0."""
+        """A weighted sum of series."""
         def step(k: int) -> Any:
-            return functools.reduce(operator.add, [guarded_product(self.base, x.terms[k], factor) for x, factor in parts if k < len(x.terms)])
+            return functools.reduce(operator.add, [x.terms[k] * factor for x, factor in parts if k < len(x.terms)])
 
         def rate(_: Series) -> Series:
             rates = [(self._derivative(x), factor) for x, factor in parts]
-            return self._weighted(functools.reduce(operator.add, [guarded_product(self.base, x.terms[0], factor) for x, factor in rates]), rates)
+            return self._weighted(functools.reduce(operator.add, [x.terms[0] * factor for x, factor in rates]), rates)
 
         return self._new_series([term(first)], step, rate, common_length([x for x, _ in parts]))
 

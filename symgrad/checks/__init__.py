@@ -1,4 +1,4 @@
-"""`check`: compares the derivatives of a function, computed in three ways, and gives a verdict, with a counterexample where they differ."""
+"""`check`: compares the derivatives of a function, computed in three ways, and returns a verdict, with a counterexample if they differ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.checks.checker import Checker
-from symgrad.checks.cross import cross_check
+from symgrad.checks.cross import compare_floats, cross_check
+from symgrad.checks.measuring import DEFAULT, Tolerances
 from symgrad.frameworks.detection import is_foreign
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
@@ -21,27 +22,35 @@ __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_
 
 def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,
           seed: int = 0, progress: Any = None, rigorous: bool = False, formula: Any = None, domain: Any = None, framework: str | None = None,
-          returns: str | None = None, ulp: float = 1000.0, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None) -> Any:
+          returns: str | None = None, ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0,
+          range: tuple[float, float] | None = None) -> Any:
     """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
 
     The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
     up to `order` (1, 2 or 3) are computed in three ways: by the library's pullback in floats; by the same rules in the precise carrier;
     and by `sympy.diff`, of each step of the computation joined by the chain rule and, where it is short, of the whole formula. They are
-    compared at the inputs, at special points, and at `points` random ones (20; at least four, if the time of `seconds` is over), drawn with `seed`.
+    compared at the inputs, at special points, and at `points` random ones (20; at least four, if so many `seconds` of the processor are over),
+    drawn with `seed`.
 
     Floats, lists of numbers and float arrays are differentiated by, and ints too unless the parameter is annotated `int` or has an int
     for its default; `wrt` limits that to some names. A result that is an array is weighted by 1, 2, 3, ... and summed.
 
     The report's `verdict` is "proved" (the formulas differ by a literal 0, and numbers agree), "verified" (numbers agree to fifty digits),
-    "refuted" (with a simple counterexample) or "not checkable" (with the reason). `progress` is True for a bar on
-    standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
+    "imprecise" (digits that were asked for are lost), "refuted" (with a simple counterexample) or "not checkable" (with the reason).
+    `progress` is True for a bar on standard error, False for silence, None for a bar on terminals, or a function of (what, done, total).
 
     With `rigorous` the value and the derivatives at the given point are also computed in ball arithmetic, by the extra symgrad[rigorous]:
     the report's `enclosures` are intervals that are certain to hold the true numbers.
 
+    **Digits.** With `ulp`, `atol`, `rtol` or `range`, the floats of the function and of its derivatives are compared with the true numbers, at points
+    of every size, too: that is the report's `comparison`. A float may be off by `ulp` (1000) units in the last place (ULP) of the
+    truth, times the condition number of the truth there, and by `atol` + `rtol` times the truth. The verdict is "imprecise" where more digits are
+    lost, and "refuted" where rounding does not explain the error. No tolerance excuses a formula that is disproved. `range` leaves out points
+    with numbers that are not 0 and whose size is not between its two ends: what is wrong only there is not reported.
+
     **Functions of other systems.** With a `formula`, and for functions of torch (a `torch.autograd.Function` too), JAX and HIPS autograd, and tuples
-    (function, gradient) or (function, gradient, Hessian) of NumPy functions, what the function gives is compared with the truth in units in the
-    last place (ULP), order by order, and the report is a `CrossReport`. The `formula` is text (parsed, never run), a SymPy expression
+    (function, gradient) or (function, gradient, Hessian) of NumPy functions, what the function gives is compared with the truth in ULP,
+    order by order, and the report is a `CrossReport`. The `formula` is text (parsed, never run), a SymPy expression
     or a symgrad function; its names are those of the function's arguments, x[0] being an element; a formula that names arrays is meant element by
     element. Without one, the function is its own formula where symgrad can run it; otherwise each order is compared with finite differences
     of the order below. Inputs may be left out; given ones say the shapes and dtypes.
@@ -49,22 +58,24 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     It is called at special points and at `points` (100) random ones inside `domain`: a mapping from names, or one for
     all, to a pair (low, high), a `Domain`, a SymPy set, a name such as "positive", or text such as "-1..1" or "{-1, 1}". Where it has no end
     points are drawn up to 1e8. `framework` ("torch", "jax", "autograd", "numpy" or "symgrad") is detected where it is not given; a function
-    that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than `ulp` units in the last place
-    times the condition number of the truth there (and than `atol` + `rtol` times the truth), that is not finite where the truth is, or that raises
-    where the formula has a value. The verdict is "imprecise" where every such number is right as soon as nothing is rounded: the function's own
-    program (that of its derivatives, too) is run in many digits, and the operation that loses the digits is named. A program that cannot be run so is
-    "imprecise" if it agrees at ordinary points, and the formula's own steps lose as many digits wherever it does not. `range` leaves
-    out points with numbers that are not 0 and whose size is not between its two ends.
+    that `returns` "pair" gives (value, gradient). A number is refuted that is farther from the truth than the tolerances allow, that is not finite
+    where the truth is, or that raises where the formula has a value. The verdict is "imprecise" where every such number is right as soon as
+    nothing is rounded: the function's own program (that of its derivatives, too) is run in many digits, and the operation that loses the digits is
+    named. A program that cannot be run so is "imprecise" if it agrees at ordinary points, and the formula's own steps lose as many digits
+    wherever it does not.
 
-    Raises ValueError for another order, TypeError for inputs the function does not take, ImportError for `rigorous` without python-flint, and
-    what the function raises at its inputs. Of a function of another system: TypeError and ValueError for a domain without points, a
-    formula that names what is no argument or has another shape; ParseError for text that is no formula; ImportError where the
-    system is not installed.
+    Raises ValueError for another order, for tolerances without a meaning and for inputs outside the range, TypeError for inputs the function does
+    not take, ImportError for `rigorous` without python-flint, and what the function raises at its inputs. Of a function of another system: TypeError
+    and ValueError for a domain without points, a formula that names what is no argument or has another shape; ParseError for text that is
+    no formula; ImportError where the system is not installed.
 
     >>> import symgrad
     >>> report = symgrad.check(lambda x, y: (x * y).sin(), 1.0, 2.0)
     >>> report.verdict, report.formula, round(report.gradient["x"], 6)
     ('proved', sin(x*y), -0.832294)
+    >>> haversine = lambda x: 1 - x.cos()
+    >>> symgrad.check(haversine, 1.0, ulp=100).verdict, symgrad.check(haversine, 1.0, ulp=100, range=(0.5, 100)).verdict
+    ('imprecise', 'proved')
     >>> import numpy as np
     >>> pair = lambda x: np.tanh(x), lambda x: 1 - np.tanh(x) ** 2
     >>> report = symgrad.check(pair, formula="tanh(x)", order=1, domain={"x": (-30, 30)}, points=20)
@@ -73,7 +84,7 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     """
     given = inputs or examples_of(function) or ()
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
-        return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous)
+        return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous, tolerances=Tolerances(ulp, atol, rtol, range))
     _order(order)
     if rigorous:
         raise ValueError("check: rigorous is for functions of symgrad without formula=, domain= and framework=")
@@ -83,16 +94,23 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
 
 def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int = 2, wrt: Sequence[str] | None = None,
                 points: int | None = None, seconds: float = 20.0, seed: int = 0, progress: Any = None, rigorous: bool = False,
-                name: str | None = None) -> Report:
-    """`check` of a symgrad function with its inputs as a sequence, or by name as a mapping; `name` is its name in the report."""
+                name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
+    """`check` of a symgrad function with its inputs as a sequence or as a mapping by name; `name` is the name in the report."""
     _order(order)
     name = name or name_of(function)
     try:
         problem = Problem(function, inputs, wrt, name)
     except NotCheckable as error:
         return Report(name, NOT_CHECKABLE, str(error), order)
+    for i in problem.inputs:
+        tolerances.refuse(i.name, i.value)
     with progress_bar(progress, name) as tell:
-        return Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous).run()
+        checker = Checker(problem, order, 20 if points is None else points, seconds, seed, tell, rigorous, tolerances)
+        report = checker.run()
+        if report.ok and tolerances.is_given:
+            left = max(seconds - report.seconds, seconds / 2)
+            report.add(compare_floats(problem, order, tolerances, list(checker.visited.values()), points, left, seed, tell))
+    return report
 
 
 def _order(order: Any) -> None:

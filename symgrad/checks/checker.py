@@ -1,8 +1,7 @@
-"""The check of a function: its derivatives in three ways, at the given point and at others, and the verdict."""
+"""The check of a function: its derivatives are computed in three ways at the given point and at others, and compared."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,15 +9,17 @@ import mpmath
 import numpy as np
 import sympy
 
+from symgrad.algebra.limits import Budget
 from symgrad.autograd.bundles import Refused
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers.digits import Undecided, Undefined
-from symgrad.checks.suspect import suspect
+from symgrad.checks.measuring import DEFAULT, Tolerances
+from symgrad.checks.suspect import find_wrong_op
 from symgrad.diagnose.kinks.kinks import note
 from symgrad.engine.escapes import difference
 from symgrad.frameworks.problem import NotCheckable, Problem, silence
 from symgrad.proofs import formulas
-from symgrad.reference.accuracy import Accuracy, measured, worse
+from symgrad.reference.accuracy import Accuracy, is_worse, worst_errors
 from symgrad.reference.differences import differences
 from symgrad.reference.exact import FULL, ComparedNumber, Exact, agreement
 from symgrad.reference.rigorous import carrier, enclosures
@@ -27,45 +28,44 @@ from symgrad.reference.template import NoFormula
 from symgrad.reports.numbers import label
 from symgrad.reports.report import Counterexample, Report
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
-from symgrad.sampling.conditions import around, combined, constants_of_code, constants_of_graph, vectors
-from symgrad.sampling.points import Point, as_point, direction, flat, random_points, special_points
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.conditions import boundary_points, combined_numbers, constants_of_code, constants_of_graph, nearby_numbers
+from symgrad.sampling.points import Point, as_point, flat, random_direction, random_points, special_points
+from symgrad.sampling.shrink import shrink_values
 
 __all__ = ["Checker"]
 
-HESSIAN, THIRD = 64, 6  # up to this many inputs all second, and all third, derivatives are taken at the given point
-PROOF = 3.0  # seconds for a proof
-FEWEST = 4  # random points that are compared even when the time is over
-INPUTS = 8  # up to which the numbers of conditions are sought, and that take them by themselves
-ASKED, VISITS = 96, 0.4  # points that conditions ask for, and their part of the time
-CONSTANTS, BESIDE = 16, 13  # constants of the source, and numbers at and around one
-OTHER = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, from which equalities of several inputs are met exactly
+MAX_HESSIAN_INPUTS, MAX_THIRD_INPUTS = 64, 6  # inputs up to which all second, and all third, derivatives are computed at the given point
+PROOF_SECONDS = 3.0
+MIN_RANDOM_POINTS = 4  # random points that are compared even after the time is used up
+MAX_CONDITION_INPUTS = 8  # inputs up to which conditions are solved, and inputs that are set to the constants one at a time
+MAX_CONDITION_POINTS, CONDITION_SHARE = 96, 0.4  # points derived from conditions, and the part of the time for them
+MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 16, 13  # constants of the source, and numbers at and around each
+SHORT_NUMBERS = (12.0, 3.0, -2.0, 0.5)  # numbers with few bits, with which equalities between inputs can hold exactly
 Progress = Callable[[str, int, int], None]
 
 
 class Checker:
-    """One check of a problem; `run()` gives the report. `progress(what, done, total)` is called as the check proceeds."""
+    """One check of a problem; `run()` returns the report. `progress(what, done, total)` is called during the check."""
 
     def __init__(self, problem: Problem, order: int, points: int, seconds: float, seed: int, progress: Progress,
-                 rigorous: bool = False):
-        self.problem, self.order, self.wanted, self.progress = problem, order, points, progress
-        self.end = time.monotonic() + seconds
-        self.start = time.monotonic()
-        self.seconds = seconds
+                 rigorous: bool = False, tolerances: Tolerances = DEFAULT):
+        self.problem, self.order, self.requested, self.progress, self.tolerances = problem, order, points, progress, tolerances
+        self.budget = Budget(seconds)
         self.rng = np.random.default_rng(seed)
         self.names = problem.names
         self.report = Report(problem.name, NOT_CHECKABLE, "", order, {i.name: i.value for i in problem.inputs}, self.names)
         self.errors: dict[int, Accuracy] = {}
         self.refuted: tuple[Point, ComparedNumber] | None = None
-        self.departed: tuple[Point, str] | None = None  # where the recorded graph is not the function, and how
-        self.varies: str | None = None  # what makes the formula hold near the given point only
+        self.departure: tuple[Point, str] | None = None  # a point where the recorded graph is not the function, and the difference
+        self.local_reason: str | None = None  # the reason why the formula holds near the given point only
         self.compared: list[np.ndarray] = []
+        self.visited: dict[bytes, np.ndarray] = {}  # points inside the range of the tolerances
         self.rigorous = rigorous
         if rigorous:
-            carrier()  # a missing dependency is reported before the work begins
+            carrier()  # raises early if its dependency is missing
 
     def run(self) -> Report:
-        """The report. What the function raises at the given point is raised; every other failure is a verdict."""
+        """The report. Exceptions of the function at the given point propagate; every other failure becomes a verdict."""
         report = self.report
         try:
             with enable_grad():
@@ -73,8 +73,8 @@ class Checker:
         except (NotCheckable, NoFormula, Refused) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
         report.errors = [self.errors[order] for order in sorted(self.errors)]
-        report.notes += [f"the library loses accuracy at order {e.order}: {_lost(e)}" for e in report.errors if not e.within]
-        report.seconds = time.monotonic() - self.start
+        report.notes += [f"the library loses accuracy at order {e.order}: {_loss_text(e)}" for e in report.errors if not e.within]
+        report.seconds = self.budget.spent
         return report
 
     def _check(self) -> None:
@@ -87,8 +87,8 @@ class Checker:
         if not np.array_equal(base.result.value, again.result.value, equal_nan=True):
             raise NotCheckable(f"two calls with the same inputs gave {float(base.result.value)} and {float(again.result.value)}: the function is "
                                f"random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
-        self._library(base)
-        self.rules = formulas.show(report, base, self.order)
+        self._differentiate_by_library(base)
+        self.rules = formulas.add_formulas(report, base, self.order)
         if not np.isfinite(base.result.value):
             raise NotCheckable(f"the value at the given point is {float(base.result.value)}; choose inputs where it is finite")
         found = note(base)
@@ -99,12 +99,12 @@ class Checker:
         self._compare(problem.point, base, given=True)
         if self.rigorous:
             self.progress("enclosing the given point", 0, 1)
-            self._enclose(base)
+            self._add_enclosures(base)
         self._sample(base)
-        self._conclude(base)
+        self._set_verdict(base)
 
-    def _library(self, base: Run) -> None:
-        """What the library's pullback gives at the point."""
+    def _differentiate_by_library(self, base: Run) -> None:
+        """Add the derivatives by the library's pullback at the given point to the report."""
         report, n = self.report, len(self.names)
         with silence():
             gradient = base.gradient()
@@ -113,23 +113,23 @@ class Checker:
                 part = gradient[at:at + i.value.size].reshape(i.value.shape)
                 report.gradient[i.name] = part if part.ndim else float(part)
                 at += i.value.size
-            if self.order >= 2 and n <= HESSIAN:
+            if self.order >= 2 and n <= MAX_HESSIAN_INPUTS:
                 report.hessian = base.derivatives(2)
-            if self.order >= 3 and n <= THIRD:
+            if self.order >= 3 and n <= MAX_THIRD_INPUTS:
                 report.third = base.derivatives(3)
-        if n > HESSIAN and self.order >= 2:
+        if n > MAX_HESSIAN_INPUTS and self.order >= 2:
             report.notes.append(f"with {n} inputs the Hessian is compared along random directions, not entry by entry")
         for what, values in (("gradient", gradient), ("Hessian", report.hessian), ("third derivative", report.third)):
             if values is not None and not np.all(np.isfinite(values)):
                 report.notes.append(f"the {what} at the given point is not finite everywhere")
 
-    def _enclose(self, base: Run) -> None:
-        """Intervals that hold the true value and derivatives at the point."""
+    def _add_enclosures(self, base: Run) -> None:
+        """Add intervals that contain the exact value and derivatives at the given point to the report."""
         report = self.report
         values = {0: np.asarray(base.result.value), 1: np.concatenate([np.ravel(v) for v in report.gradient.values()])}
         values |= {k: v for k, v in ((2, report.hessian), (3, report.third)) if v is not None}
         try:
-            report.enclosures = enclosures(base, values, self.names, max(1.0, self.seconds / 2))
+            report.enclosures = enclosures(base, values, self.names, max(1.0, self.budget.seconds / 2))
         except (TypeError, AttributeError, NotImplementedError) as error:
             report.notes.append(f"no enclosures: {error}")
         report.notes += [f"the enclosure of {e.where} stays wide at {e.bits} bits: {e.reason}" for e in report.enclosures if not e.narrow]
@@ -137,11 +137,11 @@ class Checker:
     # Comparing
 
     def _compare(self, point: Point, run: Run, given: bool = False, random: bool = False) -> bool:
-        """Compare the three ways at one point; whether the rules agree with the truth there, or there is nothing to compare."""
+        """Compare the derivatives at one point, and return whether they agree or cannot be compared there."""
         found = self.report.points
         n = len(self.names)
-        full = None if not given else 3 if n <= THIRD and self.order == 3 else 2 if n <= HESSIAN and self.order >= 2 else 1
-        exact = Exact(run, self.order, direction(n, self.rng), full)
+        full = None if not given else 3 if n <= MAX_THIRD_INPUTS and self.order == 3 else 2 if n <= MAX_HESSIAN_INPUTS and self.order >= 2 else 1
+        exact = Exact(run, self.order, random_direction(n, self.rng), full)
         try:
             digits, culprit = agreement(exact)
         except Undefined as error:
@@ -158,10 +158,10 @@ class Checker:
             return True
         departure = self.problem.departure(run)
         if departure is not None:
-            self.departed = point, departure
+            self.departure = point, departure
             return False
         if run is not self.base and (run.escapes.lines or self.base.escapes.lines) and run.escapes.truths == self.base.escapes.truths:
-            self.varies = self.varies or difference(self.base, run)
+            self.local_reason = self.local_reason or difference(self.base, run)
         if random:
             found.random += 1
         else:
@@ -171,11 +171,11 @@ class Checker:
             return False
         found.digits = min(found.digits or digits, digits)
         self.compared.append(flat(point))
-        self._measure(run, exact, given)
+        self._measure_floats(run, exact, given)
         return True
 
-    def _measure(self, run: Run, exact: Exact, given: bool) -> None:
-        """The errors of the library's floats at one point."""
+    def _measure_floats(self, run: Run, exact: Exact, given: bool) -> None:
+        """Update the largest errors of the library's floats with those at one point."""
         values: dict[int, np.ndarray] = {0: np.asarray(run.result.value)}
         with silence():
             values[1] = run.gradient()
@@ -183,81 +183,86 @@ class Checker:
                 values |= {k: v for k, v in ((2, self.report.hessian), (3, self.report.third)) if v is not None}
             elif self.order >= 2 and len(self.names) <= FULL:
                 values[2] = run.derivatives(2)
-        for found in measured(run, exact, exact.entries(), values, self.names, self.rng):
+        for found in worst_errors(run, exact, exact.entries(), values, self.names, self.rng):
             best = self.errors.get(found.order)
-            if best is None or worse(found, best):
+            if best is None or is_worse(found, best):
                 self.errors[found.order] = found
 
     def _run_at(self, point: Point) -> Run | None:
-        """A run at another point, None where the function has no finite value there."""
+        """A run at another point; None if the function raises or has no finite value there."""
         try:
             with silence():
                 run = self.problem.run(point, named=True)
-        except Exception:  # whatever a user's function raises outside its domain
+        except Exception:  # a user's function can raise anything outside its domain
             return None
         return run if np.isfinite(run.result.value) else None
 
     def _sample(self, base: Run) -> None:
-        """Compare at special points, then at random ones, until one refutes or enough are compared."""
+        """Compare at special points, then at random ones, until a point refutes or the requested number is reached."""
         found = self.report.points
         special = special_points(self.problem.point, base)
         own = len(special)
-        special += self._asked(base)
+        special += self._condition_points(base)
         tries = 0
         source = random_points(self.problem.point, self.rng)
-        while self.refuted is None and self.departed is None:
+        while self.refuted is None and self.departure is None:
             random = tries >= len(special)
-            if random and (found.random >= self.wanted or tries >= len(special) + 6 * self.wanted):
+            if random and (found.random >= self.requested or tries >= len(special) + 6 * self.requested):
                 break
-            if time.monotonic() > self.end and found.random >= min(FEWEST, self.wanted):
+            if self.budget.used() and found.random >= min(MIN_RANDOM_POINTS, self.requested):
                 break
-            self.progress("comparing other points", found.random, self.wanted)
-            if own < tries < len(special) and time.monotonic() > self.start + VISITS * self.seconds:
-                tries = len(special)  # the time is for random points
+            self.progress("comparing other points", found.random, self.requested)
+            if own < tries < len(special) and self.budget.used(CONDITION_SHARE):
+                tries = len(special)  # the remaining time is for random points
                 continue
-            point = next(source) if random else special[tries]
+            vector = self.tolerances.inside(flat(next(source) if random else special[tries]))
             tries += 1
+            if self.visited.setdefault(vector.tobytes(), vector) is not vector and self.tolerances.range is not None:
+                continue  # points beyond an end of the range coincide
+            point = as_point(self.problem.point, vector)
             run = self._run_at(point)
             if run is None:
                 found.outside += 1
             else:
                 self._compare(point, run, random=random)
 
-    def _asked(self, base: Run) -> list[Point]:
-        """The points that the conditions of the rules ask for, and numbers at and around the constants of the graph and the source."""
+    def _condition_points(self, base: Run) -> list[Point]:
+        """Points at which conditions of the rules hold or change, and points with numbers at and around constants of the graph and the source."""
         point, n = flat(self.problem.point), len(self.names)
         found: list[Any] = []
-        if n <= INPUTS and self.rules:
+        if n <= MAX_CONDITION_INPUTS and self.rules:
             symbols = [sympy.Symbol(name, real=True) for name in self.names]
-            found += vectors([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(OTHER, n).tolist()], limit=ASKED)
+            found += boundary_points([*self.rules, *self.report.conditions], symbols, [point.tolist(), np.resize(SHORT_NUMBERS, n).tolist()],
+                                     limit=MAX_CONDITION_POINTS)
         named = constants_of_code(self.problem.function)
         if not self.rules:
             with silence():
                 roots: list[Any] = [g._node for g in base.gradients(base.result, create_graph=True) if g.requires_grad]
             named += [x for root in roots for x in constants_of_graph(root)]
-        for i in (None, *range(n))[:INPUTS]:
-            for x in [y for k, c in enumerate(combined(named)[:CONSTANTS]) for y in around(c)[:BESIDE if k < len(named) else 3]]:
+        for i in (None, *range(n))[:MAX_CONDITION_INPUTS]:
+            for x in [y for k, c in enumerate(combined_numbers(named)[:MAX_CONSTANTS])
+                      for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(named) else 3]]:
                 found.append(np.where((i is None) | (np.arange(n) == i), x, point))
-        unique = {tuple(v): np.array(v, np.float64) for v in found[:ASKED]}
+        unique = {tuple(v): np.array(v, np.float64) for v in found[:MAX_CONDITION_POINTS]}
         return [as_point(self.problem.point, v) for v in unique.values()]
 
-    # Concluding
+    # The verdict
 
-    def _conclude(self, base: Run) -> None:
+    def _set_verdict(self, base: Run) -> None:
         report, points = self.report, self.report.points
         if self.refuted is not None:
             self._refute(*self.refuted)
             return
-        if self.departed is not None:
-            self._depart(*self.departed)
+        if self.departure is not None:
+            self._refute_graph(*self.departure)
             return
         if not points.compared:
             raise NotCheckable(f"there was no point to compare at: {points.outside} were outside the domain, {points.singular} without a "
                                f"derivative, {points.kinks} on kinks; give inputs inside the domain")
         self.progress("proving", 0, 1)
         where = f"{points.random} random and {points.special} special points"
-        failure = f"the formula is that near the given point: {self.varies}, by {base.escapes}" if self.varies is not None else formulas.proof(
-            base, self.names, self.order, self.compared, min(PROOF, self.seconds))
+        failure = (f"the formula is that near the given point: {self.local_reason}, by {base.escapes}" if self.local_reason is not None else
+                   formulas.reason_unproved(base, self.names, self.order, self.compared, min(PROOF_SECONDS, self.budget.seconds)))
         if failure is None:
             report.verdict = PROVED
             report.reason = (f"the formulas of the rules minus sympy.diff of the formula reduce to 0 up to order {self.order}, and {where} agree "
@@ -267,12 +272,12 @@ class Checker:
             report.reason = f"the rules agree with sympy.diff to {points.digits:.0f} digits at {where}"
             report.notes.append(f"not proved: {failure}")
 
-    def _depart(self, point: Point, how: str) -> None:
+    def _refute_graph(self, point: Point, how: str) -> None:
         """Compare the derivatives of a graph that is not the function with difference quotients of the function."""
         report, problem = self.report, self.problem
         run = problem.run(point)
         claims = [(1, lambda x: problem.run(as_point(problem.point, x)).result.value, run.gradient)]
-        if 2 <= self.order and len(self.names) <= HESSIAN:
+        if 2 <= self.order and len(self.names) <= MAX_HESSIAN_INPUTS:
             claims.append((2, lambda x: problem.run(as_point(problem.point, x)).gradient(), lambda: run.derivatives(2)))
         with silence():
             for order, below, claim in claims:
@@ -292,16 +297,17 @@ class Checker:
         raise NotCheckable(f"the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
 
     def _refute(self, point: Point, culprit: ComparedNumber) -> None:
-        """Simplify the refuting point, and report what is wrong there."""
+        """Simplify the refuting point, and report the wrong derivative and op."""
         report, problem = self.report, self.problem
-        u = direction(len(self.names), self.rng)
-        end = time.monotonic() + max(2.0, min(10.0, self.seconds))
+        u = random_direction(len(self.names), self.rng)
+        budget = Budget(max(2.0, min(10.0, self.budget.seconds)))
         latest: dict[bytes, ComparedNumber] = {flat(point).tobytes(): culprit}
-        plain = _visible(culprit)
+        plain = _differ_as_floats(culprit)
 
         def refutes(vector: np.ndarray) -> bool:
             self.progress("simplifying the counterexample", len(latest), len(latest) + 1)
-            run = self._run_at(as_point(problem.point, vector)) if time.monotonic() < end else None
+            inside = np.array_equal(vector, self.tolerances.inside(vector), equal_nan=True)
+            run = self._run_at(as_point(problem.point, vector)) if inside and not budget.used() else None
             if run is None:
                 return False
             try:
@@ -309,19 +315,19 @@ class Checker:
                 _, found = agreement(exact)
             except (Undefined, NoFormula):
                 return False
-            if found is None or exact.kink or plain and not _visible(found):
+            if found is None or exact.kink or plain and not _differ_as_floats(found):
                 return False
             latest[vector.tobytes()] = found
             return True
 
-        vector = shrunk(flat(point), refutes)
+        vector = shrink_values(flat(point), refutes)
         found = latest[vector.tobytes()]
         simple = as_point(problem.point, vector)
         run = self._run_at(simple) or problem.run(simple)
         where = label(found.order, found.index, self.names, found.directional)
         with mpmath.workdps(50):
-            rule, truth = float(found.rule), float(found.truth)
-        wrong = suspect(run, found.order)
+            rule, truth = float(found.rule), float(found.reference)
+        wrong = find_wrong_op(run, found.order)
         report.verdict = REFUTED
         report.counterexample = Counterexample({i.name: v for i, v in zip(problem.inputs, simple)}, where, rule, truth, wrong and wrong[0],
                                                formulas.difference(run, self.names, found))
@@ -338,13 +344,13 @@ class Checker:
                                 "such as (2/3)*x for 2*x/3")
 
 
-def _visible(e: ComparedNumber) -> bool:
+def _differ_as_floats(e: ComparedNumber) -> bool:
     """Whether the two values of an entry still differ as floats; NaN differs from everything."""
-    rule, truth = float(e.rule), float(e.truth)
+    rule, truth = float(e.rule), float(e.reference)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
 
 
-def _lost(e: Accuracy) -> str:
+def _loss_text(e: Accuracy) -> str:
     digits = "all digits" if not np.isfinite(e.ulp) or e.ulp >= 2.0**52 else f"{e.ulp:.3g} ULP, {np.log10(max(e.ulp, 1)):.0f} of 16 digits,"
     where = ", ".join(np.array2string(v, precision=6, threshold=6) for v in e.point)
     return f"{digits} of {e.where} at ({where})"

@@ -14,8 +14,8 @@ import sympy
 from symgrad.checks.cross_checker import CrossChecker
 from symgrad.checks.cross_reading import expressions_of, names_of
 from symgrad.checks.measuring import Tolerances
-from symgrad.frameworks.adapter import Options
-from symgrad.frameworks.calling import call_of, declared, flat_names
+from symgrad.frameworks.adapter import Adapter, Options
+from symgrad.frameworks.calling import call_of, declared_parameters, flat_names
 from symgrad.frameworks.detection import framework_of, named_framework
 from symgrad.frameworks.levels import Derivatives
 from symgrad.frameworks.naming import name_of, owner_of
@@ -25,23 +25,23 @@ from symgrad.reference.sources import DifferenceSource, ExpressionSource, Record
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.conditions import constants_of_code
-from symgrad.sampling.domain_reader import domains_of, simple_number, written
-from symgrad.sampling.points import as_point, direction, room_in
+from symgrad.sampling.domain_reader import domain_text, domains_of, simple_number
+from symgrad.sampling.points import as_point, random_direction, room_in
+from symgrad.types.domains import REAL
 
-__all__ = ["Agreement", "CrossReport", "Finding", "cross_check"]
+__all__ = ["Agreement", "CrossReport", "Finding", "compare_floats", "cross_check"]
 
-FULL = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
-POINTS, POINTS_OF_DIFFERENCES = 100, 24
-ULP = 1000.0
+FULL_INPUTS = {2: 8, 3: 4}  # inputs up to which derivatives of an order are compared entry by entry
+DEFAULT_POINTS, DIFFERENCE_POINTS = 100, 24
 
 
 def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *, formula: Any = None, order: int = 2, domain: Any = None,
                 framework: str | None = None, returns: str | None = None, wrt: Sequence[str] | None = None, points: int | None = None,
-                ulp: float = ULP, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
+                ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0, range: tuple[float, float] | None = None,
                 seconds: float = 20.0, seed: int = 0, progress: Any = None, name: str | None = None) -> CrossReport:
     """Compare a function of any framework, and its derivatives up to an order, with a formula; see `symgrad.check`; `name` is its name in the report.
 
-    Raises TypeError and ValueError for what cannot be used: inputs, domains, formulas, names; ParseError for text that is no formula;
+    Raises TypeError and ValueError for invalid inputs, domains, formulas and names; ParseError for text that is not a formula;
     ImportError where a framework is not installed.
 
     >>> report = cross_check((lambda x: x**3, lambda x: 3 * x**2), formula="x**3", order=1, points=5)
@@ -50,12 +50,7 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     """
     if returns not in (None, "value", "pair"):
         raise ValueError(f"check: returns is {returns!r}; expected 'value', or 'pair' for a function that returns (value, gradient)")
-    if isinstance(ulp, bool) or not isinstance(ulp, (int, float)) or not ulp > 0:
-        raise ValueError(f"check: ulp is {ulp!r}; expected a positive number, how many units in the last place an error may have")
-    if not (atol >= 0 and rtol >= 0):
-        raise ValueError(f"check: atol is {atol!r} and rtol is {rtol!r}; expected numbers that are not negative")
-    if range is not None and not (len(range) == 2 and 0 <= range[0] < range[1]):
-        raise ValueError(f"check: range is {range!r}; expected (least, largest), the sizes of the numbers that a point may have")
+    tolerances = Tolerances(ulp, atol, rtol, range)
     function, given = (function[0], list(function[1:])) if isinstance(function, tuple) and function else (function, [])
     if not callable(function) or not all(map(callable, given)) or len(given) > 2:
         raise TypeError("check needs a function, or a tuple (function, gradient) or (function, gradient, Hessian) of functions")
@@ -63,37 +58,58 @@ def cross_check(function: Any, inputs: Sequence[Any] | Mapping[str, Any] = (), *
     if owner_of(function) is function:
         function = function.apply
     with progress_bar(progress, name) as tell:
-        problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt)
-        return problem.run(points, Tolerances(ulp, atol, rtol, range), seconds, seed, tell)
+        problem = _CrossCheck(function, given, name, inputs, formula, order, domain, framework, returns == "pair", wrt, tolerances)
+        return problem.run(points, seconds, seed, tell)
+
+
+def compare_floats(problem: Problem, order: int, tolerances: Tolerances, visited: Sequence[np.ndarray], points: int | None, seconds: float, seed: int,
+                   progress: Any) -> CrossReport:
+    """Compare the floats of a symgrad function with its own formula, at the `visited` points, too."""
+    domains = [tolerances.domain(REAL)] * len(problem.names)
+    adapter = adapter_of(problem.call, "symgrad", problem.name, Options(joined=True))
+    report = CrossReport(problem.name, "symgrad", "not checkable", "", order, "its own formula", names=problem.names,
+                         domains={i.name: domain_text(domains[0]) for i in problem.inputs})
+    checker = CrossChecker(_derivatives(adapter, order, len(domains), lambda v: room_in(domains, v)), RecordedSource(silence()(problem.run)), report,
+                           {i.name: i.value for i in problem.inputs}, domains, tolerances, points or DEFAULT_POINTS, seconds, seed, progress)
+    checker.named, checker.visited = constants_of_code(problem.function), visited
+    return checker.run()
+
+
+def _derivatives(adapter: Adapter, order: int, count: int, room: Callable[[np.ndarray], np.ndarray]) -> Derivatives:
+    full = max((k for k in (2, 3) if count <= FULL_INPUTS[k]), default=1)
+    return Derivatives(adapter, order, full, random_direction(count, np.random.default_rng(0)), room)
 
 
 class _CrossCheck:
     """The arguments of a cross-check, parsed: the call, its domains, the formula, and the adapter."""
 
     def __init__(self, function: Callable[..., Any], given: list[Callable[..., Any]], name: str, inputs: Any, formula: Any, order: int, domain: Any,
-                 framework: str | None, returned: bool, wrt: Sequence[str] | None):
+                 framework: str | None, returned: bool, wrt: Sequence[str] | None, tolerances: Tolerances):
+        self.tolerances = tolerances
         self.formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
         self.order, self.name = order, name
         named: Sequence[str] | None = None if formula is None else names_of(self.formula)
         if formula is not None and named is None:
-            named = [p.name for p in declared(self.formula) or []]
+            named = [p.name for p in declared_parameters(self.formula) or []]
         self.call = call_of(function, name, inputs, wrt, named)
-        domains = domains_of(domain, self.call.names)
+        wide = domains_of(domain, self.call.names)
+        domains = {n: tolerances.domain(d) for n, d in wide.items()}
         self.base = []
         for i in self.call.inputs:
-            value = i.value if i.value is not None else np.full(_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
+            value = i.value if i.value is not None else np.full(_implied_shape(i.name, named, self.call.names), simple_number(domains[i.name]))
+            tolerances.refuse(i.name, np.asarray(value))
             outside = [x for x in np.ravel(value) if float(x) not in domains[i.name]]
             if outside:
-                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {written(domains[i.name])}")
+                raise ValueError(f"check: the input {i.name} = {outside[0]:g} lies outside its domain {domain_text(domains[i.name])}")
             self.base.append(value)
         self.shapes = {i.name: v.shape for i, v in zip(self.call.inputs, self.base)}
         self.names = flat_names(self.call.names, [v.shape for v in self.base])
-        self.domains = [domains[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)]
-        self.written = {n: written(d) for n, d in domains.items()}
+        self.domains, self.wide = ([d[i.name] for i, v in zip(self.call.inputs, self.base) for _ in range(v.size)] for d in (domains, wide))
+        self.written = {n: domain_text(d) for n, d in domains.items()}
         self.options = Options(joined=True, gradient=given[0] if given else None, hessian=given[1] if given[1:] else None, pair=returned)
-        self.framework = named_framework(framework) if framework is not None else self._detected(function)
+        self.framework = named_framework(framework) if framework is not None else self._detect_framework(function)
 
-    def _detected(self, function: Callable[..., Any]) -> str:
+    def _detect_framework(self, function: Callable[..., Any]) -> str:
         found = framework_of(function)
         if self.options.given:
             return found if found in ("torch", "jax") else "numpy"
@@ -102,24 +118,26 @@ class _CrossCheck:
         return "numpy" if self._derivatives("symgrad", 1).at(self.base, 1).error is not None else "symgrad"
 
     def _derivatives(self, framework: str, order: int) -> Derivatives:
-        n = len(self.names)
-        full = max((k for k in (2, 3) if n <= FULL[k]), default=1)
         partials, hessian = (f and self.call.of(f) for f in (self.options.gradient, self.options.hessian))
         adapter = adapter_of(self.call.of(self.call.function), framework, self.name, replace(self.options, gradient=partials, hessian=hessian))
-        return Derivatives(adapter, order, full, direction(n, np.random.default_rng(0)), lambda v: room_in(self.domains, v))
+        return _derivatives(adapter, order, len(self.names), self._room)
 
-    def run(self, points: int | None, tolerances: Tolerances, seconds: float, seed: int, progress: Any) -> CrossReport:
+    def _room(self, vector: np.ndarray) -> np.ndarray:
+        """The distances by which the coordinates can move inside their domains and the range; from 0 also to numbers below the range."""
+        return np.where(vector == 0, room_in(self.wide, vector), room_in(self.domains, vector))
+
+    def run(self, points: int | None, seconds: float, seed: int, progress: Any) -> CrossReport:
         """The report."""
         derivatives = self._derivatives(self.framework, self.order)
         report = CrossReport(self.name, self.framework, "not checkable", "", self.order, domains=self.written, names=self.names)
         progress("reading the formula", 0, 1)
-        truth, shape = self._truth(report, derivatives)
-        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, tolerances,
-                               points or (POINTS_OF_DIFFERENCES if isinstance(truth, DifferenceSource) else POINTS), seconds, seed, progress)
+        truth, shape = self._reference_source(report, derivatives)
+        checker = CrossChecker(derivatives, truth, report, dict(zip(self.call.names, self.base)), self.domains, self.tolerances,
+                               points or (DIFFERENCE_POINTS if isinstance(truth, DifferenceSource) else DEFAULT_POINTS), seconds, seed, progress)
         checker.named = constants_of_code((self.call.function, self.options.gradient, self.options.hessian))
         if shape is not None:
             levels = derivatives.at(self.base, 0)
-            if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_single(levels.shape) and _single(shape)):
+            if levels.error is None and tuple(levels.shape) != tuple(shape) and not (_is_single(levels.shape) and _is_single(shape)):
                 raise ValueError(f"check: {self.name} returns an array of shape {list(levels.shape)}, but the formula has the shape {list(shape)}; "
                                  f"{self._advice(levels.shape)}")
         return checker.run()
@@ -130,22 +148,22 @@ class _CrossCheck:
             return f"write the number that {self.name} returns with elements, as in {arrays[0]}[0] + {arrays[0]}[1], or give a symgrad function"
         return "both must be single numbers, or arrays of one shape"
 
-    def _truth(self, report: CrossReport, derivatives: Derivatives) -> tuple[Any, tuple[int, ...] | None]:
-        """What the function is compared with, and its shape where it is known."""
+    def _reference_source(self, report: CrossReport, derivatives: Derivatives) -> tuple[Any, tuple[int, ...] | None]:
+        """The source of reference values, and the shape of the formula if known."""
         if self.formula is None:
             try:
-                problem = self._recorded(lambda values: self._own([values[n] for n in self.call.names]))
+                problem = self._record(lambda values: self._own_formula([values[n] for n in self.call.names]))
                 report.against = "its own formula, which symgrad recorded"
                 return RecordedSource(silence()(problem.run)), None
-            except Exception:  # whatever a foreign function raises when it is given symgrad's tensors
+            except Exception:  # a function of another framework can raise anything for tensors of symgrad
                 report.against = "finite differences of the function itself, order by order"
                 report.notes.append("there is no formula: each order was compared with finite differences of the order below")
-                return DifferenceSource(self._level(derivatives), lambda v: room_in(self.domains, v)), None
+                return DifferenceSource(self._level(derivatives), self._room), None
         if callable(self.formula) and not isinstance(self.formula, (sympy.Basic, sympy.MatrixBase)):
             report.against = f"the function {name_of(self.formula)}"
-            problem, shape = self._function(self.formula)
+            problem, shape = self._formula_of_function(self.formula)
             return RecordedSource(silence()(problem.run)), shape
-        expressions, shape = expressions_of(self.formula, self.shapes, self._numbers())
+        expressions, shape = expressions_of(self.formula, self.shapes, self._input_values())
         for e in expressions:
             if e.has(sympy.zoo, sympy.nan, sympy.oo, sympy.I) or e.atoms(sympy.core.function.AppliedUndef):
                 raise ValueError(f"check: the formula {e} is no real number for real arguments, or has a function without a meaning")
@@ -153,11 +171,11 @@ class _CrossCheck:
         report.formula = expressions[0] if len(expressions) == 1 else None
         return ExpressionSource(expressions, self.names), shape
 
-    def _own(self, tensors: Sequence[Any]) -> Any:
+    def _own_formula(self, tensors: Sequence[Any]) -> Any:
         result = self.call(tensors)
         return result[0] if self.options.pair else result
 
-    def _numbers(self) -> dict[str, Any]:
+    def _input_values(self) -> dict[str, Any]:
         return {n: v for n, v in self.call.fixed.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
 
     def _level(self, derivatives: Derivatives) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -169,9 +187,9 @@ class _CrossCheck:
 
         return level
 
-    def _function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
-        """A symgrad function as the formula: its arguments are matched to those of the checked function by name, or else by position."""
-        parameters = [p for p in declared(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    def _formula_of_function(self, formula: Callable[..., Any]) -> tuple[Any, tuple[int, ...]]:
+        """A symgrad function as the formula; its arguments correspond to those of the checked function by name, or else by position."""
+        parameters = [p for p in declared_parameters(formula) or [] if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         known = [*self.call.names, *self.call.fixed]
         required = [p.name for p in parameters if p.default is p.empty]
         if parameters and all(n in known for n in required):
@@ -182,14 +200,14 @@ class _CrossCheck:
             raise ValueError(f"check: the formula takes {', '.join(required)}, but the arguments of {self.name} are {', '.join(known)}")
         by_name = all(n in known for n in required) and all(p.kind is not p.POSITIONAL_ONLY for p in parameters) and bool(parameters)
         try:
-            problem = self._recorded(lambda values: formula(**{n: values[n] for n in order}) if by_name else formula(*(values[n] for n in order)))
+            problem = self._record(lambda values: formula(**{n: values[n] for n in order}) if by_name else formula(*(values[n] for n in order)))
             run = problem.run(problem.point)
         except Exception as error:
             raise ValueError(f"check: the formula {name_of(formula)} does not run on symgrad's tensors: {type(error).__name__}: {error}; "
                              f"give a symgrad function, a SymPy expression or text") from error
         return problem, run.shape or ()
 
-    def _recorded(self, function: Callable[[Mapping[str, Any]], Any]) -> Any:
+    def _record(self, function: Callable[[Mapping[str, Any]], Any]) -> Any:
         """A function of symgrad's tensors by name as a problem over the inputs, run once."""
         def recorded(**values: Any) -> Any:
             return function(self.call.fixed | values)
@@ -204,12 +222,12 @@ class _CrossCheck:
         return problem
 
 
-def _shape(name: str, named: Sequence[str] | None, arguments: Sequence[str]) -> tuple[int, ...]:
-    """The shape of an argument that a formula implies: that of a number, or of an array up to its last element x[i]."""
+def _implied_shape(name: str, named: Sequence[str] | None, arguments: Sequence[str]) -> tuple[int, ...]:
+    """The shape of an argument implied by a formula: () for a number, and for an array up to its last element x[i]."""
     places = [match[0] for n in named or () if n not in arguments for match in [re.findall(rf"^{re.escape(name)}[_\[(](.*?)[\])]?$", n)] if match]
     indices = [tuple(int(k) for k in re.findall(r"\d+", place)) for place in places]
     return tuple(1 + max(column) for column in zip(*indices))
 
 
-def _single(shape: Sequence[int]) -> bool:
+def _is_single(shape: Sequence[int]) -> bool:
     return int(np.prod(tuple(shape))) == 1

@@ -1,90 +1,88 @@
-"""The cross-check: a function of any framework is compared with a formula, at special and at random points, order by order."""
+"""The cross-check: compares a function of any framework with a formula, at special and at random points, order by order."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import Budget
 from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.checks.cross_hints import Features, hint, is_ordinary
-from symgrad.checks.measuring import Measure, Tolerances, worse
+from symgrad.checks.measuring import Measure, Tolerances, is_worse
 from symgrad.frameworks.levels import Derivatives, Exact, Levels
-from symgrad.frameworks.problem import NotCheckable, restored, seeded
-from symgrad.reference.sources import DifferenceSource, Source, Truths
+from symgrad.frameworks.problem import NotCheckable, generators_restored, seed_generators
+from symgrad.reference.sources import DifferenceSource, ReferenceValues, Source
 from symgrad.reference.template import NoFormula
 from symgrad.reports.cross import Agreement, CrossReport, Finding
 from symgrad.reports.numbers import at, first_line, number, pair, ulp_text
 from symgrad.reports.verdicts import IMPRECISE, NOT_CHECKABLE, REFUTED, VERIFIED
-from symgrad.sampling.conditions import around, asked, combined
-from symgrad.sampling.points import NORMAL, as_point, drawn, flat, special
-from symgrad.sampling.shrink import shrunk, weight
+from symgrad.sampling.conditions import boundary_numbers, combined_numbers, nearby_numbers
+from symgrad.sampling.points import NORMAL, as_point, draw_points, edge_points, flat
+from symgrad.sampling.shrink import shrink_values, weight
 from symgrad.types.domains import Domain
 
 __all__ = ["CrossChecker"]
 
-SPECIALS = 60  # special points for one input, and a third more for several
-ASKED = 60  # numbers that the formula asks for
-CONSTANTS, AROUND, INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
-PROGRAM = 65, 400  # digits in which the program is run
-FEWEST = 8  # random points that are compared even when the time is over
+MAX_SPECIAL_POINTS = 60  # special points for one input, and a third more for several
+MAX_CONDITION_POINTS = 60  # numbers that the formula asks for
+MAX_CONSTANTS, NUMBERS_PER_CONSTANT, MAX_CONSTANT_INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
+SHADOW_DIGITS = 65, 400  # digits in which the program is run
+MIN_RANDOM_POINTS = 8  # random points that are compared even when the time is over
 Progress = Callable[[str, int, int], None]
 
 
 class CrossChecker:
-    """One cross-check: `run` gives the report. `domains` has one domain per element of the inputs, `base` is the given point by argument."""
+    """One cross-check; `run` returns the report. `domains` has one domain per element of the inputs, `base` is the given point by argument."""
 
     def __init__(self, derivatives: Derivatives, truth: Source, report: CrossReport, base: Mapping[str, np.ndarray], domains: Sequence[Domain],
                  tolerances: Tolerances, points: int, seconds: float, seed: int, progress: Progress):
         self.derivatives, self.truth, self.report, self.domains = derivatives, truth, report, list(domains)
         self.adapter, self.arguments, self.base = derivatives.adapter, list(base), list(base.values())
-        self.wanted, self.seed, self.progress = points, seed, progress
-        self.start = time.monotonic()
-        self.end = self.start + seconds
-        self.measure = Measure(report.names, tolerances, self._named, self._program)
-        low, high = tolerances.range or (0.0, np.inf)
-        self.within = lambda v: bool(np.all((v == 0) | (np.abs(v) >= low) & (np.abs(v) <= high)))
+        self.requested, self.seed, self.progress = points, seed, progress
+        self.budget = Budget(seconds)
+        self.measure = Measure(report.names, tolerances, self._inputs_by_name, self._shadow_values)
         self.programs: dict[tuple[bytes, int], dict[int, Exact | None]] = {}
         self.found: dict[int, list[tuple[np.ndarray, Finding]]] = {k: [] for k in range(report.order + 1)}
 
-    named: Sequence[float] = ()  # the constants that the function's source names
+    named: Sequence[float] = ()  # constants in the function's source
+    visited: Sequence[np.ndarray] = ()  # further points
 
     def run(self) -> CrossReport:
         """The report."""
         report = self.report
         try:
-            self._called_twice()
+            self._check_repeatable()
             if isinstance(self.truth, DifferenceSource) and self.first.error is not None and not self.first.error[0]:
                 error = self.first.error[1]
                 raise NotCheckable(f"{report.function} raises {type(error).__name__}: {first_line(error)}, at "
-                                   f"{at(self._named(flat(self.base)))}; give inputs of the shapes it takes")
+                                   f"{at(self._inputs_by_name(flat(self.base)))}; give inputs of the shapes it takes")
             self._compare_all()
-            self._called_twice(self.first)
-            self._conclude()
+            self._check_repeatable(self.first)
+            self._set_verdict()
         except (NotCheckable, NoFormula, NotImplementedError) as error:
             report.verdict, report.reason = NOT_CHECKABLE, str(error)
-        report.seconds = time.monotonic() - self.start
+        report.seconds = self.budget.spent
         return report
 
     # One point
 
-    def _named(self, vector: np.ndarray) -> dict[str, Any]:
+    def _inputs_by_name(self, vector: np.ndarray) -> dict[str, Any]:
         point = as_point(self.base, vector)
         return {name: (v if v.ndim else float(v)) for name, v in zip(self.arguments, point)}
 
-    def _levels(self, vector: np.ndarray, order: int | None = None) -> Levels:
+    def _derivatives_at(self, vector: np.ndarray, order: int | None = None) -> Levels:
         return self.derivatives.at(as_point(self.base, vector), self.report.order if order is None else order)
 
-    def _truths(self, vector: np.ndarray) -> Truths:
-        return self.truth.truths(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
+    def _reference_values(self, vector: np.ndarray) -> ReferenceValues:
+        return self.truth.reference_values(as_point(self.base, vector), self.report.order, self.derivatives.full, self.derivatives.direction)
 
-    def _findings(self, vector: np.ndarray) -> dict[int, Finding] | None:
-        """The worst findings by order at a point; None where the formula has no value."""
+    def _findings_at(self, vector: np.ndarray) -> dict[int, Finding] | None:
+        """The worst finding of each order at a point; None if the formula has no value there."""
         points = self.report.points
         try:
-            truths = self._truths(vector)
+            truths = self._reference_values(vector)
         except Undecided:
             points.singular += 1
             return None
@@ -93,39 +91,39 @@ class CrossChecker:
             return None
         points.kinks += truths.kink
         points.singular += truths.order < self.report.order and not truths.kink
-        return self.measure.findings(vector, self._levels(vector, truths.order), truths)
+        return self.measure.findings(vector, self._derivatives_at(vector, truths.order), truths)
 
-    def _program(self, vector: np.ndarray, order: int) -> Iterator[Exact | None]:
-        """What the program gives in more and more digits up to an order, None where it cannot be run so."""
+    def _shadow_values(self, vector: np.ndarray, order: int) -> Iterator[Exact | None]:
+        """The shadow values of the program up to an order, with increasing numbers of digits; None if it has no shadow execution."""
         key = vector.tobytes(), order
         if key not in self.programs:
-            self.programs = {key: {}}  # of one point and order
+            self.programs = {key: {}}  # a cache for one point and order
         known = self.programs[key]
-        for digits in PROGRAM:
+        for digits in SHADOW_DIGITS:
             if digits not in known:
                 known[digits] = self.derivatives.exact(as_point(self.base, vector), order, digits, isinstance(self.truth, DifferenceSource))
             yield known[digits]
 
     # All points
 
-    def _called_twice(self, before: Levels | None = None) -> None:
-        """Whether two calls at one point, before and after all others, give the same."""
+    def _check_repeatable(self, before: Levels | None = None) -> None:
+        """Raise NotCheckable if two calls at the given point have different results; called before and after all other calls."""
         vector = flat(self.base)
-        self.first = before or self._levels(vector)
-        second = self._levels(vector)
+        self.first = before or self._derivatives_at(vector)
+        second = self._derivatives_at(vector)
         for k, value in self.first.values.items():
             again = second.values.get(k)
             if again is not None and not np.array_equal(value, again, equal_nan=True):
-                raise NotCheckable(self._unsteady(vector, k, value, again))
+                raise NotCheckable(self._unrepeatable_reason(vector, k, value, again))
 
-    def _unsteady(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
-        changing = not _equal(self._levels(vector).values.get(k), self._levels(vector).values.get(k))
+    def _unrepeatable_reason(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
+        changing = not _are_equal(self._derivatives_at(vector).values.get(k), self._derivatives_at(vector).values.get(k))
         results = []
-        with restored():
+        with generators_restored():
             for _ in range(2):
-                seeded()
-                results.append(self._levels(vector).values.get(k))
-        is_random = changing and _equal(*results)
+                seed_generators()
+                results.append(self._derivatives_at(vector).values.get(k))
+        is_random = changing and _are_equal(*results)
         what = "value" if k == 0 else "gradient" if k == 1 else f"derivative of order {k}"
         cause = ("is random: with the same seed it gives the same; draw outside it and pass what was drawn as an argument, or fix the seed inside it"
                  if is_random else "keeps a state that its calls change; pass it as an argument, or make it anew in every call")
@@ -135,24 +133,26 @@ class CrossChecker:
 
     def _compare_all(self) -> None:
         base = flat(self.base)
-        numbers = [y for k, c in enumerate(combined(self.named)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(self.named) else 3]]
-        places = asked(self.truth.expressions[:4], self.report.names, base)[:ASKED] + [(k, x) for x in numbers for k in range(min(base.size, INPUTS))]
-        limit = SPECIALS + SPECIALS // 3 * (base.size > 1) + len(places)
-        edges = special(self.domains, base, places, limit, self.adapter.subnormals)
-        others = drawn(self.domains, self.wanted, self.seed)
+        numbers = [y for k, c in enumerate(combined_numbers(self.named)[:MAX_CONSTANTS])
+                   for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(self.named) else 3]]
+        places = boundary_numbers(self.truth.expressions[:4], self.report.names, base)[:MAX_CONDITION_POINTS]
+        places += [(k, x) for x in numbers for k in range(min(base.size, MAX_CONSTANT_INPUTS))]
+        limit = MAX_SPECIAL_POINTS + MAX_SPECIAL_POINTS // 3 * (base.size > 1) + len(places)
+        edges = [*edge_points(self.domains, base, places, limit, self.adapter.subnormals), *self.visited]
+        others = draw_points(self.domains, self.requested, self.seed)
         total = len(edges) + len(others)
         for k, vector in enumerate([*edges, *others]):
             at_random = k >= len(edges)
-            if time.monotonic() > self.end and self.report.points.random >= min(FEWEST, self.wanted):
+            if self.budget.used() and self.report.points.random >= min(MIN_RANDOM_POINTS, self.requested):
                 self.report.notes.append(f"the time was over after {k} of {total} points")
                 break
-            if not at_random and time.monotonic() > self.start + (self.end - self.start) * 0.6:
+            if not at_random and self.budget.used(0.6):
                 continue
-            vector = flat(as_point(self.base, vector))  # as the dtypes of the inputs have it
-            if not all(x in d for x, d in zip(vector, self.domains)) or not self.within(vector):
+            vector = flat(as_point(self.base, vector))  # rounded to the dtypes of the inputs
+            if not all(x in d for x, d in zip(vector, self.domains)):
                 continue
             self.progress("comparing points", k, total)
-            findings = self._findings(vector)
+            findings = self._findings_at(vector)
             if findings is None:
                 continue
             if at_random:
@@ -162,61 +162,61 @@ class CrossChecker:
             for order, finding in findings.items():
                 self.found[order].append((vector, finding))
 
-    # Concluding
+    # The verdict
 
-    def _conclude(self) -> None:
+    def _set_verdict(self) -> None:
         report, points = self.report, self.report.points
         if not points.compared:
             raise NotCheckable(f"the formula has no finite value at any of {points.outside + points.singular} points of the domain "
                                f"({', '.join(f'{n} in {d}' for n, d in report.domains.items())}); give a domain where it is defined")
-        refused = self._refused()
+        refused = self._unsupported_order()
         features = Features(report.names, self.truth.expressions)
         below = True
         for order in range(report.order + 1):
             found = self.found[order]
             if order not in self.derivatives.methods or not found or order == refused:
                 continue
-            if not _shows(found):
+            if not _mostly_agrees(found):
                 for _, f in found:
                     f.explained &= f.by == "program"
             wrong = sum(f.wrong for _, f in found)
             a = Agreement(order, self.derivatives.methods[order], len(found), wrong, sum(not f.agrees for _, f in found) - wrong)
             for _, f in found:
-                if a.worst is None or worse(f, a.worst):
+                if a.worst is None or is_worse(f, a.worst):
                     a.worst = f
             if not a.agrees:
                 found = [(v, f) for v, f in found if not (a.wrong and f.explained)]
-                telling = [(v, f) for v, f in found if not f.agrees or f.order == 0 or NORMAL <= abs(f.truth) < np.inf]  # where it could go wrong
-                a.region = features.region(np.array([v for v, _ in telling]), np.array([not f.agrees for _, f in telling]))
+                relevant = [(v, f) for v, f in found if not f.agrees or f.order == 0 or NORMAL <= abs(f.truth) < np.inf]
+                a.region = features.region(np.array([v for v, _ in relevant]), np.array([not f.agrees for _, f in relevant]))
                 a.hint = hint(a, found, below, a.region, report.framework)
                 below &= not a.wrong
             report.agreements.append(a)
         for a in report.agreements:
             if not a.agrees:
-                _, a.first = self._first(a)
+                _, a.first = self._simplest(a)
         bad = next((a for a in report.agreements if a.wrong), None) or next((a for a in report.agreements if a.imprecise), None)
         if bad is not None and bad.wrong:
-            first = self._simplified(bad)
-            report.verdict, report.reason = REFUTED, f"{_what(first)} {self._says(first)}"
+            first = self._simplify(bad)
+            report.verdict, report.reason = REFUTED, f"{_quantity(first)} {self._difference_text(first)}"
             return
         compared = [a.order for a in report.agreements]
         absent = [k for k in range(report.order + 1) if k not in compared]
         where = f"{points.random} random and {points.special} special points"
-        what = _orders(compared)
+        what = _agreement_text(compared)
         if refused is not None:
             error = next(f for _, f in self.found[refused] if f.kind == "raises").message
             raise NotCheckable(f"{'the function' if refused == 0 else f'its derivative of order {refused}'} raises at every point, {error}"
                                + (f"; {what} at {where}" if compared else ""))
         if bad is not None:
-            first = self._simplified(bad)
+            first = self._simplify(bad)
             report.verdict = IMPRECISE
             lost = f" in {first.operation}" if first.operation else " as in the steps of the formula" if first.by == "formula" else ""
             report.reason = (f"{what} with {report.against} wherever floats can show it, at {where}; digits are lost{lost}: "
-                             f"{_what(first)} {self._says(first)}")
+                             f"{_quantity(first)} {self._difference_text(first)}")
             return
         report.verdict = VERIFIED
         within = ("their error bounds" if isinstance(self.truth, DifferenceSource) else
-                  f"{self.measure.tolerances.ulp:g} ULP times the condition of the point")
+                  f"{self.measure.tolerances.units:g} ULP times the condition of the point")
         rough = [a.order for a in report.agreements if a.method.startswith("finite differences")]
         by = f" (order {rough[0]} by {self.derivatives.methods[rough[0]]}, to their digits)" if rough else ""
         report.reason = f"{what} with {report.against} within {within}{by}, at {where}"
@@ -225,31 +225,31 @@ class CrossChecker:
                    if k > max(self.derivatives.methods) else "the formula has no derivative of this order at any point, or it could not be decided")
             report.notes.append(f"order {k} was not compared: {why}")
 
-    def _refused(self) -> int | None:
-        """The order at which the function raises at every point, if there is one: it does not implement that order."""
+    def _unsupported_order(self) -> int | None:
+        """The order at which the function raises at every point, and which it therefore does not implement; None if there is none."""
         for order, found in self.found.items():
             if found and all(f.kind == "raises" for _, f in found):
                 return order
         return None
 
-    def _first(self, a: Agreement) -> tuple[np.ndarray, Finding]:
-        """The simplest of the wrong points of an order, or else of the imprecise ones; ordinary points come first."""
+    def _simplest(self, a: Agreement) -> tuple[np.ndarray, Finding]:
+        """The simplest of the wrong points of an order, or of the imprecise ones if none is wrong; ordinary points are preferred."""
         return min(((v, f) for v, f in self.found[a.order] if f.wrong or not a.wrong and f.explained),
                    key=lambda found: (not is_ordinary(found[0]), weight(found[0])))
 
-    def _simplified(self, wrong: Agreement) -> Finding:
-        """A simple point of those that are wrong, or else imprecise, in an order."""
+    def _simplify(self, wrong: Agreement) -> Finding:
+        """The finding at a simplified counterexample for an order."""
         report = self.report
-        vector, finding = self._first(wrong)
+        vector, finding = self._simplest(wrong)
         latest = {vector.tobytes(): finding}
-        end = time.monotonic() + 3.0
+        budget = Budget(3.0)
 
         def refutes(candidate: np.ndarray) -> bool:
             candidate = flat(as_point(self.base, candidate))
-            if time.monotonic() > end or not all(x in d for x, d in zip(candidate, self.domains)) or not self.within(candidate):
+            if budget.used() or not all(x in d for x, d in zip(candidate, self.domains)):
                 return False
             self.progress("simplifying the point", len(latest), len(latest) + 1)
-            found = self._quietly(candidate, wrong.order)
+            found = self._finding_at(candidate, wrong.order)
             if found is None or found.kind != finding.kind or found.explained != finding.explained:
                 return False
             if is_ordinary(vector) and not is_ordinary(candidate):
@@ -257,21 +257,21 @@ class CrossChecker:
             latest[candidate.tobytes()] = found
             return True
 
-        vector = flat(as_point(self.base, shrunk(vector, refutes, 60)))
+        vector = flat(as_point(self.base, shrink_values(vector, refutes, 60)))
         first = latest[vector.tobytes()]
         if self.adapter.compiled:
             self.adapter.compiled = False
-            plain = self._quietly(vector, wrong.order)
+            plain = self._finding_at(vector, wrong.order)
             if plain is not None and plain.agrees:
                 report.notes.append("this is so only when the function is compiled with jax.jit")
             elif plain is not None:
                 first = plain
         wrong.first = report.counterexample = first
-        if worse(first, wrong.worst):  # type: ignore[arg-type]
+        if is_worse(first, wrong.worst):  # type: ignore[arg-type]
             wrong.worst = first
         return first
 
-    def _says(self, f: Finding) -> str:
+    def _difference_text(self, f: Finding) -> str:
         if f.kind == "raises":
             return f"raises {f.message}, where the true one is {number(f.truth)}"
         if f.kind == "not finite":
@@ -279,30 +279,33 @@ class CrossChecker:
         value, truth = pair(f.value, f.truth)
         return f"is {value}, but the true one is {truth}: {ulp_text(f.ulp)} ULP away, where {ulp_text(f.bound)} are allowed"
 
-    def _quietly(self, vector: np.ndarray, order: int) -> Finding | None:
-        """The worst finding of an order at one more point, which is not counted."""
+    def _finding_at(self, vector: np.ndarray, order: int) -> Finding | None:
+        """The worst finding of an order at a point, without counting the point in the report."""
         try:
-            truths = self._truths(vector)
+            truths = self._reference_values(vector)
         except Undefined:
             return None
-        return self.measure.findings(vector, self._levels(vector, min(truths.order, order)), truths).get(order)
+        return self.measure.findings(vector, self._derivatives_at(vector, min(truths.order, order)), truths).get(order)
 
 
-def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
 
 
-def _shows(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:
-    """Whether the function agrees at most ordinary points, or at a few others where there are none: only then are other errors lost digits."""
+def _mostly_agrees(found: Sequence[tuple[np.ndarray, Finding]]) -> bool:
+    """Whether the function agrees at most ordinary points, or at `MIN_RANDOM_POINTS` others if none is ordinary.
+
+    Only then are disagreements at other points classified as lost digits.
+    """
     ordinary = [f.agrees for v, f in found if is_ordinary(v)]
-    return 2 * sum(ordinary) > len(ordinary) if ordinary else sum(f.agrees for _, f in found) >= FEWEST
+    return 2 * sum(ordinary) > len(ordinary) if ordinary else sum(f.agrees for _, f in found) >= MIN_RANDOM_POINTS
 
 
-def _what(f: Finding) -> str:
+def _quantity(f: Finding) -> str:
     return "the value" if f.order == 0 else f.where
 
 
-def _orders(orders: Sequence[int]) -> str:
+def _agreement_text(orders: Sequence[int]) -> str:
     if orders == [0]:
         return "the value agrees"
     if not orders:

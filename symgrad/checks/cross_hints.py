@@ -1,4 +1,4 @@
-"""A description of where a function is wrong: a threshold of an argument or of a part of the formula, and the kind of mistake."""
+"""A description of an error: the region, as a threshold of an argument or of a part of the formula, and the kind of mistake."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from symgrad.reports.cross import Agreement, Finding
 
 __all__ = ["Features", "hint", "is_ordinary"]
 
-PARTS, LONG = 10, 6  # parts of a formula that are considered, and operations in one
-ORDINARY = 0.01, 10.0  # sizes of numbers at which a function should be right
-MOST = 0.9  # of the ordinary points: wrong at so many is wrong everywhere
-GROSS = 1e-3  # a relative error that is no loss of digits,
-ROUNDING = 1e-10  # unless it is so small beside the same number at other points
-EXAMPLES = 3  # points that a region needs
+MAX_PARTS, MAX_OPERATIONS = 10, 6  # parts of a formula that are examined, and operations in one
+ORDINARY = 0.01, 10.0  # magnitudes of ordinary numbers
+MIN_WRONG_SHARE = 0.9  # the part of the ordinary points from which on an order counts as wrong everywhere
+GROSS_ERROR = 1e-3  # a relative error that is not a loss of digits,
+ROUNDING = 1e-10  # unless it is smaller than this part of the typical magnitude
+MIN_EXAMPLES = 3  # points in a reported region
 
 
 class Features:
@@ -32,12 +32,12 @@ class Features:
         if len(expressions) == 1:
             symbols = [sympy.Symbol(name, real=True) for name in names]
             inner = {e for e in sympy.preorder_traversal(expressions[0]) if isinstance(e, sympy.Expr) and e.args and not e.is_number
-                     and e.count_ops() <= LONG and not isinstance(e, (sympy.exp, sympy.Piecewise)) and (e != expressions[0])}
-            for e in sorted(inner, key=lambda e: (e.count_ops(), str(e)))[:PARTS]:
+                     and e.count_ops() <= MAX_OPERATIONS and not isinstance(e, (sympy.exp, sympy.Piecewise)) and (e != expressions[0])}
+            for e in sorted(inner, key=lambda e: (e.count_ops(), str(e)))[:MAX_PARTS]:
                 self.parts.append((str(e), sympy.lambdify(symbols, e, "numpy")))
 
     def columns(self, vectors: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-        """Each feature's name with its numbers at the points."""
+        """The name of each feature, and its values at the points."""
         for k, name in enumerate(self.names):
             yield name, vectors[:, k]
         with np.errstate(all="ignore"):
@@ -48,7 +48,7 @@ class Features:
                     continue
 
     def region(self, vectors: np.ndarray, wrong: np.ndarray) -> str:
-        """The condition that the wrong points fulfil and the others do not; "" where there is no simple one, "everywhere" where all are wrong.
+        """A condition that holds at the wrong points and at no others; "" if there is no simple one, "everywhere" if all points are wrong.
 
         >>> f = Features(["x"], [])
         >>> f.region(np.array([[-3.0], [-2.0], [1.0], [25.0], [30.0], [40.0]]), np.array([False, False, False, True, True, True]))
@@ -56,7 +56,7 @@ class Features:
         """
         if wrong.all():
             return "everywhere"
-        if wrong.sum() < EXAMPLES:
+        if wrong.sum() < MIN_EXAMPLES:
             return ""
         for name, values in self.columns(vectors):
             for label, column in ((name, values), (f"|{name}|" if name.isidentifier() else f"|{name}|", np.abs(values))):
@@ -81,24 +81,26 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     if not wrong:
         return ""
     where = f" where {region}" if region not in ("", "everywhere") else " everywhere" if region else (
-        f" at {len(wrong)} of {len(found)} points{_ranges(wrong) if not a.wrong else ''}")
+        f" at {len(wrong)} of {len(found)} points{_ranges_text(wrong) if not a.wrong else ''}")
     ordinary = [(v, f) for v, f in found if is_ordinary(v)]
     bad = [f for _, f in ordinary if not f.agrees]
-    typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # beside which a lost digit is nothing
-    gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > max(GROSS * abs(f.truth), ROUNDING * typical)]
+    typical = float(np.median([abs(f.truth) for _, f in ordinary if f.agrees] or [0.0]))  # the typical magnitude
+    gross = [f for f in bad if f.kind != "differs" or abs(f.value - f.truth) > max(GROSS_ERROR * abs(f.truth), ROUNDING * typical)]
     kinds = {f.kind for _, f in wrong}
     thing = "the value" if a.order == 0 else "the derivative"
     if kinds == {"raises"}:
         return f"raises{where}"
     if not a.wrong:
         gross = []
-    elif ordinary and len(bad) >= MOST * len(ordinary):
-        by = "" if len(gross) >= MOST * len(bad) else f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
+    elif ordinary and len(bad) >= MIN_WRONG_SHARE * len(ordinary):
+        by = ""
+        if len(gross) < MIN_WRONG_SHARE * len(bad):
+            by = f", by a relative {np.median([abs(f.value / f.truth - 1) for f in bad if f.truth]):.2g}"
         start = f"wrong at {len(bad)} of {len(ordinary)} ordinary points{by}"
         if below_agree and a.order >= 2:
-            return f"{start}, though the orders below are right: {_cause(framework)}"
+            return f"{start}, though the orders below are right: {_likely_cause(framework)}"
         return f"{start}: {thing} itself is wrong, not its last digits"
-    if gross and len(gross) >= EXAMPLES:
+    if gross and len(gross) >= MIN_EXAMPLES:
         return f"{thing} is wrong{where}, by more than its digits"
     names = Counter(f.operation.partition("(")[0] for _, f in wrong if f.operation).most_common(1)
     by = f", by {names[0][0]}" if names else ""
@@ -110,16 +112,16 @@ def hint(a: Agreement, found: Sequence[tuple[np.ndarray, Finding]], below_agree:
     return f"digits are lost{where}: {'all' if lost > 15.5 else f'{lost:.0f}'} of 16{by}{also}"
 
 
-def _ranges(found: Sequence[tuple[np.ndarray, Finding]]) -> str:
-    """Where points lie, in terms of the size of each argument."""
+def _ranges_text(found: Sequence[tuple[np.ndarray, Finding]]) -> str:
+    """The ranges of the magnitudes of each argument at the points."""
     sizes = np.abs([v for v, _ in found])
     names = flat_names(list(found[0][1].point), [np.shape(x) for x in found[0][1].point.values()])
     shown = [f"|{name}| from {low:.3g} to {high:.3g}" for name, low, high in zip(names, sizes.min(0), sizes.max(0))]
     return f", {', '.join(shown)}" if len(shown) <= 3 else ""
 
 
-def _cause(framework: str) -> str:
-    """Why the derivative of a right derivative is wrong."""
+def _likely_cause(framework: str) -> str:
+    """The likely reason why a derivative of a right derivative is wrong."""
     if framework == "torch":
         return "the backward takes something for a constant, such as a result of forward that is kept on ctx, .data or .detach()"
     if framework in ("jax", "autograd"):

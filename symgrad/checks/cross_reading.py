@@ -12,30 +12,30 @@ import sympy
 
 from symgrad.carriers import symbolic
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, applied, parse
+from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, apply_step, parse
 from symgrad.reference.recorder import Box, RecordingCarrier
 
-__all__ = ["expressions_of", "names_of", "parsed"]
+__all__ = ["expressions_of", "names_of", "parse_formula"]
 
 CONSTANTS = {math.pi: sympy.pi, math.e: sympy.E}
 
 
-def parsed(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
+def parse_formula(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
     """A formula from text: its exact expression over real symbols, and the names in it in order; x[0] is the element x_0.
 
     Decimals are the floats they are in code; pi and e are exact. Raises ParseError, which shows the place.
 
-    >>> parsed("log(1 + exp(-y*x))/2")
+    >>> parse_formula("log(1 + exp(-y*x))/2")
     (log(1 + exp(-x*y))/2, ('y', 'x'))
-    >>> parsed("x[0]**2 + x[1]")
+    >>> parse_formula("x[0]**2 + x[1]")
     (x_0**2 + x_1, ('x_0', 'x_1'))
     """
     formula = parse(text)
-    _probe(formula)
+    _check_by_floats(formula)
     recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
-    names = {name: _box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
-    value = formula.evaluated(lambda x: _box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
-                              lambda step, operands: applied(step, operands, lambda name: getattr(recorder, _op_name(name))))
+    names = {name: _exact_box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
+    value = formula.evaluate_with(lambda x: _exact_box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
+                                  lambda step, operands: apply_step(step, operands, lambda name: getattr(recorder, _op_name(name))))
     e = sympy.sympify(value.item())
     if not isinstance(e, sympy.Expr):
         raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)
@@ -46,11 +46,11 @@ def _op_name(name: str) -> str:
     return str(_functions()[name].op.name)  # type: ignore[attr-defined]
 
 
-def _box(recorder: RecordingCarrier, e: sympy.Expr) -> Box:
+def _exact_box(recorder: RecordingCarrier, e: sympy.Expr) -> Box:
     return Box(recorder, symbolic.ExactExpressions.fill([e], ()))
 
 
-def _probe(formula: ParsedFormula) -> None:
+def _check_by_floats(formula: ParsedFormula) -> None:
     """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
     formula(**{name: tensor(1.0) for name in formula.names})
 
@@ -58,23 +58,23 @@ def _probe(formula: ParsedFormula) -> None:
 def names_of(formula: Any) -> tuple[str, ...] | None:
     """The names in a formula, in order for text and sorted for SymPy; None for a function."""
     if isinstance(formula, str):
-        return parsed(formula)[1]
+        return parse_formula(formula)[1]
     if callable(formula) and not isinstance(formula, sympy.Basic):
         return None
-    return tuple(sorted({str(s) for e in _flat(formula)[0] for s in _symbols(e)}))
+    return tuple(sorted({str(s) for e in _flat_elements(formula)[0] for s in _number_atoms(e)}))
 
 
-def _flat(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | None]:
+def _flat_elements(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | None]:
     """A formula's elements, and its shape where it is a Matrix, an Array or a list."""
     if isinstance(formula, str):
-        return [parsed(formula)[0]], None
+        return [parse_formula(formula)[0]], None
     if isinstance(formula, (sympy.MatrixBase, sympy.NDimArray)):
         shape = tuple(formula.shape)
         if isinstance(formula, sympy.MatrixBase) and 1 in shape:
             shape = (len(list(formula)),)
         return [sympy.sympify(e) for e in (formula if isinstance(formula, sympy.MatrixBase) else formula.reshape(len(formula)))], shape
     if isinstance(formula, (list, tuple)):
-        parts = [_flat(e)[0] for e in formula]
+        parts = [_flat_elements(e)[0] for e in formula]
         return [e for part in parts for e in part], (len(formula),) if all(len(p) == 1 for p in parts) else (len(formula), len(parts[0]))
     if isinstance(formula, (int, float)) and not isinstance(formula, bool):
         return [symbolic.exact_number(formula)], None
@@ -84,7 +84,7 @@ def _flat(formula: Any) -> tuple[list[sympy.Expr], tuple[int, ...] | None]:
                     f"a SymPy expression, or a symgrad function")
 
 
-def _symbols(e: sympy.Expr) -> list[Any]:
+def _number_atoms(e: sympy.Expr) -> list[Any]:
     """The atoms of an expression that stand for numbers: symbols, and elements x[i]."""
     elements = e.atoms(sympy.Indexed, sympy.matrices.expressions.matexpr.MatrixElement)
     bases = {s for element in elements for s in element.free_symbols}
@@ -97,13 +97,13 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
     `shapes` are those of the arguments; those in `fixed` are numbers. A formula that names an array as a whole is applied to each of its
     elements, with broadcasting. Raises ValueError for a name that is no argument, and for arrays that do not fit.
     """
-    flat, shape = _flat(formula)
+    flat, shape = _flat_elements(formula)
     known = {"_".join([name, *map(str, index)]): (name, index) for name, size in shapes.items() for index in np.ndindex(*size)}
     elements = {label: sympy.Symbol(label, real=True) for label in known}
     arrays: dict[str, Any] = {}
     replaced: dict[Any, Any] = {}
     for e in flat:
-        for s in _symbols(e):
+        for s in _number_atoms(e):
             label = re.sub(r"_+$", "", re.sub(r"[\[\](), ]+", "_", str(s)))
             if label in elements:
                 replaced[s] = elements[label]
@@ -112,7 +112,7 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
             elif str(s) in shapes:
                 arrays[str(s)] = s
             else:
-                raise _unbound(str(s), shapes, fixed)
+                raise _check_names(str(s), shapes, fixed)
     flat = [e.xreplace({f: sympy.Rational(f) for f in e.atoms(sympy.Float)}) for e in flat]
     if not arrays:
         return [e.xreplace(replaced) for e in flat], shape or ()
@@ -130,7 +130,7 @@ def expressions_of(formula: Any, shapes: Mapping[str, tuple[int, ...]], fixed: M
     return out, common
 
 
-def _unbound(name: str, shapes: Mapping[str, Sequence[int]], fixed: Mapping[str, Any]) -> ValueError:
+def _check_names(name: str, shapes: Mapping[str, Sequence[int]], fixed: Mapping[str, Any]) -> ValueError:
     arguments = ", ".join(name + (f" of shape {list(shape)}" if shape else "") for name, shape in shapes.items())
     also = f" and {', '.join(fixed)}" if fixed else ""
     return ValueError(f"check: the formula names {name}, but the arguments of the function are {arguments or 'none'}{also}; name these in the formula"

@@ -1,4 +1,4 @@
-"""Finding the op whose rule is wrong: each op of a computation is checked alone, at the arguments it was called with."""
+"""The search for the op whose rule is wrong: each op of a computation is checked alone, at the arguments of its call."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from symgrad.graph.order import upstream
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 
-__all__ = ["suspect"]
+__all__ = ["find_wrong_op"]
 
-CALLS = 3  # calls of one op that are checked
+MAX_CALLS = 3  # of one op that are checked
 
 
-def suspect(run: Run, order: int) -> tuple[str, int] | None:
+def find_wrong_op(run: Run, order: int) -> tuple[str, int] | None:
     """The first op whose derivative differs from SymPy's, and the order; None if every op is right where it was called.
 
     Order 0 is for a Function whose declared formula has another value than its forward. An op that is right at order 1 and wrong at
@@ -37,7 +37,7 @@ def suspect(run: Run, order: int) -> tuple[str, int] | None:
             if isinstance(node, (Leaf, DerivativeNode)):
                 continue
             seen[node.op] = seen.get(node.op, 0) + 1
-            if seen[node.op] <= CALLS and _is_wrong(node, k):
+            if seen[node.op] <= MAX_CALLS and _is_wrong(node, k):
                 return str(node.op.name), k
     return None
 
@@ -45,15 +45,15 @@ def suspect(run: Run, order: int) -> tuple[str, int] | None:
 def _is_wrong(node: Node, order: int) -> bool:
     try:
         with silence():
-            alone = _alone(node)
+            alone = _run_alone(node)
             _, culprit = agreement(Exact(alone, order, np.arange(1.0, 1 + sum(t.numel() for t in alone.leaves))))
     except Exception:  # an op that cannot be checked alone is skipped
         return False
     return culprit is not None and culprit.order == order
 
 
-def _alone(node: Node) -> Run:
-    """A run of nothing but this op, with its float arguments as leaves."""
+def _run_alone(node: Node) -> Run:
+    """A run of this op alone, with its float arguments as leaves."""
     args, count = node.args or (), len(node.parents)
     leaves: list[Any] = []
     operands: list[Any] = []

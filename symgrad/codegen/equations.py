@@ -14,7 +14,7 @@ from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import assignments
 from symgrad.symbolic.conversion import FormulaFunction
 from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
-from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, under
+from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
 from symgrad.types.trees import LEAF, Spec
 
 __all__ = ["Equations", "Result", "equations_of"]
@@ -46,7 +46,7 @@ class Equations:
 
     def valid(self, results: Sequence[Result]) -> list[Result]:
         """The results as formulas with their conditions."""
-        return [Result([under(self.conditions, e) for e in result.elements], result.shape) for result in results]
+        return [Result([with_conditions(self.conditions, e) for e in result.elements], result.shape) for result in results]
 
     @property
     def flat(self) -> list[Result] | None:

@@ -73,7 +73,7 @@ class Source(CodePrinter):
         for i in reversed(range(len(steps))):
             if needed[i]:
                 for k in steps[i].inputs:
-                    needed[k] += self.ops[steps[i].what].count(f"{{{steps[i].inputs.index(k)}")
+                    needed[k] += self.ops[steps[i].name].count(f"{{{steps[i].inputs.index(k)}")
         texts: list[Any] = []
         for i, step in enumerate(steps):
             text = self._text(step, texts) if needed[i] else Text("")
@@ -85,14 +85,14 @@ class Source(CodePrinter):
         return texts
 
     def _text(self, step: OpStep, texts: Sequence[Any]) -> Text:
-        if step.what == "input":
+        if step.name == "input":
             return Text(self.element(step.value))
-        if step.what == "constant":
+        if step.name == "constant":
             text = self.number(step.value)
             return Text(text, 5 if "/" in text else 6 if text[0] == "-" else 9)
-        precedence, _, text = self.ops[step.what].partition(" ")
-        operands = self._operands(step.what, step.inputs, texts)
-        while len(operands) > 2 and step.what in ("maximum", "minimum"):
+        precedence, _, text = self.ops[step.name].partition(" ")
+        operands = self._operands(step.name, step.inputs, texts)
+        while len(operands) > 2 and step.name in ("maximum", "minimum"):
             operands = [Text(text.format(*operands)), *operands[2:]]
         return Text(text.format(*operands), int(precedence))
 
@@ -117,7 +117,7 @@ class Source(CodePrinter):
     def _operands(self, op: str, inputs: Sequence[int], texts: Sequence[Text]) -> list[Text]:
         """The operands of an op: numbers as tensors, for functions that take only tensors."""
         dtype = f"{self.names[0]}.dtype" if self.names else "torch.float64"
-        return [Text(f"torch.as_tensor({texts[i]}, dtype={dtype})") if op in self.tensors and self.program.steps[i].what == "constant" else texts[i]
+        return [Text(f"torch.as_tensor({texts[i]}, dtype={dtype})") if op in self.tensors and self.program.steps[i].name == "constant" else texts[i]
                 for i in inputs]
 
     def result(self, result: Result, outputs: Sequence[int]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from symgrad.codegen.equations import Equations, Result, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, Source, Text, Torch
-from symgrad.symbolic.parameters import sanitised
+from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 
 __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
@@ -41,7 +41,7 @@ def _source_of(found: Equations, language: type[Source], derivatives: int) -> tu
 def _names(found: Equations) -> list[str]:
     """The parameters' names, changed where they are reserved in a language."""
     taken = RESERVED | FUNCTIONS | OUTPUTS
-    return sanitised([p.name + "_" if p.name in taken or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
+    return identifiers([p.name + "_" if p.name in taken or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
 
 def _function_name(name: str | None, found: Equations) -> str:

@@ -27,7 +27,7 @@ from symgrad.reports.parts import Line, Part, Table
 __all__ = ["NanCause", "NanReport", "explain_nan"]
 
 FINITE, NOT_FINITE = "finite", "not finite"
-SHOWN = 8  # steps that are shown
+MAX_SHOWN = 8  # steps in the printed report
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class NanReport(BaseReport):
         return self.forward or self.backward
 
     def parts(self) -> Iterator[Part]:
-        """What the report says, in order."""
+        """The parts of the printed report, in order."""
         rows = []
         for cause in (self.forward, self.backward):
             if cause is not None:
@@ -94,7 +94,7 @@ class NanReport(BaseReport):
             for line in cause.within if cause is not None else ():
                 yield Line(f"it is part of a backward pass: {line}")
         if len(self.steps) > 1:
-            shown = self.steps if len(self.steps) <= SHOWN else [*self.steps[:SHOWN - 1], self.steps[-1]]
+            shown = self.steps if len(self.steps) <= MAX_SHOWN else [*self.steps[:MAX_SHOWN - 1], self.steps[-1]]
             yield Line("from there: " + " → ".join(f"{op} {number(v)}" for op, v in shown))
         yield from (Line(f"remedy: {text}") for text in self.remedies)
 
@@ -125,7 +125,7 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
     if isinstance(loss, Tensor):
         run = run_of(loss, inputs, "explain_nan")
         with silence():
-            return _explained("loss", run, order, call_site)
+            return _explain("loss", run, order, call_site)
     if not callable(loss):
         raise TypeError(f"explain_nan needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
 
@@ -136,33 +136,33 @@ def explain_nan(loss: Any, *, inputs: Any = None, order: int = 1) -> NanReport:
             run = problem.run(problem.point, named=True)
         except NotCheckable as error:
             return NanReport(name, FINITE, str(error))
-        return _explained(name, run, order, call_site)
+        return _explain(name, run, order, call_site)
 
 
-def _explained(name: str, run: Any, order: int, call_site: tuple[CodeType, int]) -> NanReport:
+def _explain(name: str, run: Any, order: int, call_site: tuple[CodeType, int]) -> NanReport:
     report = NanReport(name, FINITE, "", None, float(run.result.value))
     if not np.isfinite(run.result.value):
         report.verdict, report.order = NOT_FINITE, 0
         trail: list[Any] = []
-        report.forward = _forward(first_forward(run.root, None, trail), call_site)
-        report.steps = _steps(trail)
+        report.forward = _forward_cause(first_forward(run.root, None, trail), call_site)
+        report.steps = _steps_of(trail)
     result = run.result
     for k in range(1, order + 1):
         error, gradients = _cause_and_gradients(run, result, create=k < order)
         if error is not None and (report.verdict == FINITE or k == 1):
             report.verdict = NOT_FINITE
             report.order = k if report.order is None else report.order
-            report.backward = _backward(error, call_site)
+            report.backward = _backward_cause(error, call_site)
             if report.forward is None and error.forward is not None:
-                report.forward = _forward(error.forward, call_site)
+                report.forward = _forward_cause(error.forward, call_site)
         if report.verdict == NOT_FINITE or k == order:
             break
         parts = [(g * tensor(np.arange(1.0, g.numel() + 1).reshape(g.shape).astype(g.value.dtype))).sum() for g in gradients if g.requires_grad]
         if not parts:
             break
         result = sum(parts[1:], parts[0])
-    report.reason = _reason(report, order)
-    report.remedies = list(dict.fromkeys(_remedies(report)))
+    report.reason = _reason_of(report, order)
+    report.remedies = list(dict.fromkeys(_remedies_for(report)))
     not_chosen = [node for node in upstream([run.root]) if not finite(node.value)]
     if report.verdict == FINITE and not_chosen:
         report.notes.append(f"{len(not_chosen)} intermediate values are not finite, the first of {not_chosen[0].name()}, but they were not chosen")
@@ -187,7 +187,7 @@ def _cause_and_gradients(run: Any, result: Any, create: bool) -> tuple[Any, list
     return Cause("sum", node, None, 0, np.asarray(bad_value)[place], place), []
 
 
-def _line(record: Any, call_site: tuple[CodeType, int]) -> tuple[str | None, tuple[str, ...]]:
+def _line_of(record: Any, call_site: tuple[CodeType, int]) -> tuple[str | None, tuple[str, ...]]:
     """The user's line of an operation, and the backward passes it is a part of; backward passes of the report itself have no line."""
     line: str | None = None
     within = []
@@ -202,7 +202,7 @@ def _line(record: Any, call_site: tuple[CodeType, int]) -> tuple[str | None, tup
     return line, tuple(within)
 
 
-def _operands(local: Any) -> dict[str, float]:
+def _operands_of(local: Any) -> dict[str, float]:
     return {name: _float(v) for names, value in zip(local.names, local.given) if names is not None for name, v in zip(names, np.ravel(value))}
 
 
@@ -211,22 +211,22 @@ def _float(x: Any) -> float:
     return float(abs(x)) if isinstance(x, complex) else float(x)
 
 
-def _forward(found: Any, call_site: tuple[CodeType, int]) -> NanCause | None:
+def _forward_cause(found: Any, call_site: tuple[CodeType, int]) -> NanCause | None:
     if found is None:
         return None
-    line, within = _line(found.record, call_site)
+    line, within = _line_of(found.record, call_site)
     local = found.local
     name = found.name.strip()
     if found.kind == "leaf":
         return NanCause("forward", name.split("of shape")[0].strip() or "a leaf", found.place, _float(found.value), None, {}, None, kind="leaf",
                         text="an input")
     return NanCause("forward", name, found.place, _float(found.value), None if local is None else local.formula(),
-                    {} if local is None else _operands(local), line, within, kind=found.kind,
+                    {} if local is None else _operands_of(local), line, within, kind=found.kind,
                     text="a constant operand" if found.kind == "constant" else "")
 
 
-def _backward(cause: Any, call_site: tuple[CodeType, int]) -> NanCause:
-    line, within = _line(cause.record, call_site)
+def _backward_cause(cause: Any, call_site: tuple[CodeType, int]) -> NanCause:
+    line, within = _line_of(cause.record, call_site)
     local, i = cause.local, cause.output
     name = cause.node.name()
     words = {"given": "the gradient that was given", "hook": "a hook on a tensor", "posthook": "a hook on the node",
@@ -235,12 +235,12 @@ def _backward(cause: Any, call_site: tuple[CodeType, int]) -> NanCause:
         return NanCause("backward", name, cause.place, _float(cause.value), None, {}, line, within, kind=cause.kind, text=words)
     formula = local.derivative(i, cause.place, cause.incoming)
     if local.op.kind != "elementwise":
-        return NanCause("backward", name, cause.place, _float(cause.value), formula, _operands(local), line, within, kind="pullback", text=words)
-    return NanCause("backward", name, cause.place, _float(cause.value), formula, _operands(local), line, within, _float(local.slope(i)),
+        return NanCause("backward", name, cause.place, _float(cause.value), formula, _operands_of(local), line, within, kind="pullback", text=words)
+    return NanCause("backward", name, cause.place, _float(cause.value), formula, _operands_of(local), line, within, _float(local.slope(i)),
                     _float(cause.incoming), "pullback", words)
 
 
-def _steps(trail: Sequence[Any]) -> list[tuple[str, float]]:
+def _steps_of(trail: Sequence[Any]) -> list[tuple[str, float]]:
     """The operations from a cause to the result, with the first number of each that is not finite."""
     out: list[tuple[str, float]] = []
     for node, place in reversed(trail):
@@ -252,7 +252,7 @@ def _steps(trail: Sequence[Any]) -> list[tuple[str, float]]:
     return out
 
 
-def _reason(report: NanReport, order: int) -> str:
+def _reason_of(report: NanReport, order: int) -> str:
     if report.verdict == FINITE:
         return f"the value and all derivatives up to order {order} are finite" + ("" if order > 1 else "; for higher ones give order=2")
     what = {0: "the value", 1: "the gradient"}.get(report.order or 0, f"a derivative of order {report.order}")
@@ -270,7 +270,7 @@ def _reason(report: NanReport, order: int) -> str:
 # Remedies
 
 
-def _remedies(report: NanReport) -> Iterator[str]:
+def _remedies_for(report: NanReport) -> Iterator[str]:
     names = [op for op, _ in report.steps]
     for cause in (report.forward, report.backward):
         if cause is None:
@@ -286,7 +286,7 @@ def _remedies(report: NanReport) -> Iterator[str]:
             yield ("a power has an infinite slope or value at 0 for exponents below 1: choose the base before it, where(x > 0, x, 1) ** p inside a "
                    "where")
         elif op in ("log", "log2", "log10", "log1p") and values:
-            yield _logarithm(values[0], op)
+            yield _logarithm_remedy(values[0], op)
         elif op in ("div", "reciprocal", "rsqrt"):
             yield ("0/0: a quotient with a limit, as sin(x)/x, has a function of its own (sinc); otherwise choose the denominator before dividing, "
                    "where(d != 0, d, 1)" if values and values[0] == 0 and values[-1] == 0 else
@@ -306,7 +306,7 @@ def _remedies(report: NanReport) -> Iterator[str]:
         yield "0 times infinite is NaN: a factor of 0 after an infinite slope does not take it away; choose with where, not by a product"
 
 
-def _logarithm(x: float, op: str) -> str:
+def _logarithm_remedy(x: float, op: str) -> str:
     if x < (-1 if op == "log1p" else 0):
         return f"{op} of a negative number is NaN: its argument should not be below its domain, or abs or a square is missing"
     return (f"{op} of 0: for the logarithm of a probability use log_softmax or logsigmoid; otherwise choose before it, where(x > 0, x, 1).log() "

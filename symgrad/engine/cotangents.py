@@ -13,11 +13,14 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual
-from symgrad.carriers.guarding import guarded_product, has_nan
+from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
+from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
 from symgrad.graph.freed import freed
-from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, Node, guarded_class
+from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node, guarded_class
+from symgrad.graph.op import REGISTRY
 from symgrad.types.dtypes import dtype_of
 
 __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex", "mark",
@@ -102,22 +105,24 @@ def _shared(y: Any, x: Any) -> list[tuple[int, int]]:
 
 def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequence[Node | None]) -> list[Any]:
     """The cotangents of a node's arguments, where a zero of `g` times a local derivative that is infinite or NaN is 0."""
-    out, kind = list(node.vjp(xp, g, y, args, parents)), node.op.kind
+    out, op = list(node.vjp(xp, g, y, args, parents)), node.op
+    kind = op.kind
     for i, c in enumerate(out):
         if c is None or parents[i] is None:
             continue
         mark_as_guarded(c)
         dual = type(c) is Dual
-        if kind == "linear" or kind != "multilinear" and c.shape != g.shape:  # the coefficients of a linear op are finite
-            continue
-        if not (has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
+        if kind == "linear" or c.shape is None or not (  # the coefficients of a linear op are finite, and a bundle has no shape
+                has_nan(xp, c.value) or has_nan(xp, c.tangent) if dual else has_nan(xp, c)):
             continue
         needs = [p if k == i else None for k, p in enumerate(node.parents)]
-        if kind == "multilinear":
-            out[i] = _guarded_product(xp, node, g, args, needs, i, dual)
+        if kind != "elementwise" and REGISTRY.get(op.name) is op:
+            out[i] = _guarded_rule(xp, node, g, args, needs, i, c)
+        elif c.shape != g.shape:
+            continue
         elif dual and kind == "elementwise":
             slope = node.vjp(xp, xp.ones_like(_parts(g)[0]), y, args, needs)[i]
-            out[i] = _guarded_dual(xp.base, g, [slope], lambda base, g, slopes: guarded_product(base, slopes[0], g))
+            out[i] = _guarded_dual(xp.base, g, slope)
         else:
             zero = xp.eq(g, 0)
             if type(g) is Dual:
@@ -128,30 +133,39 @@ def guarded_vjp(xp: Any, node: Node, g: Any, y: Any, args: Any, parents: Sequenc
     return out
 
 
-def _guarded_product(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node | None], i: int, dual: bool) -> Any:
-    """The cotangent of factor `i` of a multilinear op, guarded."""
-    count = len(needs)
+def _guarded_rule(xp: Any, node: Node, g: Any, args: tuple, needs: Sequence[Node | None], i: int, c: Any) -> Any:
+    """The cotangent `c` of argument `i` of an op that is not elementwise, guarded."""
+    dual, count, op = type(c) is Dual, len(needs), node.op
+    base, rest = xp.base if dual else xp, args[count:]
+    call = core(op) if base is traced else functools.partial(op.forward, base)
+    if not any([truth(base.ne(part, 0)).any() for part in _flat([g])]):
+        return xp.zeros_like(c)
 
-    def rule(xp: Any, g: Any, values: Sequence[Any]) -> Any:
-        return node.vjp(xp, g, None, (*values, *args[count:]), needs)[i]
+    def compute(given: list[Any]) -> list[Any]:
+        parts, y = iter(given), None
+        along = Dual(g.value, next(parts)) if type(g) is Dual else g
+        read = [Dual(next(parts), next(parts)) if type(a) is Dual else next(parts) for a in args[:count]]
+        if op.kind != "multilinear":
+            y = xp.apply(op, read, rest, call) if dual else call(*([read] if op.arity is None else read), *rest)
+        return _flat([node.vjp(xp, along, y, (*read, *rest), needs)[i]])
 
-    def guarded(xp: Any, g: Any, values: Sequence[Any]) -> Any:
-        finite = [xp.where(xp.isfinite(v), v, xp.zeros_like(v)) for v in values]
-        here = xp.indicator(xp.ne(g, 0), g)
-        nonzero, finite_nonzero = (rule(xp, here, [xp.indicator(xp.ne(v, 0), v) for v in each]) for each in (values, finite))  # numbers of terms
-        return xp.where(xp.eq(nonzero, finite_nonzero), rule(xp, g, finite), rule(xp, g, values))
-
-    return _guarded_dual(xp.base, g, args[:count], guarded, i) if dual else guarded(xp, g, args[:count])
+    found = guarded(base, compute, [*([g.tangent] if type(g) is Dual else []), *_flat(args[:count])], _flat([c]))
+    return Dual(*found) if dual else found[0]
 
 
-def _guarded_dual(base: Any, g: Any, factors: Sequence[Any], rule: Callable[..., Any], skipped: int | None = None) -> Dual:
-    """The dual value of `rule(base, g, factors)`, linear in `g` and in each factor but the skipped one: the rule of every term by itself."""
-    value, tangent = _parts(g)
-    plain, moved = zip(*map(_parts, factors))
-    terms = [rule(base, value, [*plain[:k], t, *plain[k + 1:]]) for k, t in enumerate(moved) if t is not None and k != skipped]
-    if tangent is not None:
-        terms.append(rule(base, tangent, plain))
-    return Dual(rule(base, value, plain), functools.reduce(operator.add, terms))
+def _flat(values: Sequence[Any]) -> list[Any]:
+    """Values, with the value and the tangent of each dual value."""
+    return [part for x in values for part in ((x.value, x.tangent) if type(x) is Dual else (x,))]
+
+
+def _guarded_dual(base: Any, g: Any, slope: Any) -> Dual:
+    """The product of dual values, in which each term is 0 where its part of `g` is 0."""
+    (value, tangent), (plain, moved) = _parts(g), _parts(slope)
+    terms = [] if moved is None else [guarded_product(base, moved, value)]
+    if tangent is not None:  # 0 wherever one of its factors is
+        (product,) = guarded(base, lambda given: [given[0] * plain], [tangent], [guarded_product(base, plain, tangent)])
+        terms.append(product)
+    return Dual(guarded_product(base, plain, value), functools.reduce(operator.add, terms))
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
@@ -168,6 +182,7 @@ def mark_as_guarded(x: Any) -> None:
         node = x._node
         if getattr(getattr(type(node), "op", None), "kind", None) == "elementwise":
             node.__class__ = guarded_class(type(node))  # type: ignore[arg-type]
+            node.flags |= SELECTED
 
 
 def release_node(node: Node) -> None:

@@ -30,7 +30,7 @@ from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.saved import verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
-from symgrad.graph.node import HOOKED, IN_FORWARD, NAMED, RELEASED, TANGENT, Node, all_threads
+from symgrad.graph.node import HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
 __all__ = ["pullback"]
@@ -47,8 +47,8 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     """Pull cotangents back from the seeds to the leaves; returns those of leaves, of `ends` and of `keep`, None for a derivative of zero.
 
     `read(node)` returns a node's value and arguments in the carrier, by default its numbers. Only nodes in `wanted` get cotangents, and `ends` are
-    treated as leaves. `release` frees the saved values. Upstream of an op that selects, such as `where` (with `wanted`, everywhere), 0 · ∞ is 0, so
-    that elements that were not selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
+    treated as leaves. `release` frees the saved values. If an op selects, such as `where`, 0 · ∞ is 0, so that elements that were not
+    selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
     `deliver(leaf, g)` is called with the cotangent of a hooked leaf as soon as it is complete.
     """
     pending: Cotangents = {}
@@ -74,7 +74,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
     following = None  # the newest pending node, if it is a parent of the last one: it bypasses the heap
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
-    guarded = wanted is not None and any(map(_selects, wanted))
+    guarded = any([node.flags & SELECTED for node in pending] if wanted is None else map(_selects, wanted))
     parents: Sequence[Node | None]
     while heap or following is not None:
         if following is None:

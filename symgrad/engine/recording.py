@@ -24,13 +24,14 @@ from symgrad.graph.closures import specialized
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.types.dtypes import dtype_of, get_default_dtype, promoted
-from symgrad.types.layouts import laid_out, rows
+from symgrad.types.dtypes import common_dtype, dtype_of, get_default_dtype
+from symgrad.types.layouts import row_major, with_torch_layout
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
 float64, ndarray = np.float64, np.ndarray
-LAYOUTS = {"operands": laid_out, "first": lambda y, xs: laid_out(y, xs[:1]), "last": lambda y, xs: laid_out(y, xs[::-1]), "rows": rows, "": None}
+LAYOUTS = {"operands": with_torch_layout, "first": lambda y, xs: with_torch_layout(y, xs[:1]),
+           "last": lambda y, xs: with_torch_layout(y, xs[::-1]), "rows": row_major, "": None}
 PLAIN = (float, int)  # NumPy ignores these numbers in the dtype of a real or complex result
 make_tensor = functools.partial(new, Tensor)
 
@@ -50,7 +51,7 @@ def _promoted(op: Op, xs: list[Any]) -> list[Any]:
     tensors = [x for x in xs if isinstance(x, Tensor)]
     if not tensors:
         return [wrap(as_value(x)) for x in xs]
-    target = functools.reduce(lambda a, b: a if a.dtype == b.dtype else np.empty((1,) * max(a.ndim, b.ndim), promoted(a, b)),
+    target = functools.reduce(lambda a, b: a if a.dtype == b.dtype else np.empty((1,) * max(a.ndim, b.ndim), common_dtype(a, b)),
                               (t._value for t in tensors)).dtype
     if target.kind in "biu":
         numbers = {type(x) for x in xs if not isinstance(x, Tensor)}
@@ -110,7 +111,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
         if type(y) is float64:
             alike = True
         elif not alike and y.ndim > 1 and type(x) is ndarray and not x.flags.c_contiguous:  # else NumPy's order is torch's
-            out._value = y = laid_out(y, (x, z))
+            out._value = y = with_torch_layout(y, (x, z))
         if p is None:
             flags = 0 if q is None else q.flags & mask
         else:
@@ -165,7 +166,7 @@ def _unary(op: Op, call: Lifted) -> Lifted:
 def _by_rows(call: Lifted) -> Lifted:
     def computed(*xs: Any) -> Any:
         y = call(*xs)
-        return rows(y) if type(y) is ndarray and y.ndim > 1 else y
+        return row_major(y) if type(y) is ndarray and y.ndim > 1 else y
 
     return computed
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import fills
-from symgrad.carriers.guarding import guarded_map, guarded_product, has_nan
+from symgrad.carriers.guarding import guarded
 from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.node import TRACKED, Leaf, Node
+from symgrad.graph.node import SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 
@@ -26,18 +24,9 @@ __all__ = ["arguments", "call_rule", "guarded_jvp", "push", "pushforward", "repl
 def guarded_jvp(xp: Any, op: Op, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
     """The tangent of an op's value in a guarded pass."""
     t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
-    if t is None or op.kind not in ("elementwise", "multilinear") or not has_nan(xp, t):
+    if t is None or isinstance(t, tuple) or op.kind == "function":
         return t
-    if op.kind == "elementwise":
-        terms = [guarded_product(xp, each, partial(xp, y, *args)) if callable(partial) else each * partial
-                 for partial, each in zip(op.partials, tangents)
-                 if each is not None and partial is not None and (callable(partial) or partial != 0)]
-    else:
-        def along(i: int, v: Any) -> Any:
-            return op.jvp(xp, [v if k == i else None for k in range(len(tangents))], y, args)  # type: ignore[misc]
-
-        terms = [guarded_map(xp, functools.partial(along, i), each) for i, each in enumerate(tangents) if each is not None]
-    return functools.reduce(operator.add, terms) if terms else None
+    return guarded(xp, lambda given: [op.jvp(xp, given, y, args)], tangents, [t])[0]  # type: ignore[misc]
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -70,14 +59,14 @@ def arguments(node: Node, values: Mapping[Node, Any], constant: Callable[[Any], 
 
 
 def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None = None,
-                nodes: Sequence[Node] | None = None) -> dict[Node, Any]:
+                nodes: Sequence[Node] | None = None, selects: bool = False) -> dict[Node, Any]:
     """Push tangents forward from leaves to the roots; a node without a tangent has a symbolic zero.
 
-    `nodes` are the nodes on the way, oldest first, if they are known.
+    `nodes` are the nodes on the way, oldest first, if they are known; `selects` says that an op behind them selects.
     """
     out: dict[Node, Any] = dict(tangents)
     path = upstream(roots) if nodes is None else nodes
-    guarded = any([node.selects for node in path])
+    selects = selects or any([node.selects for node in path])
     for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
@@ -92,8 +81,8 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.residual_jvp is not None and xp is numeric:
             t = node.residual_jvp(carried[0])
         else:
-            t = guarded_jvp(xp, node.op, carried, y, args) if guarded else node.op.jvp(xp, carried, y, args)
-            if guarded:
+            t = guarded_jvp(xp, node.op, carried, y, args) if selects else node.op.jvp(xp, carried, y, args)
+            if selects:
                 mark_as_guarded(t)
         if t is not None:
             out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
@@ -108,6 +97,8 @@ def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], crea
     """
     starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
     roots = [y._node for y in outputs if y._node is not None]
-    out = pushforward(traced, roots, starts, read_traced) if create_graph else pushforward(numeric, roots, starts, read)
+    selects = any([node.flags & SELECTED for node in roots])
+    xp, reading = (traced, read_traced) if create_graph else (numeric, read)
+    out = pushforward(xp, roots, starts, reading, None, selects)
     found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
     return found if create_graph else [None if t is None else wrap(t) for t in found]

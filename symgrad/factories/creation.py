@@ -12,8 +12,8 @@ import numpy as np
 from symgrad.carriers.batched import Batched
 from symgrad.engine.data import as_value, from_python
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.factory import finished, is_integer, like, maker, placed, sizes_of
-from symgrad.types.devices import IMAGES, on_cpu
+from symgrad.factories.factory import check_placement, factory_function, is_integer, like_function, new_leaf, sizes_of
+from symgrad.types.devices import IMAGE_AXES, check_cpu
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full", "full_like",
@@ -35,11 +35,11 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
     Raises TypeError or ValueError for data that is not a rectangular array of numbers, RuntimeError for integers that should require gradients.
     """
-    placed(device, None, pin_memory)
+    check_placement(device, None, pin_memory)
     if isinstance(data, Tensor):
         warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=stacklevel)
-    value = read(data, dtype)
-    return finished(value.copy("K") if isinstance(value, np.ndarray) else value, requires_grad, symbol)
+    value = read_data(data, dtype)
+    return new_leaf(value.copy("K") if isinstance(value, np.ndarray) else value, requires_grad, symbol)
 
 
 def has_formula(data: Any) -> bool:
@@ -49,12 +49,12 @@ def has_formula(data: Any) -> bool:
     return any(kind.__module__.partition(".")[0] == "sympy" for kind in type(data).__mro__)
 
 
-def read(data: Any, dtype: Any = None) -> Any:
+def read_data(data: Any, dtype: Any = None) -> Any:
     """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
     try:
         value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, Batched)) else from_python(data, dtype is None)
     except ValueError as error:
-        raise ValueError(f"{_ragged(data) or error}: the nested sequences are not rectangular") from None
+        raise ValueError(f"{_ragged_error(data) or error}: the nested sequences are not rectangular") from None
     dtype_of(value.dtype)
     if dtype is None:
         return value
@@ -68,7 +68,7 @@ def read(data: Any, dtype: Any = None) -> Any:
     return value.astype(target.numpy, copy=False)
 
 
-def _ragged(data: Any, dim: int = 0) -> str | None:
+def _ragged_error(data: Any, dim: int = 0) -> str | None:
     """The error text for the first sequence whose length differs from its neighbour's."""
     if not isinstance(data, (list, tuple)) or not data or not isinstance(data[0], (list, tuple)):
         return None
@@ -76,7 +76,7 @@ def _ragged(data: Any, dim: int = 0) -> str | None:
         found = len(row) if isinstance(row, (list, tuple)) else 0
         if found != len(data[0]):
             return f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {found})"
-    return next(filter(None, (_ragged(row, dim + 1) for row in data)), None)
+    return next(filter(None, (_ragged_error(row, dim + 1) for row in data)), None)
 
 
 def symbols(names: str, values: Any = None, *, requires_grad: bool = True) -> tuple[Tensor, ...]:
@@ -112,10 +112,10 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     >>> a
     array([5., 0.])
     """
-    on_cpu(device)
+    check_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
-    return finished(read(data, dtype))
+    return new_leaf(read_data(data, dtype))
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
@@ -123,17 +123,17 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
     Raises ValueError if `copy` is False and a copy is necessary.
     """
-    on_cpu(device)
+    check_cpu(device)
     if isinstance(obj, Tensor) and not copy and (dtype is None or dtype_of(dtype) is obj.dtype):
         if requires_grad == obj.requires_grad:
             return obj
         return obj.detach().requires_grad_(requires_grad)
-    value = read(obj, dtype)
+    value = read_data(obj, dtype)
     shares = isinstance(obj, (np.ndarray, Tensor)) and isinstance(value, np.ndarray) and np.may_share_memory(value, as_value(obj))
     if copy is False and not shares:
         raise ValueError("can't alias arbitrary sequence into a tensor." if not hasattr(obj, "dtype") else
                          "can't alias a tensor with another dtype; omit copy=False")
-    return finished(value.copy("K") if copy and shares else value, requires_grad)
+    return new_leaf(value.copy("K") if copy and shares else value, requires_grad)
 
 
 def from_numpy(ndarray: Any) -> Tensor:
@@ -148,7 +148,7 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
                          "supported.")
     dtype_of(ndarray.dtype)
-    return finished(ndarray)
+    return new_leaf(ndarray)
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -156,51 +156,51 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 
     Raises ValueError for a buffer that is too small.
     """
-    return finished(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
+    return new_leaf(np.frombuffer(buffer, numpy_dtype(dtype), count, offset), requires_grad)
 
 
 # By value
 
 
-@maker
+@factory_function
 def zeros(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
     """A tensor of zeros."""
     return np.zeros(sizes_of("zeros", sizes, size), numpy_dtype(dtype))
 
 
-@maker
+@factory_function
 def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
     """A tensor of ones."""
     return np.ones(sizes_of("ones", sizes, size), numpy_dtype(dtype))
 
 
-@maker
+@factory_function
 def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """An uninitialized tensor in a memory format."""
     shape, name = sizes_of("empty", sizes, size), str(memory_format)
     if name == "torch.preserve_format":
         raise RuntimeError("unsupported memory format Preserve")
-    if name not in IMAGES:
+    if name not in IMAGE_AXES:
         return np.empty(shape, numpy_dtype(dtype))
-    order = IMAGES[name]
+    order = IMAGE_AXES[name]
     if len(order) != len(shape):
         raise RuntimeError(f"required rank {len(order)} tensor to use {name[6:]} format")
     return np.empty([shape[i] for i in order], numpy_dtype(dtype)).transpose([order.index(i) for i, _ in enumerate(order)])
 
 
-@maker
+@factory_function
 def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
     """An uninitialized tensor with the given strides, in elements."""
-    shape, apart = sizes_of("empty_strided", (size,)), tuple(stride)
-    if len(shape) != len(apart):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(apart)})")
-    if any(n < 0 for n in apart):
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(apart)}")
-    whole = np.empty(1 + sum((n - 1) * s for n, s in zip(shape, apart)) if math.prod(shape) else 0, numpy_dtype(dtype))
-    return np.ndarray(shape, whole.dtype, whole, 0, tuple(n * whole.itemsize for n in apart))
+    shape, strides = sizes_of("empty_strided", (size,)), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
+    if any(s < 0 for s in strides):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
+    storage = np.empty(1 + sum((n - 1) * s for n, s in zip(shape, strides)) if math.prod(shape) else 0, numpy_dtype(dtype))
+    return np.ndarray(shape, storage.dtype, storage, 0, tuple(s * storage.itemsize for s in strides))
 
 
-@maker
+@factory_function
 def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     """A tensor whose elements are all `fill_value`."""
     fill = as_value(fill_value, dtype)
@@ -211,9 +211,9 @@ def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     return np.full(sizes_of("full", (size,)), fill)
 
 
-@maker
+@factory_function
 def scalar_tensor(dtype: DType | None, s: Any) -> Any:
-    """A tensor of no dimensions: a number in the default dtype, or in the one asked for."""
+    """A tensor of no dimensions, in the default dtype or in `dtype`."""
     return np.array(s, numpy_dtype(dtype))
 
 
@@ -226,7 +226,7 @@ def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
     return plain, get_default_dtype().numpy if float in kinds else np.dtype(np.int64)
 
 
-@maker
+@factory_function
 def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
     """The numbers start, start + step, ... below `end`; integers if all three are."""
     if end is None:
@@ -246,7 +246,7 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
     return (start + step * np.arange(math.ceil((end - start) / step))).astype(target)
 
 
-@maker
+@factory_function
 def range(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
     """The numbers start, start + step, ... up to and including `end`, in the default dtype; deprecated in favour of `arange`."""
     warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
@@ -268,21 +268,21 @@ def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: int) ->
     return out, target.numpy
 
 
-@maker
+@factory_function
 def linspace(dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
     """`steps` numbers, evenly spaced from `start` to `end`, both included."""
     out, target = _spaced("linspace", dtype, start, end, steps)
     return out.astype(target)
 
 
-@maker
+@factory_function
 def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
     """`steps` powers of `base`, with exponents evenly spaced from `start` to `end`, both included."""
     out, target = _spaced("logspace", dtype, start, end, steps)
     return (base**out).astype(target)
 
 
-@maker
+@factory_function
 def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
     """The n by m matrix with ones on its diagonal."""
     for name, size in (("n", n), ("m", m)):
@@ -297,11 +297,11 @@ def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Callable[...,
             if size < 0:
                 raise RuntimeError(f"{what} must be non-negative, got{size}")
         if dtype is not None and dtype.name not in ("int64", "int32"):
-            raise NotImplementedError(f'"{name}" not implemented for \'{dtype.words}\'')
+            raise NotImplementedError(f'"{name}" not implemented for \'{dtype.scalar_type}\'')
         return np.stack(indices(row, offset, col)).astype(np.int64 if dtype is None else dtype.numpy)
 
     make.__name__, make.__doc__ = name, doc
-    return maker(make)
+    return factory_function(make)
 
 
 tril_indices = _triangle("tril_indices", np.tril_indices, "The rows and columns of the lower triangle of a row by col matrix, as a 2 by N tensor.")
@@ -311,22 +311,22 @@ triu_indices = _triangle("triu_indices", np.triu_indices, "The rows and columns 
 # Like another tensor
 
 
-def _filler(number: Any) -> Callable[..., Any]:
+def _constant_fill(number: Any) -> Callable[..., Any]:
     def fill(array: np.ndarray) -> None:
         array[...] = number
 
     return fill
 
 
-def _untouched(array: np.ndarray) -> None:
+def _leave_uninitialized(array: np.ndarray) -> None:
     pass
 
 
-def _filled(array: np.ndarray, fill_value: Any) -> None:
+def _fill_with(array: np.ndarray, fill_value: Any) -> None:
     array[...] = as_value(fill_value, array.dtype)
 
 
-zeros_like = like(_filler(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")
-ones_like = like(_filler(1), "Ones of the shape and dtype of another tensor.", "ones_like")
-empty_like = like(_untouched, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
-full_like = like(_filled, "A tensor of the shape and dtype of another whose elements are all `fill_value`.", "full_like")
+zeros_like = like_function(_constant_fill(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")
+ones_like = like_function(_constant_fill(1), "Ones of the shape and dtype of another tensor.", "ones_like")
+empty_like = like_function(_leave_uninitialized, "A tensor of the shape and dtype of another, its elements not set.", "empty_like")
+full_like = like_function(_fill_with, "A tensor of the shape and dtype of another whose elements are all `fill_value`.", "full_like")

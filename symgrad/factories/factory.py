@@ -16,14 +16,14 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
-from symgrad.types.devices import not_pinned, on_cpu, only_strided
+from symgrad.types.devices import check_cpu, check_not_pinned, check_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
 from symgrad.types.layouts import empty_like
 
-__all__ = ["finished", "into", "is_integer", "like", "maker", "placed", "resized", "sizes_of"]
+__all__ = ["check_placement", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sizes_of", "write_out"]
 
 
-def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
+def new_leaf(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
     """A tensor of a new value, with a leaf node if it requires grad or has a symbol."""
     out = wrap(value)
     if requires_grad and value.dtype.kind not in "fcV":
@@ -36,16 +36,16 @@ def finished(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
     return out if not thread.modes.inference else made_in_inference(out)
 
 
-def placed(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
+def check_placement(device: Any = None, layout: Any = None, pin_memory: bool = False) -> None:
     """Raise for unsupported devices, layouts and pinned memory."""
-    on_cpu(device)
+    check_cpu(device)
     if layout is not None:
-        only_strided(layout)
+        check_strided(layout)
     if pin_memory:
-        not_pinned(pin_memory)
+        check_not_pinned(pin_memory)
 
 
-def resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def resize_array(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """An array of a shape with the same first element as another: in the same memory if that is large enough, else in new memory."""
     owner = array
     while isinstance(owner.base, np.ndarray):
@@ -60,10 +60,10 @@ def resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return out
 
 
-def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
+def write_out(name: str, out: Any, value: np.ndarray, warning: str = "") -> Tensor:
     """Write a value into the tensor `out`, which gets its shape, and return `out`.
 
-    Raises TypeError unless `out` is a Tensor, RuntimeError if it requires grad. `warned` is the warning if `out` had another shape.
+    Raises TypeError unless `out` is a Tensor, RuntimeError if it requires grad. `warning` is emitted if `out` had another shape.
     """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -73,21 +73,21 @@ def into(name: str, out: Any, value: np.ndarray, warned: str = "") -> Tensor:
                            f"requires grad.")
     array = out._array()
     if array.shape != value.shape:
-        if warned and array.size:
-            warnings.warn(warned, UserWarning, stacklevel=4)
-        array = resized(array, value.shape)
+        if warning and array.size:
+            warnings.warn(warning, UserWarning, stacklevel=4)
+        array = resize_array(array, value.shape)
         out._rebind(array)
     stamp(array, name)
     array[...] = value.astype(array.dtype, copy=False)
     return out
 
 
-WORDS = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, default, kind in (
+KEYWORDS = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind) for name, default, kind in (
     ("out", None, "Tensor | None"), ("dtype", None, "Any"), ("layout", None, "Any"), ("device", None, "Any"), ("pin_memory", False, "bool"),
     ("requires_grad", False, "bool"), ("symbol", None, "str | None"))]
 
 
-def maker(compute: Callable[..., Any]) -> Callable[..., Tensor]:
+def factory_function(compute: Callable[..., Any]) -> Callable[..., Tensor]:
     """The public factory of `compute(dtype, ...)`, which returns the new array, with torch's keywords.
 
     `dtype` is that of the caller or of `out`; None leaves the choice to `compute`.
@@ -96,28 +96,28 @@ def maker(compute: Callable[..., Any]) -> Callable[..., Tensor]:
 
     def make(*args: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False, symbol: str | None = None, **rest: Any) -> Tensor:
-        placed(device, layout, pin_memory)
+        check_placement(device, layout, pin_memory)
         target = None if dtype is None else dtype_of(dtype)
         if out is None:
             value = compute(target, *args, **rest)
-            return finished(value if value.ndim else value[()], requires_grad, symbol)
+            return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         if target is not None and target is not out.dtype:
-            raise RuntimeError(f"dtype {target.words} does not match dtype of out parameter ({out.dtype.words})")
+            raise RuntimeError(f"dtype {target.scalar_type} does not match dtype of out parameter ({out.dtype.scalar_type})")
         value = compute(out.dtype, *args, **rest)
-        warned = ""
+        warning = ""
         if name == "arange":
-            warned = (f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
-                      f"number of elements {value.size}. Note that this may occur as a result of rounding error. The out tensor will be resized "
-                      f"to a tensor of shape ({value.size},).")
-        into(name, out, value, warned)
+            warning = (f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed "
+                       f"number of elements {value.size}. Note that this may occur as a result of rounding error. The out tensor will be resized "
+                       f"to a tensor of shape ({value.size},).")
+        write_out(name, out, value, warning)
         return out.requires_grad_(requires_grad)
 
     own = list(inspect.signature(compute).parameters.values())[1:]
     taken = {p.name for p in own}
     make.__name__, make.__qualname__, make.__doc__, make.__module__ = name, name, compute.__doc__, compute.__module__
-    make.__signature__ = inspect.Signature([*own, *(p for p in WORDS if p.name not in taken)], return_annotation="Tensor")  # type: ignore[attr-defined]
+    make.__signature__ = inspect.Signature([*own, *(p for p in KEYWORDS if p.name not in taken)], return_annotation="Tensor")  # type: ignore[attr-defined]
     return make
 
 
@@ -145,27 +145,27 @@ def is_integer(n: Any) -> bool:
     return not isinstance(n, bool) and (isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim and n._value.dtype.kind in "iu")
 
 
-def like(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
+def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:
     """The factory of a tensor with the shape, dtype and memory order of another; `fill(array, ...)` writes its elements."""
     own = list(inspect.signature(fill).parameters.values())[1:]
     fill.__name__ = fill.__qualname__ = name  # for the errors of its arguments
 
     def make(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
              requires_grad: bool = False, memory_format: Any = None, symbol: str | None = None, **rest: Any) -> Tensor:
-        placed(device, layout, pin_memory)
+        check_placement(device, layout, pin_memory)
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
         preserved = str(memory_format) != "torch.contiguous_format" and type(given) is np.ndarray
         value = empty_like(given, kind) if preserved else np.empty_like(given, kind, "C")
         fill(value, *args, **rest)
-        return finished(value if value.ndim else value[()], requires_grad, symbol)
+        return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
 
     make.__name__ = make.__qualname__ = name
     make.__module__ = "symgrad"  # the public module, which pickle needs
     make.__doc__ = doc
     first = inspect.Parameter("input", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="Tensor")
-    words = [p for p in WORDS if p.name != "out"]
+    words = [p for p in KEYWORDS if p.name != "out"]
     words.insert(-1, inspect.Parameter("memory_format", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Any"))
     make.__signature__ = inspect.Signature([first, *own, *words], return_annotation="Tensor")  # type: ignore[attr-defined]
     return make

@@ -13,16 +13,16 @@ import numpy as np
 from symgrad.carriers.batched import Batched, raw
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.factories.factory import finished, into, like, maker, sizes_of
+from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
 from symgrad.graph.modes import thread
-from symgrad.types.devices import CPU, device, on_cpu
+from symgrad.types.devices import CPU, check_cpu, device
 from symgrad.types.dtypes import DType, dtype_of, numpy_dtype
 
 __all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal",
            "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "seed", "set_rng_state"]
 
-FIRST_SEED = 67280421310721  # the first seed of a torch generator
-WORD = 16  # bytes of each integer of a state
+DEFAULT_SEED = 67280421310721  # the seed of a new torch generator
+INTEGER_BYTES = 16  # the size of each integer of a state
 
 
 class Generator:
@@ -41,8 +41,8 @@ class Generator:
     numpy: np.random.Generator
 
     def __init__(self, device: Any = None):
-        on_cpu(device)
-        self.manual_seed(FIRST_SEED)
+        check_cpu(device)
+        self.manual_seed(DEFAULT_SEED)
 
     @property
     def device(self) -> device:
@@ -75,7 +75,7 @@ class Generator:
         """The state as bytes, for `set_state`."""
         state = self._bits.state
         numbers = (self._seed, state["state"]["state"], state["state"]["inc"], state["has_uint32"], state["uinteger"])
-        return wrap(np.frombuffer(b"".join(int(n).to_bytes(WORD, "little") for n in numbers), np.uint8).copy())
+        return wrap(np.frombuffer(b"".join(int(n).to_bytes(INTEGER_BYTES, "little") for n in numbers), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> None:
         """Set a state returned by `get_state`.
@@ -85,18 +85,16 @@ class Generator:
         value = getattr(new_state, "_value", None)
         if value is None or value.dtype != np.uint8:
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__ if value is None else dtype_of(value.dtype)}")
-        if value.shape != (5 * WORD,):
-            raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * WORD} are needed; give the result of get_state")
+        if value.shape != (5 * INTEGER_BYTES,):
+            raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * INTEGER_BYTES} are needed; give the result of get_state")
         raw = value.tobytes()
-        first, state, inc, has, number = (int.from_bytes(raw[i:i + WORD], "little") for i in range(0, len(raw), WORD))
+        first, state, inc, has, number = (int.from_bytes(raw[i:i + INTEGER_BYTES], "little") for i in range(0, len(raw), INTEGER_BYTES))
         self.manual_seed(first)
         self._bits.state = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": number}
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
-        out = Generator()
-        out.set_state(self.get_state())
-        return out
+        return _restored(self.get_state().tolist())
 
     def __reduce__(self) -> Any:
         return _restored, (self.get_state().tolist(),)
@@ -113,27 +111,27 @@ default_generator.seed()
 
 
 class _BatchedGenerator:
-    """A generator of different numbers for every member of the batches of this thread."""
+    """A generator of different numbers for every member of the batches of this thread, given as pairs (level, size)."""
 
     def __init__(self, source: np.random.Generator, batches: list[tuple[int, int]]):
-        self.plain, self._batches = source, batches
+        self.source, self._batches = source, batches
 
     def __getattr__(self, name: str) -> Any:
         def draw(*args: Any) -> Any:
             counts = tuple(count for _, count in self._batches)
-            method = getattr(self.plain, name)
+            method = getattr(self.source, name)
             if name == "permutation":
-                found: Any = np.array([method(*args) for _ in range(math.prod(counts))], np.int64).reshape((*counts, *args))
+                out: Any = np.array([method(*args) for _ in range(math.prod(counts))], np.int64).reshape((*counts, *args))
             else:
-                found = method(*((*counts, *a) if isinstance(a, tuple) else a for a in args))
+                out = method(*((*counts, *a) if isinstance(a, tuple) else a for a in args))
             for level, _ in self._batches:
-                found = Batched(found, level)
-            return found
+                out = Batched(out, level)
+            return out
 
         return draw
 
 
-def numbers(generator: Any = None) -> Any:
+def numpy_generator(generator: Any = None) -> Any:
     """The NumPy generator of a `Generator`, of NumPy itself, or, for None, of the default generator."""
     if thread.modes.batches:
         kinds = {kind for _, _, kind in thread.modes.batches}
@@ -141,11 +139,12 @@ def numbers(generator: Any = None) -> Any:
             raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                                "flags on vmap or perform the randomness operation out of vmap")
         if "different" in kinds:
-            return _BatchedGenerator(_plain(generator), [(level, count) for level, count, kind in thread.modes.batches if kind == "different"])
-    return _plain(generator)
+            different = [(level, count) for level, count, kind in thread.modes.batches if kind == "different"]
+            return _BatchedGenerator(_unbatched_generator(generator), different)
+    return _unbatched_generator(generator)
 
 
-def _plain(generator: Any) -> np.random.Generator:
+def _unbatched_generator(generator: Any) -> np.random.Generator:
     if generator is None:
         return default_generator.numpy
     if isinstance(generator, Generator):
@@ -208,73 +207,74 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
 # Tensors
 
 
-def _floats(what: str, dtype: DType | None) -> np.dtype:
+def _floating_dtype(kernel: str, dtype: DType | None) -> np.dtype:
+    """The NumPy dtype. Raises NotImplementedError with torch's name of the kernel for integers and booleans."""
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-        raise NotImplementedError(f'"{what}" not implemented for \'{dtype.words}\'')
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{dtype.scalar_type}\'')
     return numpy_dtype(dtype)
 
 
-def _array(drawn: Any) -> Any:
+def _as_array(drawn: Any) -> Any:
     return drawn if type(drawn) is Batched else np.asarray(drawn)
 
 
 def _uniform(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
-    source = numbers(generator)
+    source = numpy_generator(generator)
     if target.kind == "c":
         return (source.random(shape) + 1j * source.random(shape)).astype(target)
     if target in (np.float32, np.float64):
-        return _array(source.random(shape, target))
+        return _as_array(source.random(shape, target))
     bits = 8 if target.name == "bfloat16" else 11  # so that rounding never gives 1
-    return (np.floor(_array(source.random(shape)) * 2**bits) / 2**bits).astype(target)
+    return (np.floor(_as_array(source.random(shape)) * 2**bits) / 2**bits).astype(target)
 
 
 def _normal(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
-    source = numbers(generator)
+    source = numpy_generator(generator)
     if target.kind == "c":
         return ((source.standard_normal(shape) + 1j * source.standard_normal(shape)) * math.sqrt(0.5)).astype(target)
-    return _array(source.standard_normal(shape)).astype(target)
+    return _as_array(source.standard_normal(shape)).astype(target)
 
 
-@maker
+@factory_function
 def rand(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
     """Uniform numbers from [0, 1)."""
-    return _uniform(sizes_of("rand", sizes, size), _floats("check_uniform_bounds", dtype), generator)
+    return _uniform(sizes_of("rand", sizes, size), _floating_dtype("check_uniform_bounds", dtype), generator)
 
 
-@maker
+@factory_function
 def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
     """Numbers from the standard normal distribution; the parts of complex numbers have variance 1/2."""
-    return _normal(sizes_of("randn", sizes, size), _floats("normal_kernel_cpu", dtype), generator)
+    return _normal(sizes_of("randn", sizes, size), _floating_dtype("normal_kernel_cpu", dtype), generator)
 
 
-IN_C = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+C_TYPES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
 
 
-def between(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+def random_integers(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
     """Random integers from [low, high) in a dtype."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
-        raise RuntimeError(f"to - 1 is out of bounds for {IN_C[target.name]}: {low} to {high - 1}")
-    return _array(numbers(generator).integers(low, high, shape)).astype(target)
+        raise RuntimeError(f"to - 1 is out of bounds for {C_TYPES[target.name]}: {low} to {high - 1}")
+    return _as_array(numpy_generator(generator).integers(low, high, shape)).astype(target)
 
 
-@maker
+@factory_function
 def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None) -> Any:
     """Random integers from [low, high); randint(high, size) starts at 0."""
     if size is None:
         low, high, size = 0, low, high
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' (position {2 if low == 0 else 3}) must be tuple of ints, not {type(size).__name__}")
-    return between(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), np.dtype(np.int64) if dtype is None else dtype.numpy,
-                    generator)
+    target = np.dtype(np.int64) if dtype is None else dtype.numpy
+    return random_integers(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), target, generator)
 
 
-@maker
+@factory_function
 def randperm(dtype: DType | None, n: int, *, generator: Any = None) -> Any:
     """The integers from 0 to n - 1 in random order."""
     sizes_of("randperm", (n,))
-    return numbers(generator).permutation(n).astype(np.int64 if dtype is None else dtype.numpy)
+    return numpy_generator(generator).permutation(n).astype(np.int64 if dtype is None else dtype.numpy)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None,
@@ -283,7 +283,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 
     Raises RuntimeError for a negative standard deviation and for shapes that do not broadcast.
     """
-    on_cpu(device)
+    check_cpu(device)
     mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
     if np.any(raw(sigma) < 0):
         raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
@@ -297,15 +297,15 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         target = dtype_of((mu if isinstance(mean, Tensor) else sigma).dtype) if dtype is None else dtype_of(dtype)
     else:
         shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
-    value = _array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
+    value = _as_array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
     if out is None:
-        return finished(value if value.ndim else value[()], requires_grad)
-    return into("normal", out, value, RESIZED.format(list(out.shape), list(shape)) if size is None else "")
+        return new_leaf(value if value.ndim else value[()], requires_grad)
+    return write_out("normal", out, value, RESIZE_WARNING.format(list(out.shape), list(shape)) if size is None else "")
 
 
-RESIZED = ("An output with one or more elements was resized since it had shape {}, which does not match the required output shape {}. This behavior "
-           "is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
-           "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
+RESIZE_WARNING = ("An output with one or more elements was resized since it had shape {}, which does not match the required output shape {}. This "
+                  "behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. You can "
+                  "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
 
 
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
@@ -315,12 +315,12 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tenso
     """
     x = as_value(input)
     if p is None and x.dtype.kind in "biu":
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype_of(x.dtype).words}'")
-    chance, source = x if p is None else as_value(p), numbers(generator)
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype_of(x.dtype).scalar_type}'")
+    chance, source = x if p is None else as_value(p), numpy_generator(generator)
     if not np.all((raw(chance) >= 0) & (raw(chance) <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities are numbers from 0 to 1")
-    value = _array(source.random(tuple(x.shape)) < chance).astype(x.dtype)
-    return finished(value if value.ndim else value[()]) if out is None else into("bernoulli", out, value)
+    value = _as_array(source.random(tuple(x.shape)) < chance).astype(x.dtype)
+    return new_leaf(value if value.ndim else value[()]) if out is None else write_out("bernoulli", out, value)
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
@@ -331,12 +331,12 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     x = as_value(input)
     if np.any(raw(x) < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    source = numbers(generator)
+    source = numpy_generator(generator)
     if type(x) is Batched or isinstance(source, _BatchedGenerator):
         value = _poisson_of_batch(source, x)
     else:
         value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
-    return finished(value if value.ndim else value[()])
+    return new_leaf(value if value.ndim else value[()])
 
 
 def _poisson_of_batch(source: Any, x: Any) -> Any:
@@ -344,7 +344,7 @@ def _poisson_of_batch(source: Any, x: Any) -> Any:
     if not isinstance(source, _BatchedGenerator):
         raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
     spread, levels = x + source.random(tuple(x.shape)) * 0, []
-    out = source.plain.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
+    out = source.source.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
     while type(spread) is Batched:
         levels.append(spread.level)
         spread = spread.data
@@ -362,7 +362,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if x.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if x.dtype.kind in "biu":
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype_of(x.dtype).words}")
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype_of(x.dtype).scalar_type}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > x.shape[-1]:
@@ -372,7 +372,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if np.any(raw(weights.sum(-1) <= 0)):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    source = numbers(generator)
+    source = numpy_generator(generator)
     if replacement:
         ends = np.cumsum(weights, -1)
         drawn = source.random((weights.shape[0], num_samples)) * ends[:, -1:]
@@ -381,25 +381,26 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         with np.errstate(divide="ignore"):
             value = np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
     value = value.astype(np.int64).reshape((*x.shape[:-1], num_samples))
-    return wrap(value) if out is None else into("multinomial", out, value)
+    return wrap(value) if out is None else write_out("multinomial", out, value)
 
 
 # Like another tensor
 
 
-def _drawn_like(draw: Callable[..., Any], what: str) -> Callable[..., Any]:
+def _fill_from(draw: Callable[..., Any], kernel: str) -> Callable[..., Any]:
     def fill(array: np.ndarray, *, generator: Any = None) -> None:
-        array[...] = draw(array.shape, _floats(what, dtype_of(array.dtype)), generator)
+        array[...] = draw(array.shape, _floating_dtype(kernel, dtype_of(array.dtype)), generator)
 
     return fill
 
 
-def _randint(array: np.ndarray, low: Any = None, high: Any = None, *, generator: Any = None) -> None:
+def _fill_integers(array: np.ndarray, low: Any = None, high: Any = None, *, generator: Any = None) -> None:
     low, high = (0, low) if high is None else (low, high)
-    array[...] = between(int(low), int(high), array.shape, array.dtype, generator)
+    array[...] = random_integers(int(low), int(high), array.shape, array.dtype, generator)
 
 
-rand_like = like(_drawn_like(_uniform, "check_uniform_bounds"), "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
-randn_like = like(_drawn_like(_normal, "normal_kernel_cpu"), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
-randint_like = like(_randint, "Integers from `low` up to, but not with, `high`, of the shape and dtype of another tensor; randint_like(x, high) "
-                    "starts at 0.", "randint_like")
+rand_like = like_function(_fill_from(_uniform, "check_uniform_bounds"),
+                          "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
+randn_like = like_function(_fill_from(_normal, "normal_kernel_cpu"), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
+randint_like = like_function(_fill_integers, "Integers from `low` up to, but not with, `high`, of the shape and dtype of another tensor; "
+                             "randint_like(x, high) starts at 0.", "randint_like")

@@ -1,7 +1,7 @@
-"""Formulas of tensors: `expr`, its let-form `assignments()`, and the `conditions` under which it holds.
+"""Formulas of tensors: `expr`, its let-form `assignments()`, and the `conditions` under which it is valid.
 
-A formula is the recorded graph evaluated in the symbolic carrier, on demand and cached on the node. A leaf without a symbol is a constant, and so
-is every value without a named leaf upstream. SymPy is imported on first use.
+A formula is computed on first use by evaluation of the recorded graph in the symbolic carrier, and cached by node. Leaves without a symbol, and
+values without a named leaf upstream, are constants. SymPy is imported on first use.
 """
 
 from __future__ import annotations
@@ -21,47 +21,47 @@ from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
 
-__all__ = ["Reads", "assignments", "conditions", "expr", "formula", "hold", "leaves", "names"]
+__all__ = ["ElementSymbols", "assignments", "conditions", "expr", "formula", "keep_alive", "leaves", "names"]
 
 METHODS = MethodTable()
 
 Seeds = Sequence[tuple[Node, Any]]
 _formulas: dict[bool, WeakKeys[Node, Any]] = {False: WeakKeys(), True: WeakKeys()}
-_held: WeakKeys[Node, Sequence[Tensor]] = WeakKeys()
+_kept_alive: WeakKeys[Node, Sequence[Tensor]] = WeakKeys()
 
 
 def _sympy() -> Any:
-    """SymPy, imported when the first formula is computed."""
+    """SymPy, imported on first use."""
     import sympy
 
     return sympy
 
 
-# Reading a graph
+# Evaluation of a graph
 
 
-class Reads(str):
-    """The symbol of a leaf whose elements have given expressions: symbols of the user, or a constant such as π."""
+class ElementSymbols(str):
+    """The symbol of a leaf with given expressions for its elements: user symbols, or a constant such as π."""
 
     elements: Sequence[Any]
     constant = False
 
     @classmethod
-    def as_(cls, name: str, elements: Sequence[Any], constant: bool = False) -> Reads:
-        """A name with the expressions of the elements, in order."""
+    def as_(cls, name: str, elements: Sequence[Any], constant: bool = False) -> ElementSymbols:
+        """The symbol with a name and the expressions of the elements, in order."""
         out = cls(name)
         out.elements, out.constant = elements, constant
         return out
 
 
 def names(leaf: Leaf) -> list[str]:
-    """The names of a leaf's elements in order: the symbol, followed by the indices of the element.
+    """The names of a leaf's elements in order: the symbol followed by the indices of the element.
 
     >>> import symgrad
     >>> names(symgrad.tensor([[1.0, 2.0]], symbol="x")._node)
     ['x_0_0', 'x_0_1']
     """
-    if isinstance(leaf.symbol, Reads):
+    if isinstance(leaf.symbol, ElementSymbols):
         return list(map(str, leaf.symbol.elements))
     return ["_".join([leaf.symbol, *map(str, index)]) for index in np.ndindex(leaf.value.shape)]
 
@@ -69,13 +69,13 @@ def names(leaf: Leaf) -> list[str]:
 def _check_names(leaves: Sequence[Leaf]) -> None:
     owners: dict[str, Leaf] = {}
     for leaf in leaves:
-        for name in () if isinstance(leaf.symbol, Reads) and leaf.symbol.constant else names(leaf):
+        for name in () if isinstance(leaf.symbol, ElementSymbols) and leaf.symbol.constant else names(leaf):
             other = owners.setdefault(name, leaf)
             if other is not leaf and (leaf.reference() is None or leaf.reference() is not other.reference()):
                 raise ValueError(f"expr: {name} is a symbol used twice for different leaves; give each tensor a symbol of its own")
 
 
-class _Reading:
+class _SymbolicReplay:
     """The evaluation of a graph with leaves as symbols, and everything else as constants, which are rationals if `exact`."""
 
     def __init__(self, exact: bool, values: Any):
@@ -89,12 +89,12 @@ class _Reading:
     def leaf(self, leaf: Leaf) -> Any:
         assumptions = {} if leaf.value.dtype.kind == "c" else {"real": True}
         cells = self.xp.ExactExpressions if self.exact else self.xp.Expressions
-        known = isinstance(leaf.symbol, Reads)
+        known = isinstance(leaf.symbol, ElementSymbols)
         elements = leaf.symbol.elements if known else [_sympy().Symbol(name, **assumptions) for name in names(leaf)]
         return cells.fill(elements, leaf.value.shape)
 
     def ready(self, roots: Sequence[Node]) -> list[Node]:
-        """The named nodes that the roots depend on, oldest first, after the other nodes got their values as constants.
+        """The named nodes that the roots depend on, oldest first; the values of other nodes are set to constants.
 
         Raises ValueError for a symbol that is used twice.
         """
@@ -110,7 +110,7 @@ class _Reading:
         return nodes
 
     def forward(self, roots: Sequence[Node]) -> None:
-        """Fill in the values of the roots and of the named nodes they depend on."""
+        """Compute the values of the roots and of the named nodes that they depend on."""
         self.ready(roots)
         replay(self.xp, roots, self.leaf, self.constant, self.values)
 
@@ -128,7 +128,7 @@ class _Reading:
 
 
 def formula(tensor: Tensor, exact: bool = False) -> Any:
-    """A tensor's formula as Cells of SymPy expressions, None where no named leaf is upstream; with `exact`, constants are rationals."""
+    """A tensor's formula as Cells of SymPy expressions, None without a named leaf upstream; with `exact`, constants are rational numbers."""
     node = tensor._node
     if node is not None and node.flags & NAMED:
         return _node_formula(node, exact)
@@ -143,7 +143,7 @@ def formula(tensor: Tensor, exact: bool = False) -> Any:
 
 
 class _Derivative(list):
-    """The origin of a gradient, as pairs of seeds and a node, with a cache of its formulas."""
+    """The definition of a gradient as pairs of seeds and a node, with a cache of its formulas."""
 
     def __init__(self, parts: Sequence[tuple[Seeds, Node]]):
         super().__init__(parts)
@@ -157,12 +157,12 @@ class _Derivative(list):
 def _node_formula(node: Node, exact: bool = False) -> Any:
     values = _formulas[exact]
     if node not in values:
-        _Reading(exact, values).forward([node])
+        _SymbolicReplay(exact, values).forward([node])
     return values[node]
 
 
 def _derivative_formula(derivative: _Derivative, exact: bool) -> Any:
-    reading = _Reading(exact, _formulas[exact])
+    reading = _SymbolicReplay(exact, _formulas[exact])
     reading.forward(derivative.roots)
     total = 0
     for seeds, node in derivative:
@@ -178,10 +178,10 @@ def _as_sympy(cells: Any) -> Any:
 
 
 def expr(self: Tensor) -> Any:
-    """The formula of this tensor: a SymPy expression, an Array of them, or None where no named leaf is upstream.
+    """The formula of this tensor: a SymPy expression, an Array of expressions, or None without a named leaf upstream.
 
-    The gradient of a named leaf has one too, and so has a derivative taken with `create_graph`. Raises ValueError for a symbol
-    that is used twice for different leaves, RecursionError for a formula nested too deeply for SymPy.
+    The gradient of a named leaf and derivatives with `create_graph` have a formula, too. Raises ValueError for a symbol
+    that is used for two different leaves, RecursionError for a formula nested too deeply for SymPy.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, requires_grad=True, symbol="x")
@@ -195,16 +195,16 @@ def expr(self: Tensor) -> Any:
     try:
         cells = formula(self)
     except RecursionError:
-        raise RecursionError("expr: SymPy cannot hold a formula nested as deeply as this one; assignments() gives it as small equations") from None
+        raise RecursionError("expr: this formula is nested too deeply for SymPy; assignments() gives it as small equations") from None
     return None if cells is None else _as_sympy(cells)
 
 
 def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     """The formula as a list of small equations (symbol, expression), in order; the last ones are the tensor's elements.
 
-    Every intermediate value that is more than a symbol or a number is called v1, v2, ... and used by that name, so the length
-    is that of the computation, while `expr` may be exponentially longer. Gradients have one too. The list is empty where
-    no named leaf is upstream. Raises ValueError for a symbol that is used twice for different leaves.
+    Intermediate values other than symbols and numbers are named v1, v2, ..., so that the length is linear in that of the computation, while
+    `expr` may be exponentially longer. Gradients have this form, too. The list is empty without a named leaf upstream. Raises
+    ValueError for a symbol that is used for two different leaves.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, symbol="x")
@@ -218,26 +218,26 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     roots: list[Any] = [node] if named else derivative.roots
     if not roots:
         return []
-    from symgrad.formulas.letform import LetForm, undisturbed  # imports SymPy
+    from symgrad.formulas.letform import LetForm, without_garbage_collection  # imports SymPy
 
     form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
-    reading = _Reading(False, form)
-    with undisturbed():
+    reading = _SymbolicReplay(False, form)
+    with without_garbage_collection():
         form.forward(reading, roots)
         if named:
-            return form.finished(form[node])  # type: ignore[index]
+            return form.equations(form[node])  # type: ignore[index]
         parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
-        return form.finished(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
+        return form.equations(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
 
 
 def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:
     return [node for node in upstream(roots) if isinstance(node, Leaf) and node.flags & NAMED]
 
 
-def hold(self: Tensor, leaves: Sequence[Tensor]) -> None:
-    """Keep leaves alive as long as this tensor."""
+def keep_alive(self: Tensor, leaves: Sequence[Tensor]) -> None:
+    """Keep leaves alive as long as this tensor's node."""
     if self._node is not None:
-        _held[self._node] = tuple(leaves)
+        _kept_alive[self._node] = tuple(leaves)
 
 
 def leaves(self: Tensor) -> dict[str, Tensor]:
@@ -260,8 +260,8 @@ def leaves(self: Tensor) -> dict[str, Tensor]:
 def conditions(self: Tensor) -> tuple[Any, ...]:
     """The conditions under which the formula is valid: those of branches on values of its named leaves before this tensor was computed.
 
-    They are recorded whenever Python takes the truth value of a named tensor, as `if`, `while`, `and` and `assert` do. `where` needs no
-    condition, because its formula is a Piecewise.
+    A condition is recorded whenever Python evaluates the truth value of a named tensor, as in `if`, `while`, `and` and `assert`. `where` adds no
+    condition, since its formula is a Piecewise.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, symbol="x")
@@ -273,20 +273,20 @@ def conditions(self: Tensor) -> tuple[Any, ...]:
     roots = [node] if node is not None and node.flags & NAMED else _Derivative(getattr(self, "_formula", ())).roots
     if not roots:
         return ()
-    moment = max(root.sequence_nr for root in roots)
-    taken = {b.sequence_nr: b for leaf in _named_leaves(roots) for b in leaf.conditions if b.sequence_nr < moment}
+    computed_at = max(root.sequence_nr for root in roots)
+    branches = {b.sequence_nr: b for leaf in _named_leaves(roots) for b in leaf.conditions if b.sequence_nr < computed_at}
     latest: list[Branch] = []
-    for _, branch in sorted(taken.items()):
+    for _, branch in sorted(branches.items()):
         latest = [b for b in latest if b.outline != branch.outline] + [branch]
     return tuple(dict.fromkeys(c for c in map(_condition, latest) if c != True))  # noqa: E712  SymPy's true is not Python's
 
 
 def _condition(branch: Branch) -> Any:
     sympy = _sympy()
-    question = _node_formula(branch.root).ravel()[0].item()
-    if isinstance(question, sympy.Expr):
-        question = sympy.Ne(question, 0)
-    return question if branch.truth else sympy.Not(question)
+    condition = _node_formula(branch.root).ravel()[0].item()
+    if isinstance(condition, sympy.Expr):
+        condition = sympy.Ne(condition, 0)
+    return condition if branch.truth else sympy.Not(condition)
 
 
 METHODS["expr"] = property(expr)

@@ -1,7 +1,7 @@
-"""Reading formulas and values from text, with a whitelist and without `eval`.
+"""A parser of formulas and values in text, with a whitelist of functions and without `eval`.
 
 A formula is compiled to a program of a stack machine with numbers, variables, arithmetic and the elementwise functions of the
-registry. It has no attributes, strings or imports. Length, nesting and powers are limited, so that no input takes long to parse or evaluate.
+registry. It cannot contain attributes, strings or imports. Length, nesting and powers are limited, which bounds the time of parsing and evaluation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 class ParseError(ValueError):
-    """Text that is not a formula; the message shows the place with a caret."""
+    """The error for text that is not a formula; its message marks the position with a caret."""
 
     def __init__(self, problem: str, text: str, at: int):
         start = max(at - 40, 0)
@@ -46,10 +46,10 @@ class ParseError(ValueError):
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: push a number or a variable, or apply an operation to the topmost values."""
+    """One instruction: push a number or a variable, or apply an operation to the topmost values of the stack."""
 
     kind: str
-    what: Any
+    value: Any
     at: int
     count: int = 0
 
@@ -76,49 +76,49 @@ class ParsedFormula:
         """The value: a number for numbers, a Tensor with its graph for Tensors."""
         known, values = _functions(), dict(zip(self.names, args)) | values
         with np.errstate(all="ignore"):
-            return self.evaluated(lambda x: x, values, lambda step, operands: self._applied(
-                known[step.what] if step.kind == "call" else step.what, operands, step))
+            return self.evaluate_with(lambda x: x, values, lambda step, operands: self._applied(
+                known[step.value] if step.kind == "call" else step.value, operands, step))
 
-    def evaluated(self, number: Callable[[Any], Any], values: Mapping[str, Any], applied: Callable[[Instruction, list[Any]], Any]) -> Any:
-        """The result of the steps: `number` converts constants, `values` are those of the variables, `applied` performs a step."""
+    def evaluate_with(self, number: Callable[[Any], Any], values: Mapping[str, Any], apply_step: Callable[[Instruction, list[Any]], Any]) -> Any:
+        """The result of the program: `number` converts constants, `values` are those of the variables, `apply_step` performs an operation."""
         stack: list[Any] = []
         for step in self.steps:
             if step.kind == "number":
-                stack.append(number(step.what))
+                stack.append(number(step.value))
             elif step.kind == "name":
-                stack.append(values[step.what])
+                stack.append(values[step.value])
             else:
                 operands = stack[len(stack) - step.count:]
                 del stack[len(stack) - step.count:]
-                stack.append(applied(step, operands))
+                stack.append(apply_step(step, operands))
         return stack.pop()
 
-    def _applied(self, what: Any, operands: list[Any], step: Instruction) -> Any:
+    def _applied(self, function: Any, operands: list[Any], step: Instruction) -> Any:
         constant = all(isinstance(x, (float, bool)) for x in operands)
         if step.kind == "negate":
             return -operands[0]
         if step.kind == "operation":
-            # NumPy's floats overflow to inf and give nan outside a domain, where Python's would raise or turn complex.
-            out = OPERATIONS[what](*([np.float64(x) for x in operands] if constant else operands))
+            # NumPy's floats give inf or NaN where Python's would raise an exception or become complex.
+            out = OPERATIONS[function](*([np.float64(x) for x in operands] if constant else operands))
         else:
-            out = what(*operands)
+            out = function(*operands)
             out = out.item() if constant else out
         if not constant:
             return out
         if not math.isfinite(out):
             raise ParseError(f"this constant is {float(out)}, not a finite number", self.text, step.at)
-        return bool(out) if what in COMPARISONS else float(out)
+        return bool(out) if function in COMPARISONS else float(out)
 
 
-def applied(step: Instruction, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
-    """The result of a step on operands with Python's operators; `function` returns the function of a name."""
+def apply_step(step: Instruction, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
+    """The result of an instruction by Python's operators; `function` returns the function of a name."""
     if step.kind == "negate":
         return -operands[0]
-    return (OPERATIONS[step.what] if step.kind == "operation" else function(step.what))(*operands)
+    return (OPERATIONS[step.value] if step.kind == "operation" else function(step.value))(*operands)
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    """The functions a formula may call: those of the registry that act on each element, and `where`."""
+    """The functions that a formula may call: the elementwise functions of the registry, and `where`."""
     out = {}
     for op in REGISTRY.values():
         elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
@@ -134,7 +134,7 @@ def _arity(function: Callable[..., Any]) -> int:
 
 
 class _Reader:
-    """A precedence-climbing parser that emits steps. `degrees` bounds the degrees of the values on the stack."""
+    """A precedence-climbing parser that emits instructions. `degrees` has bounds for the polynomial degrees of the values on the stack."""
 
     def __init__(self, text: str):
         self.text, self.at, self.depth = text, 0, 0
@@ -193,7 +193,7 @@ class _Reader:
             self.push(Instruction("operation", sign, at, 2), sum(self.degrees[-2:]))
 
     def signed(self) -> None:
-        """A power with signs before it: -x**2 is -(x**2)."""
+        """A power with preceding signs: -x**2 is -(x**2)."""
         signs = []
         while self.token in ("+", "-"):
             signs.append((self.token, self.start))
@@ -216,7 +216,7 @@ class _Reader:
         self.depth -= 1
 
     def constant(self, first: int, at: int) -> float | None:
-        """The value of the steps from `first` on, where no variable is among them."""
+        """The value of the steps from `first` on, None if they contain a variable."""
         steps = tuple(self.steps[first:])
         return None if any(step.kind == "name" for step in steps) else ParsedFormula(self.text, steps, ())()
 
@@ -297,7 +297,7 @@ class _Reader:
         if self.kind != "end":
             self.fail(f"expected an operator before {self.token!r}" if self.kind != "sign" else f"{self.token!r} is not expected here")
 
-    # Values: name = number, or nested lists of them
+    # Values: name = number, or nested lists of numbers
 
     def value(self) -> Any:
         if self.token != "[":
@@ -331,11 +331,11 @@ class _Reader:
 
 
 def parse(text: str) -> ParsedFormula:
-    """Read a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
+    """Parse a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
 
-    An element of an array is a variable of its own: x[0] is x_0, and A[0, 1] and A[0][1] are A_0_1.
+    Elements of arrays are separate variables: x[0] is x_0, and A[0, 1] and A[0][1] are A_0_1.
 
-    Raises ParseError, whose message shows the place, for anything else; the text is never evaluated as Python.
+    Raises ParseError with the position for other text, which is never evaluated as Python.
 
     >>> import symgrad
     >>> parse("exp(sin(x))*y")(x=symgrad.tensor(0.0), y=symgrad.tensor(2.0))
@@ -354,9 +354,9 @@ def parse(text: str) -> ParsedFormula:
 
 
 def parse_values(text: str) -> Mapping[str, Any]:
-    """Read values such as "x=1, y=[1, 2], z=pi/2": numbers and nested lists, where a number may be a constant formula.
+    """Parse values such as "x=1, y=[1, 2], z=pi/2": numbers and nested lists, where a number may be a constant formula.
 
-    Raises ParseError for anything else, and for a name given twice.
+    Raises ParseError for other text, and for a name given twice.
 
     >>> parse_values("x=1, y=[[1, 2], [3, 2**2]]")
     {'x': 1.0, 'y': [[1.0, 2.0], [3.0, 4.0]]}

@@ -1,1 +1,1 @@
-"""Functions under examination: one adapter for each framework, their detection, their names and their inputs."""
+"""Functions of other frameworks under examination: an adapter for each framework, and the detection, names and inputs of functions."""

@@ -1,4 +1,4 @@
-"""`Adapter`: the interface to a function of any framework. It takes and returns arrays; only a subclass handles the framework's own values."""
+"""`Adapter`: the interface to a function of any framework. It takes and returns arrays; only subclasses handle values of the framework."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from symgrad.frameworks.naming import import_path
 from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
 from symgrad.reference.tensors import is_active
 
-__all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "counted", "extra", "is_active",
+__all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "count_text", "import_extra", "is_active",
            "not_applicable", "parts_of"]
 
 ONCE = "differentiate twice a function that was marked with @once_differentiable"  # the wording of torch and symgrad
@@ -24,16 +24,16 @@ Index = tuple[int, ...]
 
 
 class NotApplicable(Exception):
-    """The reason why something cannot be asked of a function, or why a check does not apply to it."""
+    """The reason why a function does not support an operation, or why a check does not apply to it."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a function is called, and what it supports where that is known.
+    """How a function is called, and what it supports as far as known.
 
-    `parameters` are appended to the arrays. Of several results `output` is taken, or with `joined` all numbers in one vector. `order` is how
-    often it can be differentiated, `random` says that calls differ, `batched` that it works inside vmap. `gradient`, `hessian`, `pullback` and
-    `pushforward` are derivatives that come with the function; with `pair` the function itself returns (value, gradient).
+    `parameters` are appended to the arrays. Of several results `output` is checked, or with `joined` all numbers as one vector. `order` is the
+    highest order of derivatives, `random` is True for a function whose calls differ, `batched` for one that supports vmap. `gradient`, `hessian`,
+    `pullback` and `pushforward` are derivatives given with the function; with `pair` the function itself returns (value, gradient).
     """
 
     parameters: tuple[Any, ...] = ()
@@ -50,15 +50,15 @@ class Options:
 
     @property
     def given(self) -> bool:
-        """Whether derivatives come with the function."""
+        """Whether derivatives are given with the function."""
         return self.pair or any(f is not None for f in (self.gradient, self.pullback, self.pushforward))
 
 
 PLAIN = Options()
 
 
-def extra(module: str, function: str) -> Any:
-    """A module of another framework. Raises ImportError that says how to install it."""
+def import_extra(module: str, function: str) -> Any:
+    """A module of another framework. Raises ImportError with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -66,10 +66,10 @@ def extra(module: str, function: str) -> Any:
         raise ImportError(f"symgrad: {function} is a function of {name}, which is not installed: pip install 'symgrad[parity]'") from error
 
 
-def counted(count: int, what: str) -> str:
-    """A number of things, in words.
+def count_text(count: int, what: str) -> str:
+    """A number with a noun in the singular or plural.
 
-    >>> counted(1, "value"), counted(2, "value")
+    >>> count_text(1, "value"), count_text(2, "value")
     ('1 value', '2 values')
     """
     return f"{count} {what}{'s' * (count != 1)}"
@@ -87,7 +87,7 @@ def parts_of(result: Any) -> Iterator[Any]:
 
 
 def not_applicable(what: str, error: Exception) -> NotApplicable:
-    """The exception for a rule that the framework says is missing."""
+    """The exception for a missing rule, with the framework's error."""
     return NotApplicable(f"{what}: {str(error).splitlines()[0][:160]}")
 
 
@@ -103,7 +103,7 @@ class Adapter:
 
     framework = "numpy"
     op: Any = None  # the Op of symgrad whose rules are called, None for a function
-    shadow: Any = None  # the Shadow that follows the calls, whose numbers `array` gives then
+    shadow: Any = None  # the shadow execution of the calls, whose values `array` then returns
     memory = True
     subnormals = True
     compiles = False
@@ -124,29 +124,29 @@ class Adapter:
 
     @property
     def methods(self) -> dict[int, str]:
-        """How the value and the derivatives of each order are computed."""
+        """The methods by which the value and the derivatives of each order are computed."""
         grad = f"{self.framework}{'.autograd' * self.records}.grad"
         return {0: "the function", 1: grad, 2: f"{grad} of it", 3: f"{grad} of that"}
 
-    def chosen(self, found: Any) -> Any:
-        """The output that is checked, of a function with several. Raises TypeError if `output` is needed, and for a result that is no array."""
+    def select_output(self, found: Any) -> Any:
+        """The output to check. Raises TypeError if there are several and `output` is missing, and for a result that is not an array."""
         if self.options.joined:
-            return self.joined(list(parts_of(found)))
+            return self.join(list(parts_of(found)))
         output = self.options.output
         if output is not None:
             if not isinstance(found, (tuple, list)):
                 raise TypeError(f"{self.name} returns one value, {type(found).__name__}; output={output} chooses among several")
             if not -len(found) <= output < len(found):
-                raise IndexError(f"{self.name} returns {counted(len(found), 'value')}; output={output} is none of them")
+                raise IndexError(f"{self.name} returns {count_text(len(found), 'value')}; output={output} is none of them")
             found = found[output]
         if isinstance(found, (tuple, list)):
             several = "say which one is meant, as in output=0" + (", or return an array of them" if isinstance(found, list) else "")
-            raise TypeError(f"{self.name} returns {counted(len(found), 'value')} in a {type(found).__name__}; {several}")
+            raise TypeError(f"{self.name} returns {count_text(len(found), 'value')} in a {type(found).__name__}; {several}")
         if found is None or isinstance(found, (str, bytes, dict, set)):
             raise TypeError(f"{self.name} returned {'None' if found is None else 'a ' + type(found).__name__}; expected an array or a number")
         return found
 
-    def joined(self, parts: Sequence[Any]) -> Any:
+    def join(self, parts: Sequence[Any]) -> Any:
         """All results as one array of the framework."""
         if not parts:
             raise TypeError(f"{self.name} returned nothing")
@@ -154,15 +154,15 @@ class Adapter:
             return parts[0]
         return self.numpy.concatenate([self.numpy.reshape(self.numpy.asarray(p), (-1,)) for p in parts])
 
-    def look(self, xs: Arrays) -> None:
-        """Determine at one point what the function supports: the order of derivatives, unless it is claimed, and forward mode."""
+    def probe(self, xs: Arrays) -> None:
+        """Determine by calls at one point which orders of derivatives (unless `order` is given) and whether forward mode are supported."""
         ones = [np.ones_like(x) if is_active(x) else None for x in xs]
         while self.options.order is None and self.orders:
             try:
                 self.gradient(xs, np.ones_like(self.value(xs)), *[ones] * (self.orders - 1))
                 break
             except Exception as error:  # the checks report what a user's function raises
-                if not self.refuses_order(error):
+                if not self.is_order_error(error):
                     break
                 self.orders -= 1
         try:
@@ -172,12 +172,12 @@ class Adapter:
         except Exception:
             pass
 
-    def refuses_order(self, error: Exception) -> bool:
-        """Whether an error says that the function cannot be differentiated further, rather than that it is wrong."""
+    def is_order_error(self, error: Exception) -> bool:
+        """Whether an error means that the function cannot be differentiated further, rather than that it is wrong."""
         return ONCE in str(error)
 
     def new_shadow(self) -> Shadow:
-        """A follower of calls in many digits. Raises NoShadow where there is none."""
+        """A new shadow execution of calls. Raises NoShadow if the framework has none."""
         raise NoShadow(f"functions of {self.framework} are not followed")
 
     @contextmanager
@@ -194,39 +194,39 @@ class Adapter:
             self.shadow = None
 
     def context(self) -> AbstractContextManager[Any]:
-        """A context in which the framework's values keep their precision."""
+        """A context in which values of the framework have 64 bits."""
         return nullcontext()
 
-    # In the framework's own values
+    # Methods on values of the framework
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
-        """An array as an argument, without a copy if the framework allows that. An inactive argument never requires grad."""
+        """An array as an argument, without a copy if the framework allows it. An inactive argument never requires grad."""
         return np.asarray(x)
 
     def call(self, leaves: Sequence[Any]) -> Any:
-        """The function's result, in the framework's own values, with the further arguments appended."""
-        return self.chosen(self.function(*leaves, *self.parameters))
+        """The function's result as a value of the framework; `parameters` are appended to the arguments."""
+        return self.select_output(self.function(*leaves, *self.parameters))
 
     def array(self, value: Any) -> Array:
-        """The framework's value as an array, without a copy if the framework allows that."""
+        """A value of the framework as an array, without a copy if the framework allows it."""
         return np.asarray(value)
 
     def grad(self, values: Sequence[Any], leaves: Sequence[Any], cotangents: Sequence[Any], again: bool) -> Sequence[Any]:
         """The pullback of cotangents, None for an argument the values do not depend on; `again` if it is to be differentiated itself."""
         raise NotApplicable(f"{self.framework} differentiates functions, not values")
 
-    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """The tangent of the result, in the framework's own values; a tangent None is zero."""
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """The tangent of the result as a value of the framework; a tangent None is zero."""
         raise NotApplicable(f"{self.framework} functions have no pushforward here")
 
-    # In arrays
+    # Methods on arrays
 
     def value(self, xs: Arrays) -> Array:
-        """The value, with its own dtype and shape."""
+        """The value, in the function's dtype and shape."""
         return self.array(self.call([self.leaf(x, False) for x in xs]))
 
-    def evaluated(self, xs: Arrays) -> Array:
-        """The value, computed as its derivatives are."""
+    def value_as_differentiated(self, xs: Arrays) -> Array:
+        """The value, computed in the same way as the derivatives."""
         return self.value(xs)
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
@@ -239,66 +239,66 @@ class Adapter:
 
     def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
                     directions: Sequence[Sequence[Array]]) -> Iterator[Any]:
-        """The value, then for each order its gradients: for order k + 1 one for each k `directions` in `orders[k]`, by their numbers.
+        """The value, then for each order its gradients. Order k + 1 has one gradient for each tuple of k indices of `directions` in `orders[k]`.
 
-        `cotangent_of` the value is pulled back.
+        The pullback is that of the cotangent `cotangent_of(value)`.
         """
-        value = self.evaluated(xs)
+        value = self.value_as_differentiated(xs)
         yield value
         cotangent = cotangent_of(value)
         for sets in orders:
             yield [self.gradient(xs, cotangent, *(directions[i] for i in index)) for index in sets]
 
-    def placed(self, found: Sequence[Any], places: Sequence[int], count: int) -> list[Array | None]:
-        """Gradients as arrays at their places among all arguments, None at the others."""
+    def place(self, found: Sequence[Any], places: Sequence[int], count: int) -> list[Array | None]:
+        """The gradients of the arguments at `places` as arrays, and None for all other arguments."""
         out: list[Array | None] = [None] * count
         for i, c in zip(places, found):
             out[i] = None if c is None else self.array(c)
         return out
 
-    def of_some(self, function: Callable[..., Any], xs: Sequence[Any], places: Sequence[int]) -> Callable[..., Any]:
-        """The function with only the arguments at some places as inputs."""
-        def of_some(*some: Any) -> Any:
+    def restrict_to(self, function: Callable[..., Any], xs: Sequence[Any], places: Sequence[int]) -> Callable[..., Any]:
+        """The function of the arguments at `places` only."""
+        def restricted(*some: Any) -> Any:
             given = list(xs)
             for i, x in zip(places, some):
                 given[i] = x
             return function(*given)
 
-        return of_some
+        return restricted
 
-    def by_cotangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
-        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None if it does not depend on g."""
+    def cotangent_derivative(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+        """The derivative of Σ t vjp(g) by the cotangent g, by a pullback of the pullback; None if there is no dependence on g."""
         raise NotApplicable(f"pullbacks of {self.framework} functions are not differentiated by the cotangent here")
 
-    def through_tangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+    def pullback_of_jvp(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
         """The gradients of ⟨g, jvp(t)⟩ by the arguments, and by the tangents, by a pullback of the pushforward."""
         raise NotApplicable(f"pushforwards of {self.framework} functions are not pulled back here")
 
     def tangent(self, xs: Arrays, ts: Sequence[Array | None]) -> Array:
         """The pushforward of tangents."""
-        return self.array(self.pushed(xs, ts))
+        return self.array(self.jvp(xs, ts))
 
     def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
-        """The function mapped over an axis of each argument, None for one that is not mapped over, by the framework's own vmap."""
+        """The function mapped over an axis of each argument (None: not mapped) by the framework's vmap."""
         raise NotApplicable(f"{self.framework} functions are not mapped over batches here")
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
-        """The pullback of a batch of cotangents through the function mapped by the framework's own vmap."""
+        """The pullback of a batch of cotangents through the function mapped by the framework's vmap."""
         raise NotApplicable(f"{self.framework} functions are not differentiated over batches here")
 
     def import_path(self) -> tuple[str, str] | None:
-        """Module and name under which the function can be imported, for reports; None if it cannot."""
+        """The module and the name for importing the function, for reports; None if it cannot be imported."""
         return import_path(self.function)
 
 
 class RecordingAdapter(Adapter):
-    """A function of a framework whose values record a graph and whose vmap is a function; subclasses define `grad` and `mapped`."""
+    """A function of a framework whose values record a graph and whose vmap is a function. Subclasses define `grad` and `vmap`."""
 
     batches = True
     records = True
 
-    def mapped(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
-        """The function mapped over an axis of each argument, None for one that is not mapped over."""
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+        """The function mapped over an axis of each argument (None: not mapped)."""
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
@@ -309,10 +309,10 @@ class RecordingAdapter(Adapter):
         for k in range(len(tangents) + 1):
             found = self.grad(values, active, seeds, k < len(tangents))
             if k < len(tangents):
-                values, seeds = self._contracted(found, [tangents[k][i] for i in places])
+                values, seeds = self._contract(found, [tangents[k][i] for i in places])
                 if not values:
                     return [None] * len(xs)
-        return self.placed(found, places, len(xs))
+        return self.place(found, places, len(xs))
 
     def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
         """The gradient by one argument where no other requires grad; with a tangent, that of its product with the tangent."""
@@ -323,14 +323,14 @@ class RecordingAdapter(Adapter):
             (found,) = self.grad([found], [leaves[place]], [self.leaf(tangent, False)], False) if further else (None,)
         return None if found is None else self.array(found)
 
-    def _contracted(self, found: Sequence[Any], tangents: Sequence[Array | None]) -> tuple[list[Any], list[Any]]:
-        """The gradients that can be differentiated with the tangents they are contracted with, as the cotangents of the next pullback."""
+    def _contract(self, found: Sequence[Any], tangents: Sequence[Array | None]) -> tuple[list[Any], list[Any]]:
+        """The differentiable gradients, and the tangents that are the cotangents of the next pullback."""
         pairs = [(c, self.leaf(t, False)) for c, t in zip(found, tangents) if c is not None and t is not None and c.requires_grad]
         return [c for c, _ in pairs], [t for _, t in pairs]
 
     def derivatives(self, xs: Arrays, cotangent_of: Callable[[Array], Array], orders: Sequence[Sequence[Index]],
                     directions: Sequence[Sequence[Array]]) -> Iterator[Any]:
-        """In one graph, so that the function is called once."""
+        """As in the base class, in one graph, so that the function is called once."""
         leaves = [self.leaf(x) for x in xs]
         result = self.call(leaves)
         value = self.array(result)
@@ -339,27 +339,27 @@ class RecordingAdapter(Adapter):
 
         def pulled(index: Index) -> Sequence[Any]:
             if index not in known:
-                values, seeds = self._contracted(pulled(index[:-1]), directions[index[-1]]) if index else (
+                values, seeds = self._contract(pulled(index[:-1]), directions[index[-1]]) if index else (
                     [result], [self.leaf(cotangent_of(value), False)])
                 known[index] = self.grad(values, leaves, seeds, len(index) + 1 < len(orders)) if values else [None] * len(xs)
             return known[index]
 
         for sets in orders:
-            yield [self.placed(pulled(index), range(len(xs)), len(xs)) for index in sets]
+            yield [self.place(pulled(index), range(len(xs)), len(xs)) for index in sets]
 
-    def by_cotangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
+    def cotangent_derivative(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> Array | None:
         leaves = [self.leaf(x, is_active(x)) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
         g = self.leaf(cotangent, True)
-        values, seeds = self._contracted(self.grad([self.call(leaves)], [leaves[i] for i in places], [g], True), [ts[i] for i in places])
+        values, seeds = self._contract(self.grad([self.call(leaves)], [leaves[i] for i in places], [g], True), [ts[i] for i in places])
         (out,) = self.grad(values, [g], seeds, False) if values else (None,)
         return None if out is None else self.array(out)
 
     def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
-        return self.array(self.mapped([self.leaf(x, False) for x in xs], axes))
+        return self.array(self.vmap([self.leaf(x, False) for x in xs], axes))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         leaves = [self.leaf(x) for x in xs]
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        found = self.grad([self.mapped(leaves, axes)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
-        return self.placed(found, places, len(xs))
+        found = self.grad([self.vmap(leaves, axes)], [leaves[i] for i in places], [self.leaf(cotangent, False)], False)
+        return self.place(found, places, len(xs))

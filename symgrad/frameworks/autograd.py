@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, Options, extra, is_active, not_applicable
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, Options, import_extra, is_active, not_applicable
 
 __all__ = ["AutogradAdapter"]
 
@@ -19,31 +19,31 @@ class AutogradAdapter(Adapter):
 
     def __init__(self, function: Callable[..., Any], name: str, options: Options):
         super().__init__(function, name, options)
-        self.autograd = extra("autograd", name)
-        self.numpy = extra("autograd.numpy", name)
-        self.tuple = extra("autograd.builtins", name).tuple
+        self.autograd = import_extra("autograd", name)
+        self.numpy = import_extra("autograd.numpy", name)
+        self.tuple = import_extra("autograd.builtins", name).tuple
 
-    def _of_some(self, xs: Arrays, places: Sequence[int]) -> Callable[[Any], Any]:
-        function = self.of_some(lambda *given: self.call(given), xs, places)
+    def _restricted(self, xs: Arrays, places: Sequence[int]) -> Callable[[Any], Any]:
+        function = self.restrict_to(lambda *given: self.call(given), xs, places)
         return lambda some: function(*(some[k] for k in range(len(places))))
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         """The pullback of the cotangent by `make_vjp`, and the pullback of each further set of tangents through the previous one."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
-        level = self._pulled(self._of_some(xs, places), cotangent)
+        level = self._pullback(self._restricted(xs, places), cotangent)
         for ts in tangents:
-            level = self._pulled(level, self.tuple(tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places)))
-        return self.placed(level(self.tuple(tuple(xs[i] for i in places))), places, len(xs))
+            level = self._pullback(level, self.tuple(tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places)))
+        return self.place(level(self.tuple(tuple(xs[i] for i in places))), places, len(xs))
 
-    def _pulled(self, function: Callable[[Any], Any], cotangent: Any) -> Callable[[Any], Any]:
+    def _pullback(self, function: Callable[[Any], Any], cotangent: Any) -> Callable[[Any], Any]:
         """The pullback of a cotangent as a function of the arguments."""
         return lambda some: self.autograd.make_vjp(function)(some)[0](cotangent)
 
-    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`autograd.make_jvp`. Raises NotApplicable if a primitive has no forward rule."""
         places = [i for i, t in enumerate(ts) if t is not None]
         point, direction = (self.tuple(tuple(arrays[i] for i in places)) for arrays in (xs, ts))
         try:
-            return self.autograd.make_jvp(self._of_some(xs, places))(point)(direction)[1]
+            return self.autograd.make_jvp(self._restricted(xs, places))(point)(direction)[1]
         except NotImplementedError as error:
             raise not_applicable("no forward mode", error) from error

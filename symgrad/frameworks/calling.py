@@ -1,4 +1,4 @@
-"""How a foreign function is called: its parameters, which of them are differentiated, and which keep a value."""
+"""The call of a function of another framework: its parameters, which of them are differentiated, and which have fixed values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from symgrad.frameworks.naming import parameters_of
 
-__all__ = ["Call", "Parameter", "declared", "flat_names"]
+__all__ = ["Call", "Parameter", "declared_parameters", "flat_names"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A differentiated argument: its name, and its value (or None, until its domain gives one)."""
+    """A differentiated argument: its name, and its value (None until it is drawn from its domain)."""
 
     name: str
     value: np.ndarray | None
@@ -24,7 +24,7 @@ class Parameter:
 
 @dataclass
 class Call:
-    """A function with the names and values of its arguments: `inputs` are differentiated, `fixed` keep their value.
+    """A function with the names and values of its arguments: `inputs` are differentiated, `fixed` are constant.
 
     Calling it with one value per input calls the function.
     """
@@ -62,14 +62,14 @@ def flat_names(names: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> list[
     return ["_".join([name, *map(str, index)]) for name, shape in zip(names, shapes) for index in np.ndindex(*shape)]
 
 
-def declared(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
-    """The parameters a function says it has, None if it does not say."""
+def declared_parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The parameters that a function declares, None if it declares none."""
     found = parameters_of(function)
-    return None if found is None or _anything(found) else found
+    return None if found is None or _accepts_any_arguments(found) else found
 
 
-def _anything(parameters: Sequence[inspect.Parameter]) -> bool:
-    """Whether parameters say nothing of what is passed by place: *args, and what may be left out."""
+def _accepts_any_arguments(parameters: Sequence[inspect.Parameter]) -> bool:
+    """Whether the parameters do not determine the positional arguments: *args, and parameters with defaults."""
     return any(p.kind is p.VAR_POSITIONAL for p in parameters) and all(
         p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.kind is p.KEYWORD_ONLY and p.default is not p.empty for p in parameters)
 
@@ -81,9 +81,9 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
     Integers by annotation or default, truth values and everything that is no real number keep their value. Raises TypeError for inputs the
     function does not take, and for a function that does not say what it takes where no formula names it.
     """
-    parameters = declared(function)
-    if parameters is not None and formula_names and not set(formula_names) & {p.name for p in parameters} and _takes_anything(function):
-        parameters = None  # a wrapper, whose names are those of something else
+    parameters = declared_parameters(function)
+    if parameters is not None and formula_names and not set(formula_names) & {p.name for p in parameters} and _has_var_positional(function):
+        parameters = None  # a wrapper; its names are not those of the arguments
     if parameters is None:
         known = formula_names or (list(inputs) if isinstance(inputs, Mapping) else [f"x{i + 1}" for i in range(len(inputs))])
         if not known:
@@ -115,7 +115,7 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
                 n not in given and has_default and (array is None or formula_names is None or n not in formula_names)):
             if n in given or has_default and n in (formula_names or ()):
                 fixed[n] = value
-            if n in given or has_default:  # what is left out has its default
+            if n in given or has_default:
                 continue
             if wrt is not None and n not in wrt:
                 raise TypeError(f"check: wrt leaves out {n}, which needs a value then; give it, as in {n}=1.0")
@@ -130,9 +130,9 @@ def call_of(function: Callable[..., Any], name: str, inputs: Sequence[Any] | Map
     return Call(function, name, chosen, fixed, open_names, keywords)
 
 
-def _takes_anything(function: Callable[..., Any]) -> bool:
+def _has_var_positional(function: Callable[..., Any]) -> bool:
     try:
-        return _anything(list(inspect.signature(function, follow_wrapped=False).parameters.values()))
+        return _accepts_any_arguments(list(inspect.signature(function, follow_wrapped=False).parameters.values()))
     except (TypeError, ValueError):
         return True
 

@@ -1,4 +1,4 @@
-"""Which framework a function belongs to. It is found without importing any: from its type, and from what the names in its code refer to."""
+"""The framework of a function, found without importing any: by its type, and by the objects that the names in its code refer to."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 __all__ = ["FRAMEWORKS", "framework_of", "is_foreign", "named_framework"]
 
 FRAMEWORKS = ("torch", "jax", "autograd", "numpy", "symgrad")
-FOREIGN = ("torch", "jax", "autograd")  # what symgrad cannot run
+FOREIGN = ("torch", "jax", "autograd")  # frameworks whose functions symgrad cannot run
 PACKAGES = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "autograd": "autograd", "symgrad": "symgrad", "numpy": "numpy", "scipy": "numpy"}
 DEPTH = 4  # depth of calls that is searched
 
 
 def named_framework(name: str) -> str:
-    """The framework a user named. Raises ValueError for another."""
+    """The name of a framework. Raises ValueError for an unknown one."""
     if name not in FRAMEWORKS:
         raise ValueError(f"check: framework is {name!r}; expected one of {', '.join(map(repr, FRAMEWORKS))}")
     return name
@@ -31,7 +31,7 @@ def framework_of(function: Callable[..., Any]) -> str | None:
     >>> framework_of(lambda x: np.exp(x)), framework_of(lambda x: x * x)
     ('numpy', None)
     """
-    found = set(_used(function, DEPTH, set()))
+    found = set(_frameworks_used(function, DEPTH, set()))
     return next((name for name in ("torch", "jax", "autograd", "symgrad", "numpy") if name in found), None)
 
 
@@ -44,23 +44,23 @@ def is_foreign(function: Any) -> bool:
     return isinstance(function, tuple) or framework_of(function) in FOREIGN
 
 
-def _package(name: Any) -> str | None:
+def _framework_of_package(name: Any) -> str | None:
     return PACKAGES.get(name.partition(".")[0]) if isinstance(name, str) else None
 
 
-def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
-    """The frameworks that something belongs to or that its code names."""
+def _frameworks_used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
+    """The frameworks that an object belongs to or that its code uses."""
     if id(thing) in seen or thing is None:
         return
     seen.add(id(thing))
     if isinstance(thing, ModuleType):
-        found = _package(thing.__name__)
+        found = _framework_of_package(thing.__name__)
         if found:
             yield found
         return
     if isinstance(thing, functools.partial):
         for part in (thing.func, *thing.args):
-            yield from _used(part, depth, seen)
+            yield from _frameworks_used(part, depth, seen)
         return
     owner = getattr(thing, "__self__", None)
     cls = thing if inspect.isclass(thing) else type(thing)
@@ -69,38 +69,38 @@ def _used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
     if isinstance(owner, ModuleType):
         modules.append(owner.__name__)
     own = isinstance(thing, FunctionType)  # its code decides: what is defined in symgrad need not use it
-    if not own and "symgrad" in map(_package, modules):  # the nodes of Functions say that they are torch's, as people know them
+    if not own and "symgrad" in map(_framework_of_package, modules):  # the nodes of Functions say that they are torch's, as people know them
         yield "symgrad"
         return
-    yield from (found for found in map(_package, modules) if found and not (own and found == "symgrad"))
+    yield from (found for found in map(_framework_of_package, modules) if found and not (own and found == "symgrad"))
     if not depth or own and str(thing.__module__).startswith("scipy."):  # SciPy's code names the other frameworks whose arrays it takes
         return
     if hasattr(thing, "__wrapped__"):
-        yield from _used(thing.__wrapped__, depth, seen)
+        yield from _frameworks_used(thing.__wrapped__, depth, seen)
     if inspect.isclass(owner) or inspect.isclass(thing):
         for part in vars(thing if inspect.isclass(thing) else owner).values():
-            yield from _used(getattr(part, "__func__", part) if callable(part) or hasattr(part, "__func__") else None, depth - 1, seen)
+            yield from _frameworks_used(getattr(part, "__func__", part) if callable(part) or hasattr(part, "__func__") else None, depth - 1, seen)
     if inspect.ismethod(thing):
-        yield from _used(thing.__func__, depth, seen)
+        yield from _frameworks_used(thing.__func__, depth, seen)
     elif isinstance(thing, FunctionType):
-        yield from _in_code(thing, depth, seen)
+        yield from _names_in_code(thing, depth, seen)
     elif not inspect.isclass(thing) and not inspect.isroutine(thing):
-        yield from _used(vars(type(thing)).get("__call__"), depth - 1, seen)
+        yield from _frameworks_used(vars(type(thing)).get("__call__"), depth - 1, seen)
 
 
-def _in_code(function: FunctionType, depth: int, seen: set[int]) -> Iterator[str]:
-    """What the names in a function's code refer to: globals, imports inside it, and its closure."""
+def _names_in_code(function: FunctionType, depth: int, seen: set[int]) -> Iterator[str]:
+    """The objects that the names in a function's code refer to: globals, imports inside it, and its closure."""
     stack: list[CodeType] = [function.__code__]
     while stack:
         code = stack.pop()
         stack += [c for c in code.co_consts if isinstance(c, CodeType)]
         for step in dis.get_instructions(code):
             if step.opname == "IMPORT_NAME":
-                yield from filter(None, [_package(step.argval)])
+                yield from filter(None, [_framework_of_package(step.argval)])
             elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in function.__globals__:
-                yield from _used(function.__globals__[step.argval], depth - 1, seen)
+                yield from _frameworks_used(function.__globals__[step.argval], depth - 1, seen)
     for cell in function.__closure__ or ():
         try:
-            yield from _used(cell.cell_contents, depth - 1, seen)
-        except ValueError:  # a cell that is not filled yet
+            yield from _frameworks_used(cell.cell_contents, depth - 1, seen)
+        except ValueError:  # an empty cell
             continue

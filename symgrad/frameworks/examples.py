@@ -1,4 +1,4 @@
-"""The inputs of a function: those that a decorator attaches to it, and those that a call gives."""
+"""The inputs of a function: those attached by a decorator, and those of a call."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def example(*inputs: Any, **named: Any) -> Callable[[F], F]:
             bound = inspect.signature(function).bind(*inputs, **named)
         except TypeError as error:
             raise TypeError(f"example: {getattr(function, '__name__', function)}{inspect.signature(function)}: {error}") from None
-        function.symgrad_example = {**_flattened(bound)}  # type: ignore[attr-defined]
+        function.symgrad_example = {**_by_name(bound)}  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def _flattened(bound: Any) -> dict[str, Any]:
+def _by_name(bound: Any) -> dict[str, Any]:
     """Bound arguments by name; those of *args cannot be named, so they are refused."""
     out: dict[str, Any] = {}
     for name, value in bound.arguments.items():

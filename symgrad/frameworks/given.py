@@ -1,4 +1,4 @@
-"""Functions whose derivatives are given beside them, or that have none."""
+"""Functions with given derivatives, and functions without derivatives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.factories.creation import tensor
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, counted, is_active
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, count_text, is_active
 from symgrad.frameworks.problem import NotCheckable
 from symgrad.frameworks.shadow import RecordedShadow
 
-__all__ = ["Given", "NumpyAdapter", "typed"]
+__all__ = ["Given", "NumpyAdapter", "as_array_like"]
 
 
 class Given(Adapter):
@@ -29,8 +29,8 @@ class Given(Adapter):
     alone = None
 
     def __init__(self, function: Callable[..., Any], name: str, options: Options):
-        super().__init__((lambda *xs: self._both(function(*xs))[0]) if options.pair else function, name, options)
-        self.partials = (lambda *xs: self._both(function(*xs))[1]) if options.pair else options.gradient
+        super().__init__((lambda *xs: self._value_and_gradient(function(*xs))[0]) if options.pair else function, name, options)
+        self.partials = (lambda *xs: self._value_and_gradient(function(*xs))[1]) if options.pair else options.gradient
         brings = self.partials is not None or options.pullback is not None
         self.orders = min(self.orders, 2 if options.hessian else 1) if brings else 0
         self.forward = options.pushforward is not None
@@ -39,34 +39,34 @@ class Given(Adapter):
     def methods(self) -> dict[int, str]:
         return {0: "the function", **{k + 1: f"the {what} that comes with it" for k, what in enumerate(("gradient", "Hessian")[:self.orders])}}
 
-    def _both(self, found: Any) -> Any:
+    def _value_and_gradient(self, found: Any) -> Any:
         if not isinstance(found, (tuple, list)) or len(found) < 2:
             raise TypeError(f"{self.name} returned {type(found).__name__}; with returns='pair', expected (value, gradient)")
         return found
 
-    def _given(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
+    def _given_derivatives(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
         with self.context():
             return function(*first, *(self.leaf(x, False) for x in xs), *self.parameters)
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
-        """The given pullback, or the given partial derivatives times the cotangent, summed over the broadcast axes of an argument."""
+        """The given pullback, or the given partial derivatives times the cotangent, summed over broadcast axes."""
         if len(tangents) >= max(self.orders, 1) or not self.orders:
             raise NotApplicable("no gradient comes with it" if not self.orders else "what comes with it is the first derivative")
         if tangents:
-            return self._along(xs, cotangent, tangents[0])
+            return self._hessian_product(xs, cotangent, tangents[0])
         if self.options.pullback is not None:
-            return self._one_each(self._given(self.options.pullback, xs, self.leaf(cotangent, False)), xs)
+            return self._per_argument(self._given_derivatives(self.options.pullback, xs, self.leaf(cotangent, False)), xs)
         assert self.partials is not None
-        partials = self._one_each(self._given(self.partials, xs), xs)
+        partials = self._per_argument(self._given_derivatives(self.partials, xs), xs)
         if self.options.joined and cotangent.size > 1 and any(x.shape != cotangent.shape for x in xs):
             raise NotCheckable(f"{self.name} returns an array of shape {list(cotangent.shape)} and its gradient goes with each element, but an "
                                f"argument has another shape; give arrays of one shape, or a function that returns a number")
-        return [None if p is None else _summed(cotangent * (np.conj(p) if p.dtype.kind == "c" else p), x) for p, x in zip(partials, xs)]
+        return [None if p is None else _sum_broadcast(cotangent * (np.conj(p) if p.dtype.kind == "c" else p), x) for p, x in zip(partials, xs)]
 
-    def _along(self, xs: Arrays, cotangent: Array, tangents: Sequence[Array | None]) -> list[Array | None]:
+    def _hessian_product(self, xs: Arrays, cotangent: Array, tangents: Sequence[Array | None]) -> list[Array | None]:
         """The tangents times the given Hessian."""
         direction = np.concatenate([np.ravel(np.zeros_like(x) if t is None else t) for t, x in zip(tangents, xs)])
-        hessian, n = self.array(self._given(self.options.hessian, xs)), direction.size  # type: ignore[arg-type]
+        hessian, n = self.array(self._given_derivatives(self.options.hessian, xs)), direction.size  # type: ignore[arg-type]
         if hessian.size != n * n:
             raise NotCheckable(f"the Hessian of {self.name} has the shape {list(hessian.shape)}, but {n} x {n} is expected")
         return self._split(cotangent.sum() * (direction @ hessian.reshape(n, n)), xs)
@@ -75,8 +75,8 @@ class Given(Adapter):
         ends = np.cumsum([x.size for x in xs])
         return [vector[end - x.size:end].reshape(x.shape) for end, x in zip(ends, xs)]
 
-    def _one_each(self, found: Any, xs: Arrays) -> list[Array | None]:
-        """An array per argument, None for inactive ones."""
+    def _per_argument(self, found: Any, xs: Arrays) -> list[Array | None]:
+        """An array per argument; None for inactive arguments."""
         active = [i for i, x in enumerate(xs) if is_active(x)]
         if found is None:
             raise TypeError(f"the gradient of {self.name} returned None; expected {'an array' if len(xs) == 1 else 'an array for each argument'}")
@@ -85,26 +85,26 @@ class Given(Adapter):
             return self._split(self.array(found).ravel(), xs)
         found = (found,) if one else found
         if len(found) not in (len(xs), len(active)):
-            parts, arguments = counted(len(found), "part"), counted(len(xs), "argument")
+            parts, arguments = count_text(len(found), "part"), count_text(len(xs), "argument")
             raise (NotCheckable if self.options.joined else TypeError)(
                 f"the gradient of {self.name} has {parts} for {arguments}; expected one array for each"
                 + "; limit the arguments by wrt" * self.options.joined)
         places = range(len(xs)) if len(found) == len(xs) else active
         out: list[Array | None] = [None] * len(xs)
         for i, c in zip(places, found):
-            c = typed(c, [xs[i]]) if type(c) is float else c
+            c = as_array_like(c, [xs[i]]) if type(c) is float else c
             out[i] = None if c is None or i not in active else self.array(c)
             if self.options.joined and c is not None and out[i].size != xs[i].size:  # type: ignore[union-attr]
-                raise NotCheckable(f"the gradient of {self.name} by argument {i + 1} has {counted(np.size(out[i]), 'element')}, "  # type: ignore[arg-type]
+                raise NotCheckable(f"the gradient of {self.name} by argument {i + 1} has {count_text(np.size(out[i]), 'element')}, "  # type: ignore[arg-type]
                                    f"but {xs[i].size} are expected")
         return out
 
-    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
-        """The given pushforward; a tangent that is None becomes zeros."""
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+        """The given pushforward; a tangent None is zero."""
         if self.options.pushforward is None:
             raise NotApplicable("no pushforward comes with it")
         given = [np.zeros_like(x) if t is None and is_active(x) else t for x, t in zip(xs, ts)]
-        return self._given(self.options.pushforward, xs, [t if t is None else self.leaf(t, False) for t in given])
+        return self._given_derivatives(self.options.pushforward, xs, [t if t is None else self.leaf(t, False) for t in given])
 
 
 class NumpyAdapter(Given):
@@ -124,10 +124,10 @@ class NumpyAdapter(Given):
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result of the function."""
         found = super().call(leaves)
-        return typed(found, leaves) if type(found) in (float, int) else found
+        return as_array_like(found, leaves) if type(found) in (float, int) else found
 
-    def joined(self, parts: Sequence[Any]) -> Any:
-        return super().joined(parts) if len(parts) < 2 or len({np.shape(p) for p in parts}) > 1 else np.asarray(parts)
+    def join(self, parts: Sequence[Any]) -> Any:
+        return super().join(parts) if len(parts) < 2 or len({np.shape(p) for p in parts}) > 1 else np.asarray(parts)
 
     def array(self, value: Any) -> Array:
         """The result as an array."""
@@ -140,13 +140,13 @@ class NumpyAdapter(Given):
         return out
 
 
-def typed(number: Any, arrays: Arrays) -> Array:
+def as_array_like(number: Any, arrays: Arrays) -> Array:
     """A Python number as an array, with the dtype of the arrays."""
     floats = [x.dtype for x in arrays if is_active(x)]
     return np.asarray(number, np.result_type(*floats) if type(number) is float and floats else None)
 
 
-def _summed(c: Array, x: Array) -> Array:
+def _sum_broadcast(c: Array, x: Array) -> Array:
     """The sum over broadcast axes, in the dtype of the argument."""
     c = np.asarray(c)
     if c.shape != x.shape and c.size == x.size == 1:

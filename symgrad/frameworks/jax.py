@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, extra, is_active, not_applicable
+from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, Options, import_extra, is_active, not_applicable
 from symgrad.frameworks.given import Given
 from symgrad.frameworks.shadow_jax import JaxShadow
 
@@ -34,16 +34,16 @@ class JaxAdapter(Adapter):
 
     def __init__(self, function: Callable[..., Any], name: str, options: Options):
         super().__init__(function, name, options)
-        self.jax = extra("jax", name)
+        self.jax = import_extra("jax", name)
         self.numpy = self.jax.numpy
         self._compiled: dict[Any, Any] = {}
         self._programs: dict[Any, Any] = {}
         self._reached: dict[Any, int] = {}
-        self.compiled, self._looked = True, False
+        self.compiled, self._probed = True, False
 
     def context(self) -> Any:
         """The context in which JAX has 64 bits."""
-        switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else extra("jax.experimental", self.name).enable_x64
+        switch = self.jax.enable_x64 if hasattr(self.jax, "enable_x64") else import_extra("jax.experimental", self.name).enable_x64
         return switch(True)
 
     def leaf(self, x: Array, differentiated: bool = True) -> Any:
@@ -58,10 +58,10 @@ class JaxAdapter(Adapter):
     def call(self, leaves: Sequence[Any]) -> Any:
         """The result as an array of JAX."""
         with self.context():
-            return self._called(*leaves)
+            return self._call_as_array(*leaves)
 
-    def _called(self, *leaves: Any) -> Any:
-        return self.numpy.asarray(self.chosen(self.function(*leaves, *self.parameters)))
+    def _call_as_array(self, *leaves: Any) -> Any:
+        return self.numpy.asarray(self.select_output(self.function(*leaves, *self.parameters)))
 
     def new_shadow(self) -> JaxShadow:
         return JaxShadow(self.jax)
@@ -70,9 +70,9 @@ class JaxAdapter(Adapter):
         """A copy of the array."""
         return np.array(value) if self.shadow is None else self.shadow.read(value)
 
-    def evaluated(self, xs: Arrays) -> Array:
+    def value_as_differentiated(self, xs: Arrays) -> Array:
         """The value, compiled as its derivatives are."""
-        return self.array(self._run(("value",), self._called, *xs))
+        return self.array(self._run(("value",), self._call_as_array, *xs))
 
     def gradient(self, xs: Arrays, cotangent: Array, *tangents: Sequence[Array | None]) -> list[Array | None]:
         """The pullback of the cotangent by `jax.vjp`, and the pullback of each further set of tangents through the previous one.
@@ -82,15 +82,15 @@ class JaxAdapter(Adapter):
         places = [i for i, x in enumerate(xs) if is_active(x)]
         sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
         given = (*((x.shape, x.dtype) for x in xs), cotangent.dtype)
-        order, usual = len(sets), int(self._looked and self.orders > 1 and self.compiled)
+        order, usual = len(sets), int(self._probed and self.orders > 1 and self.compiled)
         if self.shadow is None:
             sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
 
         def pulled(arrays: Any, g: Any, sets: Any) -> Any:
             active = [arrays[i] for i in places]
-            levels = [self._pulled(self.of_some(self._called, arrays, places), g)]
+            levels = [self._pullback(self.restrict_to(self._call_as_array, arrays, places), g)]
             for ts in sets:
-                levels.append(self._pulled(levels[-1], ts))
+                levels.append(self._pullback(levels[-1], ts))
             return [level(*active) for level in levels]
 
         try:
@@ -101,20 +101,20 @@ class JaxAdapter(Adapter):
             sets = sets[:order]  # the error of a higher order does not concern this one
             found = self._run(("gradient", *places), pulled, list(xs), cotangent, sets)
         self._reached[given] = len(sets) if self.compiled else 0
-        return self.placed(found[order], places, len(xs))
+        return self.place(found[order], places, len(xs))
 
     def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
         """The gradient by one argument where the others are constants; with a tangent, that of its product with the tangent."""
         def pulled(arrays: Any, g: Any, further: Any) -> Any:
-            level = self._pulled(self.of_some(self._called, arrays, [place]), g)
-            return (self._pulled(level, further) if further else level)(arrays[place])[0]
+            level = self._pullback(self.of_some(self._called, arrays, [place]), g)
+            return (self._pullback(level, further) if further else level)(arrays[place])[0]
 
         return self.array(self._run(("alone", place), pulled, list(xs), cotangent, () if tangent is None else (tangent,)))
 
-    def look(self, xs: Arrays) -> None:
+    def probe(self, xs: Arrays) -> None:
         """Determine how often it can be differentiated, and whether forward."""
-        super().look(xs)
-        self._looked = True
+        super().probe(xs)
+        self._probed = True
 
     def _run(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
@@ -138,54 +138,54 @@ class JaxAdapter(Adapter):
             self.compiled = False
             return found
 
-    def _pulled(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
+    def _pullback(self, function: Callable[..., Any], cotangent: Any) -> Callable[..., Any]:
         """The pullback of a cotangent as a function of the arguments, conjugated as in other frameworks."""
         tree = self.jax.tree_util
 
-        def fitting(value: Any, g: Any) -> Any:
+        def conjugate_like(value: Any, g: Any) -> Any:
             return self.numpy.conj(self.numpy.asarray(g).astype(value.dtype))
 
         def pulled(*active: Any) -> Any:
             value, pull = self.jax.vjp(function, *active)
             if self.numpy.issubdtype(getattr(value, "dtype", float), self.numpy.inexact) is False:
                 raise NotApplicable(f"the value is of {value.dtype}, which has no derivative")
-            return tree.tree_map(self.numpy.conj, pull(tree.tree_map(fitting, value, cotangent)))
+            return tree.tree_map(self.numpy.conj, pull(tree.tree_map(conjugate_like, value, cotangent)))
 
         return pulled
 
-    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`jax.jvp`. Raises NotApplicable for a `custom_vjp` function, which has no pushforward."""
         places = [i for i, t in enumerate(ts) if t is not None]
 
-        def pushed(arrays: Any, directions: Any) -> Any:
+        def pushforward(arrays: Any, directions: Any) -> Any:
             primals = tuple(arrays[i] for i in places)
             tangents = tuple(t.astype(x.dtype) for t, x in zip(directions, primals))
             try:
-                return self.jax.jvp(self.of_some(self._called, arrays, places), primals, tangents)[1]
+                return self.jax.jvp(self.restrict_to(self._call_as_array, arrays, places), primals, tangents)[1]
             except (TypeError, ValueError) as error:
                 if any(words in str(error) for words in NO_FORWARD):
                     raise not_applicable("no forward mode", error) from error
                 raise
 
-        return self._run(("tangent", *places), pushed, list(xs), [ts[i] for i in places])
+        return self._run(("tangent", *places), pushforward, list(xs), [ts[i] for i in places])
 
     def batch(self, xs: Arrays, axes: Sequence[int | None]) -> Array:
         """`jax.vmap`. Raises NotApplicable if the function depends on concrete values or calls back into Python."""
-        return self.array(self._run(("batch", *axes), self._mapped(axes), *xs))
+        return self.array(self._run(("batch", *axes), self._vmap(axes), *xs))
 
     def batch_gradient(self, xs: Arrays, cotangent: Array, axes: Sequence[int | None]) -> list[Array | None]:
         """`jax.vjp` of `jax.vmap`."""
         places = [i for i, x in enumerate(xs) if is_active(x)]
 
         def pulled(arrays: Any, g: Any) -> Any:
-            return self._pulled(self.of_some(self._mapped(axes), arrays, places), g)(*(arrays[i] for i in places))
+            return self._pullback(self.restrict_to(self._vmap(axes), arrays, places), g)(*(arrays[i] for i in places))
 
-        return self.placed(self._run(("batch gradient", *axes), pulled, list(xs), cotangent), places, len(xs))
+        return self.place(self._run(("batch gradient", *axes), pulled, list(xs), cotangent), places, len(xs))
 
-    def _mapped(self, axes: Sequence[int | None]) -> Callable[..., Any]:
+    def _vmap(self, axes: Sequence[int | None]) -> Callable[..., Any]:
         def mapped(*leaves: Any) -> Any:
             try:
-                return self.jax.vmap(self._called, tuple(axes))(*leaves)
+                return self.jax.vmap(self._call_as_array, tuple(axes))(*leaves)
             except (self.jax.errors.ConcretizationTypeError, self.jax.errors.TracerArrayConversionError, NotImplementedError) as error:
                 if self.options.batched:
                     raise
@@ -193,7 +193,7 @@ class JaxAdapter(Adapter):
 
         return mapped
 
-    def refuses_order(self, error: Exception) -> bool:
+    def is_order_error(self, error: Exception) -> bool:
         """Whether an error says that a rule cannot be differentiated: a callback into Python, or a custom_vjp below a jvp."""
         return any(words in str(error) for words in NO_ORDER)
 
@@ -201,7 +201,7 @@ class JaxAdapter(Adapter):
 class JaxPair(Given, JaxAdapter):
     """A function of JAX whose derivatives are functions of its arrays, too."""
 
-    def _given(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
+    def _given_derivatives(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
         if self.shadow is None:
-            return super()._given(function, xs, *first)
+            return super()._given_derivatives(function, xs, *first)
         return self._run(("given", function), lambda *args: function(*args, *self.parameters), *first, *xs)

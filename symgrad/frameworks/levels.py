@@ -15,17 +15,17 @@ from symgrad.carriers import precise
 from symgrad.frameworks.adapter import Adapter
 from symgrad.frameworks.problem import NotCheckable, silence
 from symgrad.frameworks.shadow import NoShadow, Shadow
-from symgrad.reference.differences import contracted, differences
+from symgrad.reference.differences import contract, differences
 
 __all__ = ["Derivatives", "Exact", "Levels"]
 
 
 @dataclass
 class Levels:
-    """What a function gives at a point: for each order an array, over the inputs once per derivative (see `Derivatives.full`).
+    """The value and the derivatives of a function at a point: for each order an array with an axis of inputs per derivative.
 
-    `bounds` has the error bounds of the orders that were found by finite differences; `error` is the order that could not be had and
-    what was raised; `dtype` that of the result, or of the inputs where that is coarser.
+    `bounds` holds the error bounds of the orders computed by finite differences; `error` is the order that failed and the exception; `dtype` is
+    that of the result, or of the inputs if that is coarser.
     """
 
     values: dict[int, np.ndarray] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Levels:
 
 
 class Exact(NamedTuple):
-    """What a program gives in many digits: the numbers by order, as in `Levels`; the shadow of its run; quotients of the order below."""
+    """The shadow values of a program: the numbers by order, as in `Levels`; the shadow execution; difference quotients of the order below."""
 
     values: dict[int, np.ndarray]
     shadow: Shadow
@@ -59,11 +59,11 @@ class Derivatives:
             self.methods[self.highest + 1] = f"finite differences of the {('function', 'gradient')[self.highest]}"
 
     def at(self, point: Sequence[np.ndarray], order: int) -> Levels:
-        """Value and derivatives up to an order at a point; an exception is part of the result."""
+        """The value and derivatives up to an order at a point; an exception is stored in the result."""
         out = Levels()
         try:
             with silence(), enable_grad(), self.adapter.context():
-                self._own(point, min(order, self.highest), out)
+                self._own_derivatives(point, min(order, self.highest), out)
                 if order > self.highest and self.highest + 1 in self.methods:
                     self._difference(point, out)
         except NotCheckable:
@@ -73,23 +73,23 @@ class Derivatives:
         return out
 
     def exact(self, point: Sequence[np.ndarray], order: int, digits: int, differences: bool = False) -> Exact | None:
-        """What the same program gives in many digits; None where it cannot be run so, or not to this order.
+        """The shadow values of the program; None if it has no shadow execution, or none of this order.
 
         With `differences`, difference quotients of the order below, of numbers in many digits, are computed with it.
         """
-        with precise.working(digits):
+        with precise.working_precision(digits):
             try:
-                values, shadow = self._followed(point, order)
+                values, shadow = self._shadow_values(point, order)
                 return Exact(values, shadow, self._quotients(point, order) if differences and order else None) if shadow.complete else None
-            except Exception:  # whatever an unusual number makes a user's function raise, and NoShadow
+            except Exception:  # NoShadow, or any exception of the user's function at an unusual number
                 return None
 
-    def _followed(self, point: Sequence[np.ndarray], order: int) -> tuple[dict[int, np.ndarray], Shadow]:
+    def _shadow_values(self, point: Sequence[np.ndarray], order: int) -> tuple[dict[int, np.ndarray], Shadow]:
         out = Levels()
         if order > self.highest:
             raise NoShadow(f"order {order} is by finite differences")
         with silence(), enable_grad(), self.adapter.following() as shadow:
-            self._own(point, order, out)
+            self._own_derivatives(point, order, out)
         return out.values, shadow
 
     def _quotients(self, point: Sequence[np.ndarray], order: int) -> np.ndarray:
@@ -98,20 +98,21 @@ class Derivatives:
         bits = min(int(-np.log2(float(finfo(v.dtype).eps))) for v in point) * 2 // 5
 
         def slope(i: int, h: float) -> Any:
-            ends = [self._followed(self._shaped(vector + k * h * (np.arange(vector.size) == i), point), order - 1)[0][order - 1] for k in (1, -1)]
+            ends = [self._shadow_values(self._as_arrays(vector + k * h * (np.arange(vector.size) == i), point),
+                                        order - 1)[0][order - 1] for k in (1, -1)]
             return (ends[0] - ends[1]) / (2 * h)
 
         steps = [2.0 ** (np.frexp(x)[1] - bits) for x in vector]
         found = np.array([(4 * slope(i, h) - slope(i, 2 * h)) / 3 for i, h in enumerate(steps)], object)
-        return np.moveaxis(found, 0, -1) if order <= self.full else contracted(found, self.direction, order == self.full + 1)
+        return np.moveaxis(found, 0, -1) if order <= self.full else contract(found, self.direction, order == self.full + 1)
 
-    def _own(self, point: Sequence[np.ndarray], order: int, out: Levels) -> None:
+    def _own_derivatives(self, point: Sequence[np.ndarray], order: int, out: Levels) -> None:
         """The value and the derivatives that the adapter computes."""
         kind = np.float64 if self.adapter.shadow is None else object
         n = self.direction.size
         units = np.eye(n)
         orders = [[*itertools.product(range(n), repeat=k)] if k < self.full else [(*(n,) * k,)] for k in range(order)]
-        directions = [self._shaped(v, point) for v in (*units, self.direction)]
+        directions = [self._as_arrays(v, point) for v in (*units, self.direction)]
         found = self.adapter.derivatives([np.array(v) for v in point], self._weights, orders, directions)
         value = next(found)
         if value.dtype.kind == "c":
@@ -128,7 +129,7 @@ class Derivatives:
     def _weights(self, value: np.ndarray) -> np.ndarray:
         return np.arange(1, value.size + 1).reshape(value.shape).astype(value.dtype if value.dtype.kind in "fV" else np.float64)
 
-    def _shaped(self, vector: np.ndarray, point: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def _as_arrays(self, vector: np.ndarray, point: Sequence[np.ndarray]) -> list[np.ndarray]:
         ends = np.cumsum([v.size for v in point])
         return [vector[end - v.size:end].reshape(v.shape).astype(v.dtype) for end, v in zip(ends, point)]
 
@@ -138,7 +139,7 @@ class Derivatives:
 
         def function(vector: np.ndarray) -> np.ndarray:
             levels = Levels()
-            self._own(self._shaped(vector, point), k, levels)
+            self._own_derivatives(self._as_arrays(vector, point), k, levels)
             return levels.values[k]
 
         vector = np.concatenate([np.ravel(v) for v in point]).astype(np.float64)

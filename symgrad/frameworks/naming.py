@@ -28,9 +28,9 @@ def owner_of(op: Any) -> Any:
 
 
 def name_of(op: Any) -> str:
-    """The name of a function in a report: that of a variable for what has no name of its own, the class of an apply, the function in a partial.
+    """The name of a function in a report; for an `apply` that of its class, for a partial that of its function.
 
-    The variable is one of the module of the function, or of the caller.
+    An object without a name has the name of a variable of its module or of the caller.
 
     >>> name_of(functools.partial(np.add, 1.0)), name_of(lambda x: x)
     ('add', '<lambda>')
@@ -39,7 +39,7 @@ def name_of(op: Any) -> str:
     if not isinstance(found, str) or not found.isidentifier():
         found = _variable(op) or (name_of(op.func) if isinstance(op, functools.partial) else found)
     elif inspect.isbuiltin(op):
-        found = _public(found)
+        found = _public_name(found)
     return found if isinstance(found, str) and found else type(op).__name__
 
 
@@ -48,19 +48,19 @@ def _variable(op: Any) -> str | None:
     frame = inspect.currentframe() if isinstance(op, (FunctionType, functools.partial)) else None
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "symgrad":
         frame = frame.f_back
-    return _name_in(getattr(op, "__module__", None), op) or (_key_of(op, frame.f_locals) if frame is not None else None)
+    return _name_in(getattr(op, "__module__", None), op) or (_variable_name(op, frame.f_locals) if frame is not None else None)
 
 
 def _name_in(home: Any, op: Any) -> str | None:
     module = sys.modules.get(home) if isinstance(home, str) else None
-    return _key_of(op, vars(module)) if module is not None else None
+    return _variable_name(op, vars(module)) if module is not None else None
 
 
-def _key_of(op: Any, variables: Mapping[str, Any]) -> str | None:
+def _variable_name(op: Any, variables: Mapping[str, Any]) -> str | None:
     return next((name for name, thing in list(variables.items()) if thing is op and name.isidentifier()), None)
 
 
-def _public(name: str) -> str:
+def _public_name(name: str) -> str:
     """The name in a public module of torch of a compiled function."""
     return name.removeprefix("special_").removeprefix("linalg_").removeprefix("fft_")
 
@@ -75,11 +75,11 @@ def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, coun
     >>> argument_names(lambda x, a=1.0, n=2: a * x**n, ["a", "x"], 0), argument_names(np.hypot, None, 0)
     (['x', 'a'], ['x1', 'x2'])
     """
-    named = _declared(op, formula or ())
+    named = _declared_names(op, formula or ())
     if named is None:
         return list(formula or ()) or ([f"x{i}" for i in range(op.nin)] if isinstance(op, np.ufunc) else [])
     if parameters:
-        named = _before(op, formula or (), parameters, count)
+        named = _leading_names(op, formula or (), parameters, count)
     if not formula or not named or set(formula) & set(named):
         return named
     if len(named) > 1 and len(formula) > 1:
@@ -88,18 +88,18 @@ def argument_names(op: Any, formula: Sequence[str] | None, parameters: int, coun
     return list(formula) if len(named) == len(formula) else named
 
 
-def _before(op: Any, formula: Sequence[str], parameters: int, count: int | None) -> list[str]:
-    """The names before so many parameters: as many as `count`, as the formula names, or as have no default; at least one."""
-    placed = _placed(op) or []
+def _leading_names(op: Any, formula: Sequence[str], parameters: int, count: int | None) -> list[str]:
+    """The names before the last `parameters` ones: `count` names, as many as in the formula, or all without a default; at least one."""
+    placed = _positional_parameters(op) or []
     required = sum(p.default is p.empty for p in placed)
     last = max((k + 1 for k, p in enumerate(placed) if p.name in formula), default=0)
     fitting = range(max(1, required - parameters), len(placed) - parameters + 1)
     return [p.name for p in placed[:next((k for k in (count, last) if k in fitting), max(1, required - parameters))]]
 
 
-def _declared(op: Any, formula: Sequence[str]) -> list[str] | None:
+def _declared_names(op: Any, formula: Sequence[str]) -> list[str] | None:
     """The names of a function's declared tensor arguments, None if it takes any number or has no signature."""
-    placed = _placed(op)
+    placed = _positional_parameters(op)
     if placed is None:
         return None
     return [p.name for p in placed if p.default is p.empty or p.name in formula and type(p.default) is float] or None
@@ -121,7 +121,7 @@ def parameters_of(op: Any) -> list[inspect.Parameter] | None:
         return None
 
 
-def _placed(op: Any) -> list[inspect.Parameter] | None:
+def _positional_parameters(op: Any) -> list[inspect.Parameter] | None:
     """The positional parameters of a function, None where it takes any number or has no signature."""
     parameters = parameters_of(op)
     if parameters is None or any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -138,8 +138,8 @@ def import_path(op: Any) -> tuple[str, str] | None:
     for module in PUBLIC:
         name = getattr(op, "__name__", None)
         loaded = sys.modules.get(module)
-        for n in (name, _public(str(name))):
-            if loaded is not None and isinstance(n, str) and _same(vars(loaded).get(n), op):
+        for n in (name, _public_name(str(name))):
+            if loaded is not None and isinstance(n, str) and _is_same(vars(loaded).get(n), op):
                 return module, n
     what = owner_of(op) or op
     home, path = getattr(what, "__module__", None), getattr(what, "__qualname__", None) or getattr(what, "__name__", None)
@@ -156,5 +156,5 @@ def import_path(op: Any) -> tuple[str, str] | None:
     return (home, path) if found is what else None
 
 
-def _same(found: Any, op: Callable[..., Any]) -> bool:
+def _is_same(found: Any, op: Callable[..., Any]) -> bool:
     return found is op or found is not None and inspect.isbuiltin(op) and inspect.isbuiltin(found) and found == op

@@ -43,10 +43,10 @@ class SymgradAdapter(RecordingAdapter):
         found = super().call(leaves)
         return found if isinstance(found, Tensor) else tensor(found)
 
-    def chosen(self, found: Any) -> Any:
-        """The output that is checked. With `joined`, raises NotCheckable if it was not computed from the arguments."""
+    def select_output(self, found: Any) -> Any:
+        """The output to check. With `joined`, raises NotCheckable if it was not computed from the arguments."""
         if not self.options.joined:
-            return super().chosen(found)
+            return super().select_output(found)
         parts = real_parts(found, self.name)
         return parts[0] if len(parts) == 1 else FUNCTIONS["cat"]([p.reshape(-1) for p in parts])
 
@@ -67,24 +67,24 @@ class SymgradAdapter(RecordingAdapter):
         again |= self.shadow is not None
         return grad([v for v, _ in kept], list(leaves), [g for _, g in kept], retain_graph=True, create_graph=again, allow_unused=True)
 
-    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`symgrad.func.jvp`. Raises NotApplicable if a Function has no jvp."""
-        return self._pushed([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
+        return self._jvp([self.leaf(x, False) for x in xs], [None if t is None else self.leaf(t, False) for t in ts])
 
-    def _pushed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    def _jvp(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> Any:
         places = [i for i, t in enumerate(tangents) if t is not None]
-        function = self.of_some(lambda *given: self.call(given), leaves, places)
+        function = self.restrict_to(lambda *given: self.call(given), leaves, places)
         try:
             return jvp(function, tuple(leaves[i] for i in places), tuple(tangents[i] for i in places))[1]
         except NotImplementedError as error:  # a Function without jvp, a custom_vjp
             raise not_applicable("no forward mode", error) from error
 
-    def through_tangent(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
+    def pullback_of_jvp(self, xs: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> tuple[list[Array | None], list[Array | None]]:
         """`symgrad.autograd.grad` of `symgrad.func.jvp`."""
         leaves = [self.leaf(x) for x in xs]
         tangents = [None if t is None else self.leaf(t) for t in ts]
         asked = [*(x for x in leaves if x.requires_grad), *(t for t in tangents if t is not None)]
-        found = iter(self.grad([self._pushed(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
+        found = iter(self.grad([self._jvp(leaves, tangents)], asked, [self.leaf(cotangent, False)], False))
 
         def read(wanted: bool) -> Array | None:
             c = next(found) if wanted else None
@@ -92,7 +92,7 @@ class SymgradAdapter(RecordingAdapter):
 
         return [read(x.requires_grad) for x in leaves], [read(t is not None) for t in tangents]
 
-    def mapped(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
         """`symgrad.vmap`. Raises NotApplicable if the function depends on concrete values, or a Function has no rule for it."""
         try:
             return vmap(lambda *given: self.call(given), tuple(axes))(*leaves)

@@ -1,4 +1,4 @@
-"""The subject of a check: a function, the arguments by which it is differentiated, one run of it at a point, and the state around it."""
+"""The subject of a check: a function, the arguments by which it is differentiated, a run of it at a point, and the states of generators."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
 
-__all__ = ["Input", "NotCheckable", "Problem", "real_parts", "restored", "run_of", "seeded", "silence"]
+__all__ = ["Input", "NotCheckable", "Problem", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
 
 Point = Sequence[np.ndarray]
 
 
 class NotCheckable(Exception):
-    """Raised where there is no derivative to check, with the reason."""
+    """Raised with the reason if there is no derivative to check."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def silence() -> Iterator[None]:
 
 
 def _real_value(value: Any, given: bool) -> np.ndarray | None:
-    """An argument as the float array to differentiate by, None for one that is passed on as it is."""
+    """An argument as a float array to differentiate by; None if it is a constant."""
     if isinstance(value, (Tensor, np.ndarray, np.generic)):
         array = np.asarray(as_value(value))
     elif isinstance(value, (int, float, complex, list, tuple)) and not isinstance(value, bool):
@@ -77,7 +77,7 @@ class Problem:
     """A function with its arguments, of which the real ones are the inputs to differentiate by.
 
     Floats, lists of numbers, float arrays and tensors are inputs. A given int is a real number too, unless the parameter is annotated
-    `int` or has an int for its default. Everything else is passed on as it is. `wrt` limits the inputs to some names.
+    `int` or has an int for its default. Everything else is a constant. `wrt` limits the inputs to some names.
 
     Raises TypeError for inputs the function does not take, NotCheckable where none of them is real.
     """
@@ -119,35 +119,38 @@ class Problem:
 
     @property
     def point(self) -> list[np.ndarray]:
-        """The inputs as they were given."""
+        """The given inputs."""
         return [i.value for i in self.inputs]
 
     @property
     def names(self) -> list[str]:
-        """The names of all input elements, in order, as formulas spell them."""
+        """The names of all input elements in formulas, in order."""
         return ["_".join([i.name, *map(str, index)]) for i in self.inputs for index in np.ndindex(i.value.shape)]
 
-    def run(self, point: Point, named: bool = False) -> Run:
-        """Call the function at a point. Raises what it raises, and NotCheckable where its result has no derivative."""
-        leaves = []
-        arguments = {name: self._copied(name, value) for name, value in self.bound.arguments.items()}
-        for i, value in zip(self.inputs, point):
-            leaf = tensor(value.copy(), dtype=value.dtype, requires_grad=True, symbol=i.name if named else None)
-            leaves.append(leaf)
+    def call(self, *inputs: Any) -> Any:
+        """Call the function with the given inputs."""
+        arguments = {name: self._copy(name, value) for name, value in self.bound.arguments.items()}
+        for i, given in zip(self.inputs, inputs):
             if i.key is None:
-                arguments[i.parameter] = leaf
+                arguments[i.parameter] = given
             else:
-                arguments[i.parameter][i.key] = leaf
+                arguments[i.parameter][i.key] = given
         bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
+        return self.function(*bound.args, **bound.kwargs)
+
+    def run(self, point: Point, named: bool = False) -> Run:
+        """Call the function at a point. Its exceptions propagate; NotCheckable is raised if its result has no derivative."""
+        leaves = [tensor(value.copy(), dtype=value.dtype, requires_grad=True, symbol=i.name if named else None)
+                  for i, value in zip(self.inputs, point)]
         with observing() as escapes, enable_grad():
-            return Run(leaves, *scalar_of(self.function(*bound.args, **bound.kwargs), self.name), escapes)
+            return Run(leaves, *scalar_of(self.call(*leaves), self.name), escapes)
 
     def departure(self, run: Run) -> str | None:
-        """How the graph of a named run differs from the function around its point; None where they are the same."""
+        """The difference between the graph of a named run and the function around its point; None if there is none."""
         with silence():
             return departure(run, lambda point: self.run(point, named=True))
 
-    def _copied(self, name: str, value: Any) -> Any:
+    def _copy(self, name: str, value: Any) -> Any:
         kind = self.signature.parameters[name].kind
         return list(value) if kind is inspect.Parameter.VAR_POSITIONAL else dict(value) if kind is inspect.Parameter.VAR_KEYWORD else value
 
@@ -191,28 +194,28 @@ def scalar_of(result: Any, name: str) -> tuple[Tensor, tuple[int, ...] | None]:
     return total, (tuple(parts[0].shape) if len(parts) == 1 else (count,))
 
 
-def run_of(loss: Tensor, inputs: Any, asking: str, only_leaves: bool = False) -> Run:
+def run_of(loss: Tensor, inputs: Any, caller: str, only_leaves: bool = False) -> Run:
     """A recorded result as a run, with `inputs` or all its leaves.
 
     Raises TypeError for a tensor without a graph and for inputs that are no tensors, or no leaves where `only_leaves` will do; RuntimeError for
     a graph that was freed.
     """
     if loss._node is None or not loss.requires_grad:
-        raise TypeError(f"{asking}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
+        raise TypeError(f"{caller}: the tensor was not computed from a leaf that requires grad, so that there is no graph to look at; give the "
                         f"function and its inputs")
     nodes = upstream([loss._node])
     if any(node.args is None for node in nodes if not isinstance(node, (Leaf, DerivativeNode))):
-        raise RuntimeError(f"{asking}: {FREED} Or give the function and its inputs.")
+        raise RuntimeError(f"{caller}: {FREED} Or give the function and its inputs.")
     leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
     if inputs is not None:
         leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):
-        raise TypeError(f"{asking}: inputs must be leaves that require grad, from which the tensor was computed")
+        raise TypeError(f"{caller}: inputs must be leaves that require grad, from which the tensor was computed")
     return Run(leaves, *scalar_of(loss, "the loss"))
 
 
 @contextlib.contextmanager
-def restored() -> Iterator[None]:
+def generators_restored() -> Iterator[None]:
     """Restore the states of all generators at the end: of Python, NumPy, symgrad and, where it is loaded, torch."""
     torch = sys.modules.get("torch")
     state, numbers, tensors = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
@@ -226,7 +229,7 @@ def restored() -> Iterator[None]:
             torch.random.set_rng_state(tensors)
 
 
-def seeded() -> None:
+def seed_generators() -> None:
     """Give every generator the seed 0."""
     random.seed(0)
     np.random.seed(0)

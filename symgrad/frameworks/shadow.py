@@ -1,7 +1,7 @@
-"""Shadow values: every operation that a program does in floats, done in many digits beside it.
+"""Shadow execution: every operation of a program in floats is repeated in many digits; the results are its shadow values.
 
-The numbers of a right program come closer to the truth with more digits, those of a wrong one do not. Where both numbers of an operation are known,
-the operation that loses the digits can be named. A. Sanchez-Stern et al., Finding Root Causes of Floating Point Error, 2018.
+With more digits the shadow values of a right program approach the reference values, those of a wrong program do not. The operation that loses
+digits is found by comparing floats with shadow values. A. Sanchez-Stern et al., Finding Root Causes of Floating Point Error, 2018.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["NoShadow", "PerturbedCarrier", "RecordedShadow", "Shadow", "moved"]
+__all__ = ["NoShadow", "PerturbedCarrier", "RecordedShadow", "Shadow", "move_elements"]
 
-LARGEST = 1e30  # an error that stands for every larger one
-CLEAR = 64.0  # by how much an operation makes an error larger before it is named
+MAX_ERROR = 1e30  # larger errors are set to it
+CLEAR_GROWTH = 64.0  # the factor by which an operation must enlarge an error to be reported
 
 
 class NoShadow(Exception):
-    """The reason why a program cannot be run in many digits."""
+    """The reason why a program has no shadow execution."""
 
 
 class PerturbedCarrier(RecordingCarrier):
@@ -46,7 +46,7 @@ class PerturbedCarrier(RecordingCarrier):
 
 
 class Operation(NamedTuple):
-    """One operation: its name, its operands and its result, each as floats and in many digits."""
+    """An operation: its name, and the floats and shadow values of its operands and its result."""
 
     name: str
     operands: list[tuple[np.ndarray, Any]]
@@ -54,10 +54,10 @@ class Operation(NamedTuple):
 
 
 class Shadow:
-    """The numbers of one run in many digits.
+    """The shadow values of one run.
 
-    `complete` is False once numbers left the run by a way that cannot be followed; `beyond` is True once a number was so large that nothing is known
-    of what is computed with it.
+    `complete` is False once a number left the run in an untracked way; `beyond` is True once a number was so large that the numbers computed from
+    it are unknown.
     """
 
     complete = True
@@ -69,40 +69,40 @@ class Shadow:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """The context in which operations are followed."""
+        """The context in which operations have shadow values."""
         yield
 
     def read(self, value: Any) -> Any:
-        """The framework's value in many digits."""
+        """The shadow value of a value of the framework."""
         raise NotImplementedError
 
     def apply(self, name: str, *operands: Any, **options: Any) -> Any:
-        """An op of the registry on numbers in many digits."""
+        """An op of the registry on shadow values."""
         boxed = [Box(self.recorder, x) if isinstance(x, precise.Digits) else x for x in operands]
         return getattr(self.recorder, name)(*boxed, **options).value
 
     def note(self, name: str, operands: list[tuple[Any, Any]], floats: Any, exact: Any) -> None:
-        """Keep an operation that was done."""
+        """Store an operation."""
         self.beyond |= any(context.isfinite(y) and context.mag(y) > HUGE for y in np.ravel(exact).tolist() if y)
         self.operations.append(Operation(name, operands, (np.asarray(floats), exact)))
 
     @cached_property
     def culprit(self) -> str:
-        """The operation that enlarges the error of its operands most, with them, such as sub(1.00001, 1); "" if none does."""
-        best, out = CLEAR, ""
+        """The operation that enlarges the error of its operands most, such as "sub(1.00001, 1)"; "" if there is none."""
+        best, out = CLEAR_GROWTH, ""
         for operation in self.operations:
-            errors = _errors(*operation.result)
+            errors = _relative_errors(*operation.result)
             place = int(np.argmax(errors)) if errors.size else 0
             if not errors.size or errors[place] <= best:
                 continue
-            before = max((float(np.max(_errors(*pair), initial=0.0)) for pair in operation.operands), default=0.0)
+            before = max((float(np.max(_relative_errors(*pair), initial=0.0)) for pair in operation.operands), default=0.0)
             if errors[place] / max(before, 1.0) > best:
-                best, out = errors[place] / max(before, 1.0), _described(operation, place)
+                best, out = errors[place] / max(before, 1.0), _operation_text(operation, place)
         return out
 
 
-def _errors(floats: Any, exact: Any) -> np.ndarray:
-    """The relative error of each float, in roundings of its type and at most `LARGEST`; a clear one for what is 0 in truth and not as a float."""
+def _relative_errors(floats: Any, exact: Any) -> np.ndarray:
+    """The relative errors of floats in units of epsilon, at most `MAX_ERROR`, which also stands for a float whose exact value is 0 but is not 0."""
     floats = np.asarray(floats)
     if floats.dtype.kind not in "fV":
         return np.zeros(0)
@@ -112,13 +112,13 @@ def _errors(floats: Any, exact: Any) -> np.ndarray:
     def error(a: float, b: Any) -> float:
         if a == b or not context.isfinite(b):
             return 0.0
-        return LARGEST if not np.isfinite(a) else min(LARGEST, float(abs(a - b) / abs(b) / epsilon)) if b else 2 * CLEAR
+        return MAX_ERROR if not np.isfinite(a) else min(MAX_ERROR, float(abs(a - b) / abs(b) / epsilon)) if b else 2 * CLEAR_GROWTH
 
     return np.array([error(a, b) for a, b in pairs])
 
 
-def _described(operation: Operation, place: int) -> str:
-    """An operation with the numbers that make one element of its result, where these are plain to see."""
+def _operation_text(operation: Operation, place: int) -> str:
+    """The text of an operation, with the operands of one element of its result if these are single numbers."""
     shape = np.shape(operation.result[0])
     index = np.unravel_index(place, shape) if shape else ()
     try:
@@ -128,15 +128,15 @@ def _described(operation: Operation, place: int) -> str:
     return f"{operation.name}({', '.join(f'{float(x):.12g}' for x in numbers)})"
 
 
-def moved(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
-    """The result of a function that only moves elements, from what it does to their places; the place 0 is the number 0."""
+def move_elements(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
+    """The result of a function that only moves elements, obtained by applying it to their positions; position 0 stands for the number 0."""
     starts = np.cumsum([1, *(x.size for x in arrays)])
     places = np.asarray(function(*(np.arange(k, k + x.size).reshape(x.shape) for k, x in zip(starts, arrays))))
     return np.concatenate([precise.lift_value(np.zeros(1)), *(np.ravel(x) for x in arrays)])[places]
 
 
 class RecordedShadow(Shadow):
-    """The shadow of what symgrad's tensors record, in the precise carrier."""
+    """The shadow execution of recorded operations of symgrad's tensors, by replay with the precise carrier."""
 
     def __init__(self) -> None:
         super().__init__()

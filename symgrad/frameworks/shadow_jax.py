@@ -1,4 +1,4 @@
-"""The shadow of a function of JAX: each equation of its traced program, on floats and in many digits."""
+"""Shadow execution of functions of JAX: each equation of the jaxpr is evaluated on floats and on shadow values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.carriers import precise
 from symgrad.carriers.precise import Digits
-from symgrad.frameworks.shadow import NoShadow, Shadow, moved
+from symgrad.frameworks.shadow import NoShadow, Shadow, move_elements
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["JaxShadow"]
@@ -22,7 +22,7 @@ REDUCTIONS = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin", "
 
 
 class JaxShadow(Shadow):
-    """`run` evaluates a traced function; the results are numbers in many digits in the tree of those of the function."""
+    """The shadow execution of a function: `run` returns the shadow values of its traced program's results in their tree."""
 
     def __init__(self, jax: Any):
         super().__init__()
@@ -32,14 +32,14 @@ class JaxShadow(Shadow):
         return value if isinstance(value, Digits) else precise.lift_value(np.asarray(value))
 
     def run(self, program: Any, shape: Any, *args: Any) -> Any:
-        """A traced function of arrays in many digits. Raises NoShadow for a primitive that is not known."""
+        """The shadow values of a traced function of arrays. Raises NoShadow for an unknown primitive."""
         tree = self.jax.tree_util
         given = [(np.asarray(x), self.read(x)) for x in tree.tree_leaves(args)]
         out = self._evaluated(program.jaxpr, program.consts, given)
         return tree.tree_unflatten(tree.tree_structure(shape), [exact for _, exact in out])
 
     def _evaluated(self, program: Any, constants: Sequence[Any], given: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-        """The results of a program, each as floats and in many digits."""
+        """The results of a jaxpr, each as floats and as shadow values."""
         known = dict(zip(program.invars, given)) | {v: (c, self._lifted(c)) for v, c in zip(program.constvars, constants)}
 
         def value(v: Any) -> tuple[Any, Any]:
@@ -93,7 +93,7 @@ class JaxShadow(Shadow):
         if name == "pad":
             return self._moved(equation, [xs[0]], 1) if all(x == 0 for x in np.ravel(xs[1])) else self._unknown(name)
         if name == "scatter-add":
-            if np.max(self._bound(equation, [np.zeros(xs[0].shape), xs[1], np.ones(xs[2].shape)])) <= 1:  # each place at most once
+            if np.max(self._bound(equation, [np.zeros(xs[0].shape), xs[1], np.ones(xs[2].shape)])) <= 1:  # no position is written twice
                 return self.apply("add", xs[0], self._moved(equation, [np.zeros(xs[0].shape, int), xs[1], xs[2]]))
         if NAMES.get(name, name) in REGISTRY:
             return self.apply(NAMES.get(name, name), *xs)
@@ -115,10 +115,10 @@ class JaxShadow(Shadow):
                 given[k] = array
             return self._bound(equation, [*given, *[np.zeros((), int)] * after])
 
-        return moved(places, [xs[k] for k in real])
+        return move_elements(places, [xs[k] for k in real])
 
     def _dot(self, dimensions: Any, a: Any, b: Any) -> Any:
-        """A product of arrays, contracted over pairs of axes, with others in common."""
+        """A product of arrays contracted over pairs of axes, with pairs of batch axes."""
         (left, right), (left_batch, right_batch) = dimensions
         letters = iter("abcdefghijklmnopqrstuvwxyz")
         first = [next(letters) for _ in range(a.ndim)]

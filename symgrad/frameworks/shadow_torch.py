@@ -1,4 +1,4 @@
-"""The shadow of a run of torch: every kernel that it calls, on the way forward and back, once more in many digits."""
+"""Shadow execution of runs of torch: every kernel called in the forward and in the backward pass is repeated on shadow values."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from symgrad.carriers import precise
 from symgrad.carriers.cells import each
 from symgrad.carriers.digits import context
 from symgrad.carriers.precise import Digits
-from symgrad.frameworks.adapter import extra
-from symgrad.frameworks.shadow import NoShadow, Shadow, moved
+from symgrad.frameworks.adapter import import_extra
+from symgrad.frameworks.shadow import NoShadow, Shadow, move_elements
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["TorchShadow"]
@@ -35,17 +35,17 @@ SPECIAL = {"erf": each(context.erf), "erfc": each(context.erfc), "lgamma": each(
 
 
 class TorchShadow(Shadow):
-    """The numbers are kept for each memory of a tensor, so that views and writes into them are followed."""
+    """The shadow execution of a run. Shadow values are stored by memory, so that views and writes into them are tracked."""
 
     def __init__(self, name: str):
         super().__init__()
-        self.torch, shadow = extra("torch", name), self
-        self.decompositions = extra("torch._decomp", name).decomposition_table
-        self.tree = extra("torch.utils._pytree", name)
+        self.torch, shadow = import_extra("torch", name), self
+        self.decompositions = import_extra("torch._decomp", name).decomposition_table
+        self.tree = import_extra("torch.utils._pytree", name)
         self.memories: dict[int, tuple[Any, np.ndarray]] = {}
-        self.inside = False  # a kernel that is written by others
+        self.inside = False  # True within a kernel that is decomposed into others
 
-        class Mode(extra("torch.utils._python_dispatch", name).TorchDispatchMode):  # type: ignore[misc]
+        class Mode(import_extra("torch.utils._python_dispatch", name).TorchDispatchMode):  # type: ignore[misc]
             _should_skip_dynamo = classmethod(lambda cls: False)  # its import takes seconds
 
             def __torch_dispatch__(self, kernel: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -58,7 +58,7 @@ class TorchShadow(Shadow):
         with self.mode():
             yield
 
-    # Numbers of tensors
+    # Shadow values of tensors
 
     def read(self, value: Any) -> Any:
         memory = self.memories.get(value.untyped_storage()._cdata)
@@ -88,7 +88,7 @@ class TorchShadow(Shadow):
     # Kernels
 
     def called(self, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A kernel, on floats and on their shadows."""
+        """Call a kernel on floats, and on their shadow values."""
         name = kernel._overloadpacket.__name__
         given = [x for x in self.tree.tree_leaves((args, kwargs)) if self._is_real(x)]
         known = [x.untyped_storage()._cdata in self.memories for x in given]
@@ -112,7 +112,7 @@ class TorchShadow(Shadow):
         return out
 
     def _computed(self, name: str, kernel: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """The results of a kernel in many digits. Raises NoShadow for an unknown one."""
+        """The shadow values of the results of a kernel. Raises NoShadow for an unknown kernel."""
         if name in MOVES:
             return self._moved(kernel, args, kwargs)
         if name in COPIES:
@@ -131,7 +131,7 @@ class TorchShadow(Shadow):
                 args = (self.apply("div", *map(self._exact, args[:2])),)
         operands = self.tree.tree_map(self._exact, tuple(args))
         if name in ARITHMETIC:
-            operands = tuple(map(_fraction, operands))
+            operands = tuple(map(_as_fraction, operands))
         options = {k: self._exact(v) for k, v in kwargs.items() if k not in ("dtype", "memory_format", "layout", "device", "pin_memory", "alpha")}
         if name in ("softmax", "log_softmax"):
             operands = operands[:2]
@@ -154,7 +154,7 @@ class TorchShadow(Shadow):
             self.inside = outer
 
     def _exact(self, x: Any) -> Any:
-        """A tensor of real numbers in many digits, another as an array."""
+        """The shadow values of a tensor of real numbers; another tensor as an array."""
         return self.read(x) if self._is_real(x) else x.numpy() if isinstance(x, self.torch.Tensor) else x
 
     def _moved(self, kernel: Any, args: Any, kwargs: Any) -> Any:
@@ -168,11 +168,11 @@ class TorchShadow(Shadow):
             args, kwargs = self.tree.tree_unflatten(leaves, shape)
             return np.asarray(kernel(*args, **kwargs))
 
-        return moved(places, list(given.values()))
+        return move_elements(places, list(given.values()))
 
 
-def _fraction(x: Any) -> Any:
-    """A float such as 1/3, which a kernel is given for the size of a mean, as the fraction it stands for."""
+def _as_fraction(x: Any) -> Any:
+    """A float such as 1/3, by which a kernel divides in a mean, as the exact fraction."""
     if not isinstance(x, float) or not np.isfinite(x):
         return x
     fraction = Fraction(x).limit_denominator(1000)

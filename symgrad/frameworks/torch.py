@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, extra, is_active, not_applicable
+from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, import_extra, is_active, not_applicable
 from symgrad.frameworks.given import Given
 from symgrad.frameworks.shadow_torch import TorchShadow
 
@@ -32,7 +32,7 @@ class TorchAdapter(RecordingAdapter):
 
     def __init__(self, function: Callable[..., Any], name: str, options: Options):
         super().__init__(function, name, options)
-        self.torch = self.numpy = extra("torch", name)
+        self.torch = self.numpy = import_extra("torch", name)
 
     def module_dtypes(self) -> tuple[str, ...] | None:
         """The floating-point type of a module's parameters and buffers; None for a function, and if there are none or several."""
@@ -57,7 +57,7 @@ class TorchAdapter(RecordingAdapter):
         """The result as a tensor."""
         try:
             with self.torch.enable_grad():
-                found = self.chosen(self.function(*leaves, *self.parameters))
+                found = self.select_output(self.function(*leaves, *self.parameters))
         except RuntimeError as error:
             _raise_missing(error, NO_COMPLEX, "no complex derivative")
             raise
@@ -65,7 +65,7 @@ class TorchAdapter(RecordingAdapter):
             return found
         return self.torch.as_tensor(found, dtype=next((leaf.dtype for leaf in leaves if leaf.is_floating_point()), self.torch.float64))
 
-    def joined(self, parts: Sequence[Any]) -> Any:
+    def join(self, parts: Sequence[Any]) -> Any:
         """The numbers of floating-point tensors; others cannot be differentiated."""
         tensors = [t for t in map(self.torch.as_tensor, parts) if t.is_floating_point() or t.is_complex()]
         if not tensors:
@@ -99,7 +99,7 @@ class TorchAdapter(RecordingAdapter):
             _raise_missing(error, NO_COMPLEX, "no complex derivative")
             raise
 
-    def pushed(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
+    def jvp(self, xs: Arrays, ts: Sequence[Array | None]) -> Any:
         """`torch.autograd.forward_ad`. Raises NotApplicable if a Function has no jvp."""
         forward = self.torch.autograd.forward_ad
         with LOCK, forward.dual_level():
@@ -112,7 +112,7 @@ class TorchAdapter(RecordingAdapter):
                 raise
             return self.torch.zeros_like(value) if tangent is None else tangent
 
-    def mapped(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
+    def vmap(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Any:
         """`torch.func.vmap`. Raises NotApplicable if a Function has no rule for it."""
         mapped = self.torch.func.vmap(lambda *given: self.call(given), tuple(axes),
                                       randomness="different" if self.options.random else "error")
@@ -130,7 +130,7 @@ class TorchPair(Given, TorchAdapter):
 
 
 def is_once_differentiable(result: Any) -> bool:
-    """Whether a backward in the graph cannot be differentiated, which `torch.autograd.grad` does not report."""
+    """Whether the graph contains a backward marked once-differentiable, which `torch.autograd.grad` does not report."""
     stack, seen = [result.grad_fn], set()
     while stack:
         node = stack.pop()

@@ -21,9 +21,9 @@ from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.collapsed import CollapsedProgram, collapsed
-from symgrad.func.evaluation import Evaluation, evaluate, named, no_arguments, owned
-from symgrad.func.transforms import finished
+from symgrad.func.collapsed import CollapsedProgram, sums_of_second_derivatives
+from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, unshared_results
+from symgrad.func.transforms import as_result
 from symgrad.graph.modes import in_mode
 from symgrad.program.cache import Cache
 from symgrad.program.signature import signature_of
@@ -38,25 +38,25 @@ Dim = int | Sequence[int] | None
 # Directions
 
 
-def _axes(x: Tensor, dim: Dim, asking: str) -> tuple[int, ...]:
+def _coordinate_axes(x: Tensor, dim: Dim, caller: str) -> tuple[int, ...]:
     """The coordinate axes of an argument; all axes if `dim` is None."""
     ndim = x._value.ndim
     if dim is None:
         return tuple(range(ndim))
     given = (dim,) if isinstance(dim, (int, np.integer)) and not isinstance(dim, bool) else dim
     if not isinstance(given, (tuple, list)) or not all(isinstance(d, (int, np.integer)) and not isinstance(d, bool) for d in given):
-        raise TypeError(f"{asking}: dim must be None, an int or a tuple of ints, not {dim!r}")
+        raise TypeError(f"{caller}: dim must be None, an int or a tuple of ints, not {dim!r}")
     for d in given:
         if not -ndim <= d < ndim:
-            raise IndexError(f"{asking}: dim={dim!r} is out of range for an argument of shape {list(x.shape)}")
+            raise IndexError(f"{caller}: dim={dim!r} is out of range for an argument of shape {list(x.shape)}")
     axes = tuple(sorted(d % ndim for d in given))
     if len(set(axes)) != len(axes):
-        raise RuntimeError(f"{asking}: dim={dim!r} names an axis twice")
+        raise RuntimeError(f"{caller}: dim={dim!r} names an axis twice")
     return axes
 
 
-def _units(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batched], list[int]]:
-    """A unit vector for each coordinate of the inputs, with length 1 along the other axes; and the number of each input's first vector."""
+def _unit_directions(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batched], list[int]]:
+    """A unit vector for each coordinate of the inputs, of length 1 along the other axes; and the index of each input's first vector."""
     sizes = [math.prod(x._value.shape[a] for a in along) for x, along in zip(ev.inputs, axes)]
     starts, total, level, out = [0], sum(sizes), new_level(), []
     for x, along, size in zip(ev.inputs, axes, sizes):
@@ -68,17 +68,17 @@ def _units(ev: Evaluation, axes: Sequence[tuple[int, ...]]) -> tuple[list[Batche
     return out, starts
 
 
-def _given(ev: Evaluation, directions: Any, weights: Any, asking: str) -> tuple[list[Tensor], Tensor | None]:
+def _check_directions(ev: Evaluation, directions: Any, weights: Any, caller: str) -> tuple[list[Tensor], Tensor | None]:
     """The user's directions, batched along their leading axis, and the weights."""
     leaves, form = flatten(directions)
     if form != ev.form:
-        raise RuntimeError(f"{asking}: directions has the form {form!r}, but the arguments have the form {ev.form!r}; give one tensor for each")
+        raise RuntimeError(f"{caller}: directions has the form {form!r}, but the arguments have the form {ev.form!r}; give one tensor for each")
     out, count = [], None
     for leaf, x in zip(leaves, ev.inputs):
         v = leaf if isinstance(leaf, Tensor) else wrap(as_value(leaf, x.dtype))
         shape = tuple(x.shape)
         if v.ndim != len(shape) + 1 or any(m not in (1, n) for m, n in zip(v.shape[1:], shape)) or count not in (None, v.shape[0]):
-            raise RuntimeError(f"{asking}: directions has a tensor of shape {list(v.shape)} for an argument of shape {list(shape)}; it must have "
+            raise RuntimeError(f"{caller}: directions has a tensor of shape {list(v.shape)} for an argument of shape {list(shape)}; it must have "
                                f"that shape, or 1 for its sizes, behind one axis more that counts the directions")
         count = v.shape[0]
         out.append(v if v._value.dtype == x._value.dtype else v.to(x.dtype))
@@ -86,7 +86,7 @@ def _given(ev: Evaluation, directions: Any, weights: Any, asking: str) -> tuple[
         return out, None
     w = weights if isinstance(weights, Tensor) else wrap(as_value(weights, ev.inputs[0].dtype))
     if tuple(w.shape) != (count,):
-        raise RuntimeError(f"{asking}: weights has shape {list(w.shape)}, but there are {count} directions; give one number for each")
+        raise RuntimeError(f"{caller}: weights has shape {list(w.shape)}, but there are {count} directions; give one number for each")
     return out, w
 
 
@@ -129,43 +129,43 @@ def laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: 
     return _laplacian(func, argnums, dim, directions, weights, has_aux, "laplacian")
 
 
-def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights: Any, has_aux: bool, asking: str) -> Function:
-    no_arguments(argnums, asking)
+def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights: Any, has_aux: bool, caller: str) -> Function:
+    check_argnums(argnums, caller)
     if directions is not None and dim is not None:
-        raise ValueError(f"{asking}: give dim or directions, not both")
+        raise ValueError(f"{caller}: give dim or directions, not both")
     if weights is not None and directions is None:
-        raise ValueError(f"{asking}: weights need directions; give both")
+        raise ValueError(f"{caller}: weights need directions; give both")
 
-    programs = _Programs(dim, asking)
+    programs = _LaplacianPrograms(dim, caller)
 
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        ev = evaluate(func, args, kwargs, argnums, asking, has_aux)
+        ev = evaluate(func, args, kwargs, argnums, caller, has_aux)
         if directions is None:
             found = programs.sums(ev)
         else:
-            given, w = _given(ev, directions, weights, asking)
-            ev = ev.following([*given, *([] if w is None else [w])])
+            given, w = _check_directions(ev, directions, weights, caller)
+            ev = ev.tracked_if_any([*given, *([] if w is None else [w])])
             level, count = new_level(), given[0].shape[0]
             with in_mode(grad=ev.tracked):
                 tangents, w = [traced.batch(v, 0, level) for v in given], None if w is None else traced.batch(w, 0, level)
-            found = collapsed(ev, tangents, w, level, count)
-        results = [finished(ev, y, s) for y, s in zip(ev.outputs, found)]
+            found = sums_of_second_derivatives(ev, tangents, w, level, count)
+        results = [as_result(ev, y, s) for y, s in zip(ev.outputs, found)]
         del found
-        result = ev.shape.unflatten(owned(ev, results))
-        if asking == "laplacian":
-            return (result, ev.free(ev.aux)) if has_aux else result
-        value = ev.returned()
-        return ((value, ev.free(ev.aux)) if has_aux else value, result)
+        result = ev.shape.unflatten(unshared_results(ev, results))
+        if caller == "laplacian":
+            return (result, ev.detach(ev.aux)) if has_aux else result
+        value = ev.returned_output()
+        return ((value, ev.detach(ev.aux)) if has_aux else value, result)
 
     return transformed
 
 
-class _Programs:
+class _LaplacianPrograms:
     """Laplacians of one function, with the recorded steps of the pass cached by the signature of the graph."""
 
-    def __init__(self, dim: Dim, asking: str):
-        self._dim, self._asking = dim, asking
+    def __init__(self, dim: Dim, caller: str):
+        self._dim, self._asking = dim, caller
         self._known = Cache(8)
 
     def sums(self, ev: Evaluation) -> list[Any]:
@@ -176,19 +176,19 @@ class _Programs:
         found = None if known is None else self._known.get(known)
         if type(found) is CollapsedProgram:
             return found.run(ev)
-        units = _units(ev, [_axes(x, self._dim, self._asking) for x in ev.inputs])[0]
+        units = _unit_directions(ev, [_coordinate_axes(x, self._dim, self._asking) for x in ev.inputs])[0]
         level, count = units[0].level, units[0].count
         if found is True and CollapsedProgram.fits(ev, count):
             self._known.put(known, CollapsedProgram(ev, units))
         elif known is not None:
             self._known.put(known, found is None)
-        return collapsed(ev, [wrap(t) for t in units], None, level, count)
+        return sums_of_second_derivatives(ev, [wrap(t) for t in units], None, level, count)
 
 
 # Traces and antisymmetric parts of a Jacobian
 
 
-def _moved(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
+def _derivatives_along_units(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
     """The derivatives of every output along the unit vectors, which are the first axis. The caller sets the grad mode."""
     starts: dict[Any, Any] = {}
     for x, node, unit in zip(ev.inputs, ev.nodes, units):
@@ -204,11 +204,12 @@ def _moved(ev: Evaluation, units: Sequence[Batched]) -> list[Tensor]:
     return out
 
 
-def _field(ev: Evaluation, func: Function, asking: str) -> None:
+def _check_vector_field(ev: Evaluation, func: Function, caller: str) -> None:
     """Raise RuntimeError if the outputs do not have the shapes of the inputs, as those of a vector field do."""
     shapes, wanted = [list(y.shape) for y in ev.outputs], [list(x.shape) for x in ev.inputs]
     if shapes != wanted:
-        raise RuntimeError(f"{asking}: {named(func)} must return a vector for a point, tensors of the shapes {wanted} of its argument, not {shapes}")
+        raise RuntimeError(f"{caller}: {function_name(func)} must return a vector for a point, tensors of the shapes {wanted} of its argument, not "
+                           f"{shapes}")
 
 
 def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function:
@@ -226,18 +227,18 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "divergence")
-        _field(ev, func, "divergence")
-        axes = [_axes(x, dim, "divergence") for x in ev.inputs]
-        units, starts = _units(ev, axes)
+        _check_vector_field(ev, func, "divergence")
+        axes = [_coordinate_axes(x, dim, "divergence") for x in ev.inputs]
+        units, starts = _unit_directions(ev, axes)
         with in_mode(grad=ev.tracked):
             out = None
-            for t, along, a, b in zip(_moved(ev, units), axes, starts, starts[1:]):
+            for t, along, a, b in zip(_derivatives_along_units(ev, units), axes, starts, starts[1:]):
                 t = traced.narrow(t, 0, a, b - a)
                 t = traced.movedim(t, tuple(d + 1 for d in along), tuple(range(-len(along), 0))) if along else traced.unsqueeze(t, -1)
                 t = traced.reshape(t, (*t.shape[:t.ndim - max(len(along), 1)], b - a))
                 term = traced.sum(traced.diagonal(t, 0, 0, -1), -1)
                 out = term if out is None else out + term
-        return owned(ev, [finished(ev, out, out if ev.tracked else out._value)])[0]  # type: ignore[arg-type, union-attr]
+        return unshared_results(ev, [as_result(ev, out, out if ev.tracked else out._value)])[0]  # type: ignore[arg-type, union-attr]
 
     return transformed
 
@@ -257,21 +258,21 @@ def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "curl")
-        _field(ev, func, "curl")
+        _check_vector_field(ev, func, "curl")
         if len(ev.inputs) != 1:
             raise RuntimeError(f"curl: the coordinates must lie along an axis of one tensor, not in {len(ev.inputs)} tensors; stack them")
-        ((axis,),) = axes = [_axes(ev.inputs[0], dim, "curl")]
+        ((axis,),) = axes = [_coordinate_axes(ev.inputs[0], dim, "curl")]
         n = ev.inputs[0].shape[axis]
         if n not in (2, 3):
             raise RuntimeError(f"curl: a field has a curl in 2 or 3 dimensions, but the argument has {n} coordinates along dim={dim}")
         with in_mode(grad=ev.tracked):
-            (t,) = _moved(ev, _units(ev, axes)[0])
+            (t,) = _derivatives_along_units(ev, _unit_directions(ev, axes)[0])
 
             def turn(i: int, j: int) -> Tensor:
                 """∂fⱼ/∂xᵢ - ∂fᵢ/∂xⱼ."""
                 return traced.select(traced.select(t, 0, i), axis, j) - traced.select(traced.select(t, 0, j), axis, i)
 
             out = turn(0, 1) if n == 2 else traced.stack([turn(1, 2), turn(2, 0), turn(0, 1)], axis)
-        return owned(ev, [finished(ev, out, out if ev.tracked else out._value)])[0]
+        return unshared_results(ev, [as_result(ev, out, out if ev.tracked else out._value)])[0]
 
     return transformed

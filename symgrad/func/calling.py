@@ -13,7 +13,7 @@ __all__ = ["functional_call", "stack_module_state"]
 Exchange = list[tuple[dict[str, Any], str, Any]]
 
 
-def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
+def _tensor_slots(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
     """For the full name of each parameter and buffer of a module its table and key; tied ones appear under each of their names."""
     out = {}
     for prefix, part in module.named_modules(remove_duplicate=False):
@@ -23,7 +23,7 @@ def _places(module: Any) -> dict[str, tuple[dict[str, Any], str]]:
     return out
 
 
-def _given(dicts: Any) -> dict[str, Any]:
+def _merge_dicts(dicts: Any) -> dict[str, Any]:
     if isinstance(dicts, Mapping):
         return dict(dicts)
     if not isinstance(dicts, Sequence) or not all(isinstance(d, Mapping) for d in dicts):
@@ -38,9 +38,9 @@ def _given(dicts: Any) -> dict[str, Any]:
     return out
 
 
-def _exchange(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> tuple[Exchange, Exchange]:
+def _replacements(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> tuple[Exchange, Exchange]:
     """The replacements in a module: each table and key with the module's own tensor, and with the tensor that replaces it."""
-    places = _places(module)
+    places = _tensor_slots(module)
     unknown = [name for name in given if name not in places]
     missing = [name for name, (table, key) in places.items() if name not in given and table[key] is not None] if strict else []
     if strict and (unknown or missing):
@@ -62,7 +62,7 @@ def _exchange(module: Any, given: dict[str, Any], tie_weights: bool, strict: boo
     return [(*places[name], places[name][0][places[name][1]]) for name in chosen], [(*places[name], value) for name, value in chosen.items()]
 
 
-def _put(places: Exchange) -> None:
+def _set_tensors(places: Exchange) -> None:
     for table, name, tensor in places:
         table[name] = tensor
 
@@ -88,15 +88,15 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     tensor([[3., 4.]])
     """
     given = () if args is None else args if isinstance(args, tuple) else (args,)
-    own, others = _exchange(module, _given(parameter_and_buffer_dicts), tie_weights, strict)
+    own, others = _replacements(module, _merge_dicts(parameter_and_buffer_dicts), tie_weights, strict)
     try:
         try:
-            _put(others)
+            _set_tensors(others)
             return module(*given, **(kwargs or {}))
         finally:
-            _put(own)
+            _set_tensors(own)
     finally:  # repeated, since an interrupt may hit the first one
-        _put(own)
+        _set_tensors(own)
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

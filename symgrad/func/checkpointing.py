@@ -10,14 +10,27 @@ from typing import Any
 from symgrad.autograd.engine import grad
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import named
-from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, chance, gate, recording, restored, rule_op, standing, unwritten
+from symgrad.func.evaluation import function_name
+from symgrad.func.rules import (
+    Rule,
+    Some,
+    Tensors,
+    attach_node,
+    check_unwritten,
+    fresh_input,
+    generator_state,
+    nodes_before,
+    recording,
+    restored_generator,
+    rule_op,
+    tensor_at,
+)
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream
 from symgrad.types.trees import flatten, tree_map
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "cut"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "replace_known_nodes"]
 
 OP = rule_op("Checkpoint")
 
@@ -30,13 +43,13 @@ def _no_contexts() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: int) -> None:
-    """Replace the known nodes upstream of a computation by gates, which are fresh input nodes.
+def replace_known_nodes(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: int) -> None:
+    """Replace the known nodes upstream of a computation by `gates`, tensors at fresh input nodes.
 
     Raises CheckpointError if the computation depends on other nodes that are older than `since`.
     """
     instead = {node: g._node for node, g in zip(known, gates)}
-    if any(node not in instead for node in boundary(outputs, since)):
+    if any(node not in instead for node in nodes_before(outputs, since)):
         raise CheckpointError("checkpoint: the recomputation depends on tensors that the forward pass did not depend on; a checkpointed function "
                               "must compute the same thing from the same tensors each time it is called")
     roots = [y._node for y in outputs if isinstance(y, Tensor)]
@@ -48,14 +61,14 @@ def cut(outputs: Sequence[Any], known: Sequence[Node], gates: Tensors, since: in
             y._node = instead[y._node]
 
 
-def _footprint(outputs: Sequence[Tensor], since: int) -> int:
+def _operations_hash(outputs: Sequence[Tensor], since: int) -> int:
     """A hash of the operations between the sequence number `since` and the outputs, with their shapes and dtypes."""
-    nodes = upstream([y._node for y in outputs], stop=_Before(since))
+    nodes = upstream([y._node for y in outputs], stop=_OlderThan(since))
     described = [(getattr(node, "op", None), type(node).__name__, node.value.shape, node.value.dtype) for node in nodes]
-    return hash(tuple(described))  # an op has several classes of nodes
+    return hash(tuple(described))  # the type is part of it, since an op has several classes of nodes
 
 
-class _Before:
+class _OlderThan:
     """The set of all nodes older than a sequence number."""
 
     def __init__(self, since: int):
@@ -65,7 +78,7 @@ class _Before:
         return node.sequence_nr < self.since
 
 
-def _described(t: Tensor) -> dict[str, Any]:
+def _metadata_of(t: Tensor) -> dict[str, Any]:
     return {"shape": t.shape, "dtype": t.dtype, "device": t.device}  # type: ignore[attr-defined]
 
 
@@ -76,25 +89,25 @@ class _Block(Rule):
         self.function, self.checked = function, checked
         self.args, self.kwargs = tree_map(lambda x: wrap(x._value, x._node) if isinstance(x, Tensor) else x, (args, kwargs))
         self.constants = [x for x in flatten((args, kwargs))[0] if isinstance(x, Tensor)]
-        self.state = chance() if preserve else None
+        self.state = generator_state() if preserve else None
         self.context, self.again = context_fn()
 
-    def begun(self) -> Any:
-        """The outputs of the call, with its node."""
+    def record(self) -> Any:
+        """The outputs of the call at its node."""
         since = next_sequence()
         with self.context:
             output = self.function(*self.args, **self.kwargs)
         leaves, form = flatten(output)
         self.places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and _is_new(y, since)]
         outputs = [leaves[i] for i in self.places]
-        self.captured = tuple(boundary(outputs, since))
+        self.captured = tuple(nodes_before(outputs, since))
         if not any(node.flags & GRADIENT for node in self.captured) or any(y._node.flags & IN_FORWARD for y in outputs):
             return output
-        parents = [standing(node) for node in self.captured]
+        parents = [tensor_at(node) for node in self.captured]
         self.values, self.since = tuple(node.value for node in self.captured), since
-        self.described = [_described(y) for y in outputs]
-        self.footprint = _footprint(outputs, since) if self.checked else 0
-        for i, y in zip(self.places, attached(OP, self, parents, outputs)):
+        self.described = [_metadata_of(y) for y in outputs]
+        self.footprint = _operations_hash(outputs, since) if self.checked else 0
+        for i, y in zip(self.places, attach_node(OP, self, parents, outputs)):
             leaves[i] = y
         return form.unflatten(leaves)
 
@@ -103,14 +116,14 @@ class _Block(Rule):
 
     def rerun(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
         """The recomputed outputs, recorded from gates at these tensors, and the gates."""
-        unwritten(self.constants, self.since)
-        gates, since = [gate(t) for t in tensors], next_sequence()
-        with recording(True), restored(self.state), self.again:
+        check_unwritten(self.constants, self.since)
+        gates, since = [fresh_input(t) for t in tensors], next_sequence()
+        with recording(True), restored_generator(self.state), self.again:
             leaves = flatten(self.function(*self.args, **self.kwargs))[0]
         outputs = [leaves[i] for i in self.places if i < len(leaves) and isinstance(leaves[i], Tensor)]
         if self.checked:
             self.compare(outputs, since)
-        cut(outputs, self.captured, gates, since)
+        replace_known_nodes(outputs, self.captured, gates, since)
         return outputs, gates
 
     def compare(self, outputs: Sequence[Tensor], since: int) -> None:
@@ -119,16 +132,16 @@ class _Block(Rule):
             raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                                   f"Number of tensors saved during forward: {len(self.places)}\n"
                                   f"Number of tensors saved during recomputation: {len(outputs)}")
-        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(_described, outputs))) if a != b]
+        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(_metadata_of, outputs))) if a != b]
         if found:
             raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
                                   "forward pass.\n" + "\n".join(
                                       f"tensor at position {i}:\nsaved metadata: {a}\nrecomputed metadata: {b}" for i, a, b in found))
-        if _footprint(outputs, since) != self.footprint:
-            raise CheckpointError(f"checkpoint: {named(self.function)} computed with other operations or other shapes when it was called again in "
-                                  f"backward; it must do the same each time, or be given determinism_check='none'")
+        if _operations_hash(outputs, since) != self.footprint:
+            raise CheckpointError(f"checkpoint: {function_name(self.function)} computed with other operations or other shapes when it was called "
+                                  f"again in backward; it must do the same each time, or be given determinism_check='none'")
 
-    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         create = thread.modes.grad
         again, gates = self.rerun(tensors)
         asked = [g for g, need in zip(gates, needs) if need is not None]
@@ -136,7 +149,7 @@ class _Block(Rule):
         found: Any = iter(grad([y for y, _ in pairs], asked, [c for _, c in pairs], create_graph=create, allow_unused=True) if pairs else ())
         return [next(found, None) if need is not None else None for need in needs]
 
-    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
         create = thread.modes.grad
         again, gates = self.rerun(tensors)
         starts = {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}
@@ -195,7 +208,7 @@ def _run(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], pres
         raise ValueError(f"determinism_check must be one of ['default', 'none'], but got {check}")
     block = _Block(function, args, kwargs, preserve, context_fn, check == "default")
     if thread.modes.grad:
-        return block.begun()
+        return block.record()
     with block.context:
         return function(*args, **kwargs)
 

@@ -7,7 +7,6 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,20 +16,19 @@ from symgrad.autograd.bundles import Output
 from symgrad.carriers import ELEMENTWISE, numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
-from symgrad.carriers.guarding import guarded_product
-from symgrad.engine.replay import guarded_jvp
+from symgrad.carriers.guarding import guarded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.second import PathProgram, second
+from symgrad.func.second import PathProgram, gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 from symgrad.program.tape import Taped, TapingCarrier
 
-__all__ = ["CollapsedProgram", "collapsed", "is_linear"]
+__all__ = ["CollapsedProgram", "is_linear", "sums_of_second_derivatives"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 # Ops that are linear in each of these arguments if the others are constant, with the positions of the arguments.
@@ -40,23 +38,23 @@ BY_ROWS = {"mm", "batched_matmul"}
 SLOPES = {"tanh": "sech_square"}  # the derivative of an op whose nodes keep a residual, as a function of the carriers
 
 
-def collapsed(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
+def sums_of_second_derivatives(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
     """Σ_d w_d · ∂²y/∂x²(t_d, t_d) for every output y, None where it is zero: NumPy values, or Tensors if the evaluation is tracked.
 
     The tangents of the inputs are batched at a level, with `count` members. They may have length 1 along axes where they are all alike.
     """
     if any([node.op.kind == "function" or getattr(getattr(node.value, "dtype", None), "kind", None) == "c" for node in ev.path]):
-        return _by_pullbacks(ev, tangents, weights, level, count)
+        return _sums_by_pullbacks(ev, tangents, weights, level, count)
     with in_mode(grad=ev.tracked), contextlib.suppress(NotImplementedError):  # raised by a custom function without a pushforward
         if ev.tracked:
-            return _Collapsed(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
+            return _CollapsedPass(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
         starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
-        return _Collapsed(_Caching(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
-    return _by_pullbacks(ev, tangents, weights, level, count)
+        return _CollapsedPass(_CachingCarrier(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
+    return _sums_by_pullbacks(ev, tangents, weights, level, count)
 
 
-def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
-    """The same from products with the Hessian of each element of each output, for custom functions without a pushforward."""
+def _sums_by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
+    """The sums from products with the Hessian of each element of each output, for custom functions without a pushforward."""
     out: list[Any] = []
     for y in ev.outputs:
         if y._node not in ev.between:
@@ -67,7 +65,7 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
             along = [traced.expand(t, tuple(x.shape)) for t, x in zip(tangents, ev.inputs)]
             for k in range(flat.shape[0]):
                 element = traced.select(flat, 0, k)
-                products = second(ev.to([element]), element, along)
+                products = gradient_tangents(ev.with_outputs([element]), element, along)
                 s: Any = sum([traced.sum(t * h) for t, h in zip(along, products)])
                 total.append(traced.sum(traced.unbatch(s if weights is None else s * weights, 0, level, count), (0,)))
             found = traced.reshape(traced.stack(total), tuple(y.shape))
@@ -75,7 +73,7 @@ def _by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | 
     return out
 
 
-class _Caching:
+class _CachingCarrier:
     """A carrier that caches functions of one array: the rule of second order needs values that the rule of first order has computed."""
 
     def __init__(self, carrier: Any):
@@ -106,39 +104,43 @@ class _Caching:
         return function
 
 
-class _Collapsed:
-    """One pass: for each node its tangents, batched over the directions, and the sum of its second derivatives. None is a symbolic zero."""
+class _CollapsedPass:
+    """One pass: the tangents of each node, batched over the directions, and the sum of its second derivatives. None is a symbolic zero."""
 
     def __init__(self, xp: Any, weights: Any, level: int, count: int):
         self.xp, self.dual, self.tracked = xp, DualCarrier(xp), xp is traced
         self.weights, self.level, self.count = weights, level, count
         self.ones: dict[Any, Any] = {}
-        self.times = _scaled
-        self.jvp: Any = lambda op, tangents, y, args: op.jvp(xp, tangents, y, args)
+        self.selects = False
 
     def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
-        if any([node.selects for node in ev.path]):
-            self.jvp = functools.partial(guarded_jvp, self.xp)
-            self.times = lambda t, slope: _scaled(t, slope) if isinstance(slope, int) else guarded_product(self.xp, t, slope)
+        self.selects = any([node.selects for node in ev.path])
         for node in ev.path:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
             if any([x is not None for x in ts]) or any([x is not None for x in ss]):
                 if node.op.name in SLOPES and not self.tracked:
-                    self.remember(node, read(node)[1][0], getattr(node, "residual", None) if residuals is None else residuals.get(node))
-                tangents[node], sums[node] = self.through(node, ts, ss, node in wanted, read)
-        return [s if s is None else self.fitted(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
+                    self.store_slope(node, read(node)[1][0], getattr(node, "residual", None) if residuals is None else residuals.get(node))
+                tangents[node], sums[node] = self.propagate_guarded(node, ts, ss, node in wanted, read)
+        return [s if s is None else self.broadcast(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
 
-    def remember(self, node: Node, x: Any, residual: Any) -> None:
-        """Store the derivative that the forward kept as its residual."""
+    def store_slope(self, node: Node, x: Any, residual: Any) -> None:
+        """Store the derivative that the forward pass saved as its residual."""
         if residual is not None:
             slope = numeric.WITH_RESIDUAL[node.op.name][1]
-            self.xp.note(SLOPES[node.op.name], x, _called(slope, residual))
+            self.xp.note(SLOPES[node.op.name], x, _call_recordable(slope, residual))
 
-    def through(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
+    def propagate_guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
+        """As `propagate`, in a guarded pass if an op selects."""
+        found, count = self.propagate(node, ts, ss, wanted, read), len(ts)
+        if not self.selects or node.op.kind == "function" or any([isinstance(x, tuple) for x in found]):
+            return found
+        return tuple(guarded(self.xp, lambda given: self.propagate(node, given[:count], given[count:], wanted, read), [*ts, *ss], found))
+
+    def propagate(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """The tangents of a node, if they are needed, and its sum, from those of its arguments."""
         op = node.op
         if type(node) is DerivativeNode:
@@ -153,19 +155,19 @@ class _Collapsed:
         if rows and op.name == "mm" and not self.tracked:
             t = self.product(ts[0], args[1]) if wanted and ts[0] is not None else None
             return t, None if ss[0] is None else op.jvp(self.xp, ss, y, args)
-        ts = [t.product() if type(t) is _Scaled else t for t in ts]
+        ts = [t.product() if type(t) is _DeferredProduct else t for t in ts]
         if op.kind == "elementwise":
             return self.elementwise(op, y, args, ts, ss, wanted)
         if not rows:
-            ts, ss = [self.fitted(t, x) for t, x in zip(ts, args)], [self.fitted(s, x) for s, x in zip(ss, args)]
+            ts, ss = [self.broadcast(t, x) for t, x in zip(ts, args)], [self.broadcast(s, x) for s, x in zip(ss, args)]
         curved = op.kind not in ("linear", "multilinear")
-        t = self.jvp(op, ts, y, args) if wanted or curved else None
-        s = self.jvp(op, ss, y, args) if any([s is not None for s in ss]) else None
+        t = op.jvp(self.xp, ts, y, args) if wanted or curved else None
+        s = op.jvp(self.xp, ss, y, args) if any([s is not None for s in ss]) else None
         if op.kind == "multilinear":
-            s = self.crossed(op, args, ts, s)
+            s = self.add_mixed_terms(op, args, ts, s)
         elif curved:
             along = tuple([a if d is None else Dual(a, d) for a, d in zip(args, ts)]) + args[len(ts):]
-            s = self.joined(s, op.jvp(self.dual, ts, y if t is None else Dual(y, t), along))
+            s = self.add_dual(s, op.jvp(self.dual, ts, y if t is None else Dual(y, t), along))
         return t, s
 
     def elementwise(self, op: Op, y: Any, args: tuple, ts: Sequence[Any], ss: Sequence[Any], wanted: bool) -> tuple[Any, Any]:
@@ -180,10 +182,10 @@ class _Collapsed:
             if callable(partial):
                 slopes[i] = partial(self.xp, y, *args)
             if wanted and t is not None:
-                lazy = len(partials) == 1 and not self.tracked and self.times is _scaled and _is_stretched(t, slopes.get(i))
-                t_out = _Scaled(t, slopes[i]) if lazy else _sum(t_out, self.times(t, slopes.get(i, partial)))
+                lazy = len(partials) == 1 and not self.tracked and not self.selects and _is_one_row(t, slopes.get(i))
+                t_out = _DeferredProduct(t, slopes[i]) if lazy else _add(t_out, _scale(t, slopes.get(i, partial)))
             if s is not None:
-                s_out = _sum(s_out, self.times(s, slopes.get(i, partial)))
+                s_out = _add(s_out, _scale(s, slopes.get(i, partial)))
         for i in slopes:
             for j in slopes:
                 if i > j or ts[i] is None or ts[j] is None:
@@ -191,20 +193,20 @@ class _Collapsed:
                 one = self.one(args[j])
                 c = partials[i](self.dual, Dual(y, slopes[j]), *args[:j], Dual(args[j], one), *args[j + 1:])
                 if type(c) is Dual:
-                    q = self.total(ts[i], ts[j])
+                    q = self.weighted_sum(ts[i], ts[j])
                     q = q if i == j else q + q
-                    s_out = _sum(s_out, q if c.tangent is one else self.times(q, c.tangent))
+                    s_out = _add(s_out, q if c.tangent is one else _scale(q, c.tangent))
         return t_out, s_out
 
-    def crossed(self, op: Op, args: tuple, ts: Sequence[Any], s: Any) -> Any:
+    def add_mixed_terms(self, op: Op, args: tuple, ts: Sequence[Any], s: Any) -> Any:
         """The mixed term of a multilinear op for two arguments with tangents: 2 Σ f(.., tᵢ, .., tⱼ, ..)."""
         count = len(ts)
         live = [i for i, t in enumerate(ts) if t is not None]
         for at, i in enumerate(live):
             for j in live[at + 1:]:
                 replaced = tuple([ts[k] if k in (i, j) else args[k] for k in range(count)])
-                term = self.total(op.forward(self.xp, *((replaced,) if op.arity is None else replaced), *args[count:]))
-                s = _sum(s, term + term)
+                term = self.weighted_sum(op.forward(self.xp, *((replaced,) if op.arity is None else replaced), *args[count:]))
+                s = _add(s, term + term)
         return s
 
     # Parts of the rules
@@ -212,16 +214,16 @@ class _Collapsed:
     def product(self, t: Any, matrix: Any) -> Any:
         """The tangents t of the rows of a matrix, times a constant matrix."""
         if type(t) is Batched and t.unit == 0 and t.shape[0] == 1 and t.count == matrix.shape[0]:
-            return _called(self.rows, matrix)
-        if type(t) is _Scaled and t.slope.shape[0] >= matrix.shape[1]:
-            return _called(self.stretched, t.tangent, t.slope, matrix)
-        return self.xp.mm(t.product() if type(t) is _Scaled else t, matrix)
+            return _call_recordable(self.products_with_units, matrix)
+        if type(t) is _DeferredProduct and t.slope.shape[0] >= matrix.shape[1]:
+            return _call_recordable(self.product_of_one_row, t.tangent, t.slope, matrix)
+        return self.xp.mm(t.product() if type(t) is _DeferredProduct else t, matrix)
 
-    def rows(self, matrix: np.ndarray) -> Batched:
+    def products_with_units(self, matrix: np.ndarray) -> Batched:
         """The products of a matrix with all unit vectors on its left."""
         return Batched(matrix[:, None], self.level)
 
-    def stretched(self, t: Batched, slope: np.ndarray, matrix: np.ndarray) -> Batched:
+    def product_of_one_row(self, t: Batched, slope: np.ndarray, matrix: np.ndarray) -> Batched:
         """(t ⊙ slope) matrix, for a tangent t of one row, as slope (tᵀ ⊙ matrix), which takes fewer multiplications."""
         return Batched(np.matmul(slope, t.data.transpose(0, 2, 1) * matrix), self.level)
 
@@ -233,32 +235,32 @@ class _Collapsed:
             self.ones[dtype] = wrap(value) if self.tracked else value
         return self.ones[dtype]
 
-    def fitted(self, t: Any, x: Any) -> Any:
+    def broadcast(self, t: Any, x: Any) -> Any:
         """A tangent or a sum broadcast to the shape of its value."""
         return t if t is None or isinstance(t, tuple) or tuple(t.shape) == tuple(x.shape) else self.xp.broadcast_to(t, tuple(x.shape))
 
-    def joined(self, s: Any, found: Any) -> Any:
+    def add_dual(self, s: Any, found: Any) -> Any:
         """A sum plus the tangents of a partial that was computed with dual values."""
         if isinstance(found, tuple):
-            return tuple(self.joined(a, b) for a, b in zip(s or (None,) * len(found), found))
-        return _sum(s, self.total(found.tangent)) if type(found) is Dual else s
+            return tuple(self.add_dual(a, b) for a, b in zip(s or (None,) * len(found), found))
+        return _add(s, self.weighted_sum(found.tangent)) if type(found) is Dual else s
 
-    def total(self, a: Any, b: Any = None) -> Any:
+    def weighted_sum(self, a: Any, b: Any = None) -> Any:
         """Σ_d w_d a_d b_d."""
         if not self.tracked and b is not None and self.weights is None:
-            return _called(self.contracted, a, b)
+            return _call_recordable(self.contract, a, b)
         u = a if b is None else a * b
         u = u if self.weights is None else u * self.weights
         if self.tracked:
             return traced.sum(traced.unbatch(u, 0, self.level, self.count), (0,), False)
-        return _called(self.added, u)
+        return _call_recordable(self.sum_directions, u)
 
-    def added(self, u: Any) -> Any:
+    def sum_directions(self, u: Any) -> Any:
         """The sum over the directions; an unbatched value is equal for all directions and is multiplied by their number."""
         known = type(u) is Batched and u.level == self.level
         return sum_out(u if known else numeric.batch(numeric.unbatch(u, 0, self.level, self.count), 0, self.level), self.level)
 
-    def contracted(self, a: Any, b: Any) -> Any:
+    def contract(self, a: Any, b: Any) -> Any:
         """The sum of products over the directions, as one contraction where possible."""
         if type(a) is type(b) is Batched and a.level == b.level == self.level:
             x, z = a.data, b.data
@@ -266,10 +268,10 @@ class _Collapsed:
                 return np.einsum("d...,d...->...", x, z)
             if type(x) is type(z) is Batched and x.level == z.level and type(x.data) is type(z.data) is np.ndarray and x.ndim == z.ndim:
                 return Batched(np.einsum("bd...,bd...->b...", x.data, z.data), x.level)
-        return self.added(a * b)
+        return self.sum_directions(a * b)
 
 
-class _Scaled:
+class _DeferredProduct:
     """The deferred product of a tangent of one row and a slope of many rows: a following matrix product is cheaper if it comes first."""
 
     __slots__ = ("tangent", "slope", "_product")
@@ -284,24 +286,24 @@ class _Scaled:
         return self._product
 
 
-def _is_stretched(t: Any, slope: Any) -> bool:
-    """Whether a tangent has one row and its slope several."""
+def _is_one_row(t: Any, slope: Any) -> bool:
+    """Whether a tangent has one row and its slope several rows."""
     t, slope = (x.value if type(x) is Taped else x for x in (t, slope))
     return type(t) is Batched and type(t.data) is type(slope) is np.ndarray and t.ndim == slope.ndim == 2 and t.shape[0] == 1 < slope.shape[0] and (
         t.shape[1] == slope.shape[1])
 
 
-def _called(function: Callable[..., Any], *args: Any) -> Any:
-    """A function of values that may be recorded on a tape."""
+def _call_recordable(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of arrays, on a tape if an argument is on one."""
     tape = next((a.tape for a in args if type(a) is Taped), None)
     return function(*args) if tape is None else tape.call(function, args)
 
 
-def _scaled(t: Any, slope: Any) -> Any:
+def _scale(t: Any, slope: Any) -> Any:
     return t * slope if not isinstance(slope, int) else t if slope == 1 else -t if slope == -1 else t * slope
 
 
-def _sum(a: Any, b: Any) -> Any:
+def _add(a: Any, b: Any) -> Any:
     return b if a is None else a + b
 
 
@@ -329,21 +331,21 @@ def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     return False
 
 
-LARGEST = 400_000  # the most elements that the steps of a program may hold at a time
+MAX_ELEMENTS = 400_000  # the most elements that the steps of a program may hold at a time
 
 
 class CollapsedProgram:
     """The pass along fixed directions, recorded as steps for every graph with one signature."""
 
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
-        once = _Collapsed(_Caching(TapingCarrier()), None, tangents[0].level, tangents[0].count)
+        once = _CollapsedPass(_CachingCarrier(TapingCarrier()), None, tangents[0].level, tangents[0].count)
         self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
-        del once.xp, once.dual, once.ones, once.times, once.jvp  # these hold recorded numbers, while the steps use the level and the count only
+        del once.xp, once.dual, once.ones  # these hold recorded numbers, while the steps use the level and the count only
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:
         """Whether the pass over a graph can be recorded as steps."""
-        return PathProgram.fits(ev.path, count, LARGEST)
+        return PathProgram.fits(ev.path, count, MAX_ELEMENTS)
 
     def run(self, ev: Evaluation) -> list[Any]:
         """The sums of the outputs for a graph with this signature."""

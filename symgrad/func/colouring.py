@@ -21,9 +21,9 @@ from symgrad.func.patterns import Pattern
 __all__ = ["Colouring", "colour_columns", "colour_symmetric"]
 
 Array = np.ndarray
-FEW = 1 << 12  # the most entries for which two colourings are compared
-SMALL = 1 << 16  # the most entries for which the vertices are coloured sequentially
-WORD = 62  # the number of colours in the bits of an integer
+MAX_COMPARED = 1 << 12  # the most entries for which two colourings are compared
+MAX_SEQUENTIAL = 1 << 16  # the most entries for which the vertices are coloured sequentially
+WORD_BITS = 62  # the number of colours in the bits of an integer
 
 
 @dataclass(frozen=True)
@@ -71,36 +71,36 @@ def colour_columns(pattern: Pattern, width: int | None = None) -> Colouring:
         return Colouring(np.zeros(n, np.int64), 0)
     found = None
     for p in range(most, min(most + 4, n)):
-        if width is not None and width <= p or _fits(pattern, p):
-            found = Colouring(_cycle(n, p), p)
+        if width is not None and width <= p or _is_cycle_valid(pattern, p):
+            found = Colouring(_cyclic_colours(n, p), p)
             break
     if found is None and width is not None and width <= most + most // 2:
-        found = Colouring(_cycle(n, width), width)
-    if found is not None and (found.count == most or pattern.nonzeros > FEW):
+        found = Colouring(_cyclic_colours(n, width), width)
+    if found is not None and (found.count == most or pattern.nonzeros > MAX_COMPARED):
         return found
-    colours = _in_turn(pattern) if pattern.nonzeros <= SMALL or most > WORD // 2 else _in_rounds(pattern)
+    colours = _colour_sequentially(pattern) if pattern.nonzeros <= MAX_SEQUENTIAL or most > WORD_BITS // 2 else _colour_in_rounds(pattern)
     count = int(colours.max(initial=-1)) + 1
     return found if found is not None and found.count <= count else Colouring(colours, count)
 
 
-def _cycle(n: int, p: int) -> Array:
+def _cyclic_colours(n: int, p: int) -> Array:
     """0, 1, ..., p - 1, 0, 1, ..."""
     if p == 1:
         return np.zeros(n, np.int64)
     return np.broadcast_to(np.arange(p), (-(-n // p), p)).reshape(-1)[:n]
 
 
-def _fits(pattern: Pattern, p: int) -> bool:
+def _is_cycle_valid(pattern: Pattern, p: int) -> bool:
     """Whether no row has two entries in columns that are equal modulo p."""
     size = pattern.shape[0] * p
     if size > 64 * pattern.nonzeros:
         return False
     seen = np.zeros(size, bool)
-    seen[pattern.rows.astype(np.int64) * p + _cycle(pattern.shape[1], p)[pattern.columns]] = True
+    seen[pattern.rows.astype(np.int64) * p + _cyclic_colours(pattern.shape[1], p)[pattern.columns]] = True
     return int(np.count_nonzero(seen)) == pattern.nonzeros
 
 
-def _in_turn(pattern: Pattern) -> Array:
+def _colour_sequentially(pattern: Pattern) -> Array:
     """The first free colour for each column, those with most entries first; the colours taken in a row are the bits of a number."""
     turned = pattern.transposed()
     taken, rows, starts = [0] * pattern.shape[0], turned.columns.tolist(), turned.starts.tolist()
@@ -116,8 +116,8 @@ def _in_turn(pattern: Pattern) -> Array:
     return out
 
 
-def _in_rounds(pattern: Pattern) -> Array:
-    """The same for many columns at once: in each round the columns with the highest priority in all their rows get their first free colour."""
+def _colour_in_rounds(pattern: Pattern) -> Array:
+    """The colouring in rounds: in each round the columns with the highest priority in all their rows get their first free colour."""
     n_rows, n = pattern.shape
     turned = pattern.transposed()
     out = np.zeros(n, np.int64)
@@ -132,8 +132,8 @@ def _in_rounds(pattern: Pattern) -> Array:
         wins = np.logical_and.reduceat(highest[rows] == priority[columns], starts)
         used = np.bitwise_or.reduceat(taken[rows], starts)[wins]
         bits = ~used & (used + 1)
-        if (bits >> WORD).any():
-            return _in_turn(pattern)
+        if (bits >> WORD_BITS).any():
+            return _colour_sequentially(pattern)
         chosen = np.zeros(n, np.int64)
         chosen[which[wins]] = bits
         out[which[wins]] = np.log2(bits.astype(float)).astype(np.int64)

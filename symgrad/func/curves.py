@@ -23,12 +23,12 @@ from symgrad.engine.saved import read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
-from symgrad.func.steps import CurveSteps, Walk, steps_of, walked
+from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
+from symgrad.func.steps import CurveSteps, Walk, steps_of, walk_of
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
-__all__ = ["Curve", "curve"]
+__all__ = ["Curve", "coefficient_node"]
 
 _core = functools.cache(core)
 
@@ -42,14 +42,14 @@ class Curve(Rule):
         self._guess = [False] * (order - 1) + [True]  # the expected cotangents: those of a loss in the highest derivative
         self._taken: tuple[Any, list[Any]] | None = None
 
-    def begun(self, present: Sequence[bool]) -> tuple[Any, list[Any]] | None:
+    def start_tape(self, present: Sequence[bool]) -> tuple[Any, list[Any]] | None:
         """The recorded steps for these cotangents, and the values on the tape after the coefficients were computed."""
         if self._taken is not None and list(present) == self._guess:
             return self._taken
         steps = steps_of(CurveSteps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present), self.factors)
         if steps is None:
             return None
-        values = steps.begun(self.walk)
+        values = steps.start_tape(self.walk)
         on = [c for path in self.paths for c in path]
         values[:len(on)] = on
         steps.program.run_stage(values, 0)
@@ -58,7 +58,7 @@ class Curve(Rule):
 
     def coefficients(self) -> list[Any] | None:
         """The coefficients, None for a zero one; or None if they must be recorded as a graph."""
-        taken = self.begun(self._guess)
+        taken = self.start_tape(self._guess)
         return None if taken is None else taken[0].program.outputs(taken[1], 0)
 
     def evaluate(self, tensors: Tensors) -> Tensors:
@@ -74,16 +74,16 @@ class Curve(Rule):
         terms = known[walk.root].terms
         return [terms[k] * f if k < len(terms) else wrap(np.zeros_like(walk.root.value)) for k, f in enumerate(self.factors, 1)]
 
-    def _recorded(self, tensors: Tensors) -> tuple[list[Tensor], Tensors]:
+    def _record(self, tensors: Tensors) -> tuple[list[Tensor], Tensors]:
         """The coefficients as a recorded graph, from fresh input nodes; and these inputs."""
-        places = [gate(t) for t in tensors]
+        places = [fresh_input(t) for t in tensors]
         with recording(True):
             return places, self.evaluate(places)
 
-    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         count, by = self.walk.count, [i for i, need in enumerate(needs) if need is not None]
         plain = not thread.modes.grad and all([c is None or type(c._value) is not Batched for c in cotangents])
-        taken = self.begun([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
+        taken = self.start_tape([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
         if taken is not None:
             steps, values = taken
             verify_all(self.walk.path)
@@ -93,21 +93,21 @@ class Curve(Rule):
             steps.program.run_stage(values, 1)
             found = [None if c is None else wrap(c) for c in steps.program.outputs(values, 1)]
             return [None] * count + found
-        places, ys = self._recorded(tensors)
+        places, ys = self._record(tensors)
         pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]
         each = grad([y for y, _ in pairs], [places[i] for i in by], [c for _, c in pairs], create_graph=thread.modes.grad,
                     allow_unused=True) if pairs else ()
-        closed(places)
+        close_inputs(places)
         known = dict(zip(by, each))
         return [known.get(i) for i in range(len(needs))]
 
-    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        places, ys = self._recorded(tensors)
+    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        places, ys = self._record(tensors)
         tracked = thread.modes.grad
         starts = {x._node: t if tracked else t._value for x, t in zip(places, tangents) if t is not None}
         roots = [y._node for y in ys if y._node is not None]
         found = pushforward(traced if tracked else numeric, roots, starts, read_traced if tracked else None)  # type: ignore[arg-type]
-        closed(places)
+        close_inputs(places)
         out = [found.get(y._node) for y in ys]  # type: ignore[arg-type]
         return [t if t is None or isinstance(t, Tensor) else wrap(t) for t in out]
 
@@ -115,26 +115,26 @@ class Curve(Rule):
 _op = rule_op("Curve")
 
 
-def curve(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], factors: Sequence[float]) -> Tensors | None:
+def coefficient_node(ev: Evaluation, y: Tensor, paths: Sequence[Sequence[Tensor]], factors: Sequence[float]) -> Tensors | None:
     """The coefficients of an output along curves, each times its factor; the given coefficients have the same factors.
 
     None if they must be recorded as a graph: if a given coefficient requires a gradient, or the output does not depend on an input.
     """
     if not factors or not ev.between.issuperset(ev.nodes) or y._node not in ev.between or any([c._node is not None for path in paths for c in path]):
         return None
-    found = walked(ev, y)
+    found = walk_of(ev, y)
     if found is None:
         return None
     walk = Walk(*found)
-    given = [[c if f == 1 else c / f for c, f in zip(_trimmed(path), factors)] for path in paths]
+    given = [[c if f == 1 else c / f for c, f in zip(_without_trailing_zeros(path), factors)] for path in paths]
     rule = Curve(walk, len(factors), given, factors)
     values = rule.coefficients()
     if values is None:
         return None
-    return attached(_op, rule, [wrap(end.value, end) for end in walk.ends], [wrap(np.zeros_like(y._value) if v is None else v) for v in values])
+    return attach_node(_op, rule, [wrap(end.value, end) for end in walk.ends], [wrap(np.zeros_like(y._value) if v is None else v) for v in values])
 
 
-def _trimmed(path: Sequence[Tensor]) -> list[Any]:
+def _without_trailing_zeros(path: Sequence[Tensor]) -> list[Any]:
     """The values of coefficients without trailing zeros, except the first."""
     values = [c._value for c in path]
     while len(values) > 1 and not values[-1].any():

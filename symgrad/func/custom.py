@@ -15,22 +15,22 @@ from symgrad.autograd.bundles import STOP
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import named
+from symgrad.func.evaluation import function_name
 from symgrad.func.rules import (
     Rule,
     Some,
     Tensors,
-    attached,
-    boundary,
-    chance,
-    inside,
+    attach_node,
+    check_unwritten,
+    generator_state,
+    in_vmap_levels,
     is_tracked,
-    repeated,
-    restored,
+    nodes_before,
+    repeat_for_members,
+    restored_generator,
     rule_op,
-    standing,
-    transposed,
-    unwritten,
+    tensor_at,
+    transpose_linear,
 )
 from symgrad.graph.freed import Released
 from symgrad.graph.modes import thread
@@ -70,7 +70,7 @@ class _Custom:
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()):
         functools.update_wrapper(self, fun)
         self.fun, self.nondiff_argnums = fun, tuple(nondiff_argnums)
-        self.op = rule_op(named(fun))
+        self.op = rule_op(function_name(fun))
         self.signature: inspect.Signature | None = None
         with contextlib.suppress(ValueError, TypeError):
             self.signature = inspect.signature(fun)
@@ -84,11 +84,11 @@ class _Custom:
         leaves, form = flatten(tuple(a for i, a in enumerate(args) if i not in fixed))
         places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._value.dtype.kind in "fcV"]
         if any(is_tracked(x) for x in flatten(tuple(fixed.values()))[0] if isinstance(x, Tensor)):
-            raise TypeError(f"{named(self.fun)}: an argument at nondiff_argnums={self.nondiff_argnums} is a differentiated tensor; nondiff_argnums "
-                            f"are for arguments without a graph: leave it out of nondiff_argnums, or detach it")
+            raise TypeError(f"{function_name(self.fun)}: an argument at nondiff_argnums={self.nondiff_argnums} is a differentiated tensor; "
+                            f"nondiff_argnums are for arguments without a graph: leave it out of nondiff_argnums, or detach it")
         if not any(is_tracked(leaves[i]) for i in places):
             return self.fun(*args)
-        return _Call(self, fixed, leaves, form, places).begun([repeated(leaves[i]) for i in places])
+        return _Call(self, fixed, leaves, form, places).record([repeat_for_members(leaves[i]) for i in places])
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """All arguments by position, with defaults."""
@@ -97,8 +97,8 @@ class _Custom:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
-            raise TypeError(f"{named(self.fun)}: the keyword arguments {', '.join(bound.kwargs)} cannot be resolved to positions, which the rules "
-                            f"of a {self.kind} function need")
+            raise TypeError(f"{function_name(self.fun)}: the keyword arguments {', '.join(bound.kwargs)} cannot be resolved to positions, which the "
+                            f"rules of a {self.kind} function need")
         return bound.args
 
     def _require_rules(self) -> None:
@@ -114,51 +114,51 @@ class _Call(Rule):
         self.residuals: Any = UNKNOWN
         self.since = 0
 
-    def filled(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
-        """The differentiable arguments with these tensors inserted, and `other` applied to each other leaf."""
+    def insert_tensors(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
+        """The differentiable arguments with the given tensors as tensor leaves, and `constant` applied to all other leaves."""
         leaves = [constant(x) for x in self.leaves]
         for i, t in zip(self.places, tensors):
             leaves[i] = t
         return self.form.unflatten(leaves)
 
-    def called(self, function: Callable[..., Any], tensors: Tensors) -> Any:
-        """The value of a function of all arguments; it draws the same random numbers as the first call."""
-        given = iter(self.filled(tensors))
+    def call_function(self, function: Callable[..., Any], tensors: Tensors) -> Any:
+        """The value of a function of all arguments, with the random numbers of the first call."""
+        given = iter(self.insert_tensors(tensors))
         total = len(self.form.parts) + len(self.fixed)
-        with restored(self.state):
+        with restored_generator(self.state):
             return function(*(self.fixed[i] if i in self.fixed else next(given) for i in range(total)))
 
-    def begun(self, tensors: Tensors) -> Any:
-        """The output of the call, with its node."""
-        self.state, before, since = None, chance(), next_sequence()
+    def record(self, tensors: Tensors) -> Any:
+        """The output of the call at its node."""
+        self.state, before, since = None, generator_state(), next_sequence()
         self.is_differentiated = any(t._node is not None and t._node.flags & (GRADIENT | IN_FORWARD) for t in tensors)
-        output = self.owner._first(self, [wrap(t._value) for t in tensors])
-        self.state = None if chance() == before else before
+        output = self.owner._first_call(self, [wrap(t._value) for t in tensors])
+        self.state = None if generator_state() == before else before
         leaves, self.output_form = flatten(output)
         leaves = [wrap(as_value(x)) if isinstance(x, (np.ndarray, np.inexact)) else x for x in leaves]
         self.output_places = [i for i, y in enumerate(leaves) if isinstance(y, Tensor) and y._value.dtype.kind in "fcV"]
         outputs = [leaves[i] for i in self.output_places]
         self.shapes = [Released(y._value) for y in outputs]
-        self.captured = tuple(boundary(outputs, since))
-        parents = [*tensors, *map(standing, self.captured)]
+        self.captured = tuple(nodes_before(outputs, since))
+        parents = [*tensors, *map(tensor_at, self.captured)]
         self.values = tuple(t._value for t in parents)
-        for i, y in zip(self.output_places, attached(self.owner.op, self, parents, outputs) if outputs else ()):
+        for i, y in zip(self.output_places, attach_node(self.owner.op, self, parents, outputs) if outputs else ()):
             leaves[i] = y
         self.output_leaves = [None if i in self.output_places else y for i, y in enumerate(leaves)]
         return self.output_form.unflatten(leaves)
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        leaves = flatten(self.called(self.owner.fun, tensors[:len(self.places)]))[0]
+        leaves = flatten(self.call_function(self.owner.fun, tensors[:len(self.places)]))[0]
         return [y if isinstance(y, Tensor) else wrap(as_value(y)) for y in (leaves[i] for i in self.output_places)]
 
-    def answered(self, moving: Some) -> Any:
+    def cotangent_tree(self, moving: Some) -> Any:
         """The cotangents in the tree structure of the output, with zeros for undefined ones."""
         leaves = [_zeros(x) for x in self.output_leaves]
         for i, c, y in zip(self.output_places, moving, self.shapes):
             leaves[i] = _zeros(y) if c is None else c
         return self.output_form.unflatten(leaves)
 
-    def words(self) -> list[str]:
+    def argument_names(self) -> list[str]:
         """The names of the tensor arguments for error texts."""
         signature = self.owner.signature
         known = [p for i, p in enumerate(signature.parameters) if i not in self.fixed] if signature else []
@@ -166,23 +166,23 @@ class _Call(Rule):
         found = [word for i, part in enumerate(parts) for word in names(part, known[i] if i < len(known) else f"argument {i}")]
         return [found[i] for i in self.places]
 
-    def output_words(self) -> list[str]:
+    def output_names(self) -> list[str]:
         """The names of the output tensors for error texts."""
         found = names(self.output_form.unflatten(range(self.output_form.count)), "the output")
         return [found[i] for i in self.output_places]
 
     def refuse_captured(self, moving: Sequence[Any]) -> None:
         if any(c is not None for c in moving[len(self.places):]):
-            raise RuntimeError(f"{named(self.owner.fun)}: this {self.owner.kind} function is differentiated with respect to a captured tensor, but "
-                               f"its rules cover its arguments only; pass that tensor as an argument, or capture stop_gradient of it")
+            raise RuntimeError(f"{function_name(self.owner.fun)}: this {self.owner.kind} function is differentiated with respect to a captured "
+                               f"tensor, but its rules cover its arguments only; pass that tensor as an argument, or capture stop_gradient of it")
 
-    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         self.refuse_captured(needs)
-        return [*self.owner._pulled(self, tensors[:len(self.places)], cotangents, needs), *(None for _ in self.captured)]
+        return [*self.owner._pullback(self, tensors[:len(self.places)], cotangents, needs), *(None for _ in self.captured)]
 
-    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
         self.refuse_captured(tangents)
-        return self.owner._pushed(self, tensors[:len(self.places)], tangents[:len(self.places)])
+        return self.owner._pushforward(self, tensors[:len(self.places)], tangents[:len(self.places)])
 
 
 UNKNOWN = object()
@@ -197,8 +197,8 @@ def _zeros(x: Any) -> Any:
     return wrap(np.zeros(np.shape(x))[()]) if isinstance(x, (float, int, complex, np.ndarray, np.generic)) else None
 
 
-def _matched(tree: Any, form: Spec, what: str) -> list[Any]:
-    """The leaves of a tree with this structure, in which None may replace a whole branch."""
+def _leaves_with_form(tree: Any, form: Spec, what: str) -> list[Any]:
+    """The leaves of a tree of the given structure, in which None may replace a branch."""
     if tree is None:
         return [None] * form.count
     if form.kind is None:
@@ -208,10 +208,10 @@ def _matched(tree: Any, form: Spec, what: str) -> list[Any]:
         keys, parts = form.keys, [tree[key] for key in form.keys]
     if kind is not form.kind or keys != form.keys:
         raise TypeError(f"{what} must have the form {form!r}, with None for zero, but it is {tree!r}")
-    return [leaf for part, below in zip(parts, form.parts) for leaf in _matched(part, below, what)]
+    return [leaf for part, below in zip(parts, form.parts) for leaf in _leaves_with_form(part, below, what)]
 
 
-def _checked_results(found: Sequence[Any], like: Sequence[Any], words: Callable[[], Sequence[str]], what: str) -> list[Tensor | None]:
+def _check_results(found: Sequence[Any], like: Sequence[Any], words: Callable[[], Sequence[str]], what: str) -> list[Tensor | None]:
     """The results of a rule as tensors, checked against the shapes and dtypes of `like`."""
     out: list[Tensor | None] = []
     for i, (c, x) in enumerate(zip(found, like)):
@@ -229,9 +229,9 @@ def _checked_results(found: Sequence[Any], like: Sequence[Any], words: Callable[
     return out
 
 
-def _pair(found: Any, rule: Any, of: str) -> tuple[Any, Any]:
+def _check_pair(found: Any, rule: Any, of: str) -> tuple[Any, Any]:
     if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise TypeError(f"{named(rule)}: the rule must return a pair, {of}, but it returned {type(found).__name__}")
+        raise TypeError(f"{function_name(rule)}: the rule must return a pair, {of}, but it returned {type(found).__name__}")
     return found[0], found[1]
 
 
@@ -267,38 +267,38 @@ class custom_vjp(_Custom):
 
     def _require_rules(self) -> None:
         if self.fwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {named(self.fun)} using defvjp.")
+            raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
 
-    def _first(self, call: _Call, tensors: Tensors) -> Any:
+    def _first_call(self, call: _Call, tensors: Tensors) -> Any:
         if not call.is_differentiated:
-            return call.called(self.fun, tensors)
+            return call.call_function(self.fun, tensors)
         output, call.residuals = self._forward(call, tensors)
         call.since = next_sequence()
         return output
 
     def _forward(self, call: _Call, tensors: Tensors) -> tuple[Any, Any]:
-        return _pair(call.called(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
+        return _check_pair(call.call_function(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
 
-    def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+    def _pullback(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         again = call.residuals is UNKNOWN or thread.modes.grad and any(t._node is not None for t in tensors)
         residuals = self._forward(call, tensors)[1] if again else call.residuals
         if not again:
-            unwritten(flatten(residuals)[0], call.since)
-        with inside(thread.modes.batches, *cotangents):
-            found = self.bwd(*call.fixed.values(), residuals, call.answered(cotangents))
-        count, name = len(call.form.parts), named(self.bwd)
+            check_unwritten(flatten(residuals)[0], call.since)
+        with in_vmap_levels(thread.modes.batches, *cotangents):
+            found = self.bwd(*call.fixed.values(), residuals, call.cotangent_tree(cotangents))
+        count, name = len(call.form.parts), function_name(self.bwd)
         if not isinstance(found, (tuple, list)) or len(found) != count:
             given = f"one of {len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
             raise TypeError(f"{name}: the rule must return a tuple with a cotangent for each of the {count} differentiable arguments, but it "
                             f"returned {given}")
-        leaves = _matched(tuple(found), call.form, f"{name}: what the rule returns")
-        return _checked_results([leaves[i] for i in call.places], call.values, call.words, f"{name}: the cotangent")
+        leaves = _leaves_with_form(tuple(found), call.form, f"{name}: what the rule returns")
+        return _check_results([leaves[i] for i in call.places], call.values, call.argument_names, f"{name}: the cotangent")
 
-    def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
-        if not call.reversed:
-            raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function.\n{named(self.fun)} has a pullback "
+    def _pushforward(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
+        if not call.pullback_recorded:
+            raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function.\n{function_name(self.fun)} has a pullback "
                                 f"only: differentiate it in reverse mode, or define its derivative with custom_jvp, which serves both")
-        return transposed(lambda gs: self._pulled(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
+        return transpose_linear(lambda gs: self._pullback(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
 
 
 class custom_jvp(_Custom):
@@ -348,18 +348,19 @@ class custom_jvp(_Custom):
 
     def _require_rules(self) -> None:
         if self.rule is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {named(self.fun)} using defjvp.")
+            raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
 
-    def _first(self, call: _Call, tensors: Tensors) -> Any:
-        return call.called(self.fun, tensors)
+    def _first_call(self, call: _Call, tensors: Tensors) -> Any:
+        return call.call_function(self.fun, tensors)
 
-    def _pushed(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
+    def _pushforward(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
         moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
-        with restored(call.state), inside(thread.modes.batches, *moving):
-            found = self.rule(*call.fixed.values(), call.filled(tensors), call.filled(moving, _zeros))  # type: ignore[misc]
-        name = named(self.rule)  # type: ignore[arg-type]
-        leaves = _matched(_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
-        return _checked_results([leaves[i] for i in call.output_places], call.shapes, call.output_words, f"{name}: the tangent")
+        with restored_generator(call.state), in_vmap_levels(thread.modes.batches, *moving):
+            found = self.rule(*call.fixed.values(), call.insert_tensors(tensors), call.insert_tensors(moving, _zeros))  # type: ignore[misc]
+        name = function_name(self.rule)  # type: ignore[arg-type]
+        leaves = _leaves_with_form(_check_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
+        return _check_results([leaves[i] for i in call.output_places], call.shapes, call.output_names, f"{name}: the tangent")
 
-    def _pulled(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        return transposed(lambda ts: self._pushed(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)], cotangents)
+    def _pullback(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        return transpose_linear(lambda ts: self._pushforward(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)],
+                                cotangents)

@@ -26,13 +26,13 @@ from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.replay import push, pushforward
 from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, Input, own
-from symgrad.func.rules import Rule, Some, Tensors, attached, closed, gate, recording, rule_op
-from symgrad.func.steps import GradientSteps, Walk, steps_of, walked
+from symgrad.func.evaluation import Evaluation, Input, unshared
+from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
+from symgrad.func.steps import GradientSteps, Walk, steps_of, walk_of
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
-__all__ = ["Derivative", "ScalarGradient", "gradient"]
+__all__ = ["Derivative", "ScalarGradient", "gradient_node"]
 
 _dual = DualCarrier(numeric)
 Direction = Sequence[Any]  # a vector for each end, None for zero
@@ -50,26 +50,26 @@ class ScalarGradient(Walk):
     def gradient(self) -> list[Any]:
         """The derivatives by the inputs, None for zero."""
         if self._steps is not None:
-            return self._stepped(0)
-        found = self.pulled(numeric, one(self.root.value), range(self.count))
-        return [None if (g := found.pop(end, None)) is None else own(g) for end in self.ends[:self.count]]
+            return self._by_steps(0)
+        found = self.pullback(numeric, one(self.root.value), range(self.count))
+        return [None if (g := found.pop(end, None)) is None else unshared(g) for end in self.ends[:self.count]]
 
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of the gradient of an order, by some of the ends, along a vector; None if an op does not support it."""
         steps, count = self._steps, self.count
         if steps is not None and order < len(steps.program.stages) and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
-            if self._direction is None or not _same(direction, self._direction):
+            if self._direction is None or not _are_equal(direction, self._direction):
                 self._reached, self._direction = min(self._reached, 0), direction
                 self._values[:count] = [np.zeros_like(x.value) if t is None else t for t, x in zip(direction, self.ends[:count])]
-            return self._stepped(order)
-        return self._once(direction, needs) if order == 1 else None
+            return self._by_steps(order)
+        return self._by_dual_values(direction, needs) if order == 1 else None
 
-    def _stepped(self, order: int) -> list[Any]:
+    def _by_steps(self, order: int) -> list[Any]:
         """The derivative of an order, by the recorded steps that have not run yet."""
         steps, values = self._steps, self._values
         if not values:
-            values += steps.begun(self)
+            values += steps.start_tape(self)
         else:
             verify_all(self.path)
         while self._reached < order:
@@ -80,7 +80,7 @@ class ScalarGradient(Walk):
             return [None if t is None else +t if type(t) is np.float64 else t.copy() for t in found]
         return [None if t is None else t * float(math.factorial(order)) for t in found]
 
-    def _once(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
+    def _by_dual_values(self, direction: Direction, needs: Sequence[int]) -> list[Any]:
         """The first derivative along any vector: a pullback with dual values."""
         moved = pushforward(numeric, (), {end: t for end, t in zip(self.ends, direction) if t is not None}, read, self.path)
 
@@ -90,11 +90,11 @@ class ScalarGradient(Walk):
             along = tuple([Dual(a, moved[p]) if p in moved else a for a, p in zip(args, parents)]) + args[len(parents):]
             return Dual(value, moved[node]) if node in moved else value, along
 
-        found = self.pulled(_dual, one(self.root.value), needs, dual)
+        found = self.pullback(_dual, one(self.root.value), needs, dual)
         return [g.tangent if type(g) is Dual else None for g in (found.get(self.ends[i]) for i in needs)]
 
 
-def _same(a: Direction, b: Direction) -> bool:
+def _are_equal(a: Direction, b: Direction) -> bool:
     """Whether two vectors are equal, by a cheap comparison that may be False for equal ones."""
     return all([x is y or x is not None and y is not None and Batched not in (type(x), type(y)) and x.shape == y.shape and bool(np.all(x == y))
                 for x, y in zip(a, b)])
@@ -107,11 +107,11 @@ class Derivative(Rule):
         self.program, self.by, self.direction, self.order = program, by, direction, order
         self.values = tuple([end.value for end in program.ends])
 
-    def _recorded(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
+    def _record(self, tensors: Tensors) -> tuple[list[Tensor], list[Tensor]]:
         """The outputs as a recorded graph, from fresh input nodes; and these inputs."""
-        places = [gate(t) for t in tensors]
+        places = [fresh_input(t) for t in tensors]
         with recording(True):
-            y = self.program.replayed(places)
+            y = self.program.replay(places)
             for _ in range(self.order):
                 along = [(x, wrap(v)) for x, v in zip(places, self.direction) if v is not None]
                 found = grad(y, [x for x, _ in along], create_graph=True, materialize_grads=True)
@@ -119,11 +119,11 @@ class Derivative(Rule):
             return places, list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True))  # type: ignore[arg-type]
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        places, outputs = self._recorded(tensors)
-        closed(places)
+        places, outputs = self._record(tensors)
+        close_inputs(places)
         return outputs if thread.modes.grad else [wrap(t._value) for t in outputs]
 
-    def _next(self, moving: Some) -> Direction | None:
+    def _next_direction(self, moving: Some) -> Direction | None:
         """The vector for one more derivative; None if it requires a gradient or differs from the former vector."""
         direction: list[Any] = [None] * len(self.values)
         for i, t in enumerate(moving):
@@ -131,42 +131,42 @@ class Derivative(Rule):
                 if thread.modes.grad and (t._node is not None or not {*levels_of(t._value)} <= {*levels_of(self.values[i])}):
                     return None
                 direction[i] = t._value
-        return direction if not self.order or _same(direction, self.direction) else None
+        return direction if not self.order or _are_equal(direction, self.direction) else None
 
-    def _differentiated(self, tensors: Tensors, moving: Some, by: Sequence[int]) -> Some | None:
+    def _differentiate(self, tensors: Tensors, moving: Some, by: Sequence[int]) -> Some | None:
         """One more derivative, by some of the ends: values, or a node of the same kind; None if the gradient must be recorded as a graph."""
-        direction = self._next(moving)
+        direction = self._next_direction(moving)
         if direction is None:
             return None
         values = self.program.along(direction, self.order + 1, by)
         if values is None:
             return None
         found: Any = [wrap(np.zeros_like(self.values[i]) if v is None else v) for i, v in zip(by, values)]
-        return attached(_op, Derivative(self.program, by, direction, self.order + 1), tensors, found) if thread.modes.grad else found
+        return attach_node(_op, Derivative(self.program, by, direction, self.order + 1), tensors, found) if thread.modes.grad else found
 
-    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         by = [i for i, need in enumerate(needs) if need is not None]
-        found = self._differentiated(tensors, _at(cotangents, self.by, len(self.values)), by)
+        found = self._differentiate(tensors, _at_positions(cotangents, self.by, len(self.values)), by)
         if found is None:
-            places, ys = self._recorded(tensors)
+            places, ys = self._record(tensors)
             pairs = [(y, g) for y, g in zip(ys, cotangents) if g is not None]
             found = list(grad([y for y, _ in pairs], [places[i] for i in by], [g for _, g in pairs], create_graph=thread.modes.grad,
                               allow_unused=True))
-            closed(places)
+            close_inputs(places)
         each = dict(zip(by, found))
         return [each.get(i) for i in range(len(needs))]
 
-    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        known = self._differentiated(tensors, tangents, self.by)
+    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        known = self._differentiate(tensors, tangents, self.by)
         if known is not None:
             return known
-        places, ys = self._recorded(tensors)
+        places, ys = self._record(tensors)
         found = push(ys, {x._node: t for x, t in zip(places, tangents) if t is not None}, thread.modes.grad)  # type: ignore[misc]
-        closed(places)
+        close_inputs(places)
         return found
 
 
-def _at(parts: Some, places: Sequence[int], count: int) -> Some:
+def _at_positions(parts: Some, places: Sequence[int], count: int) -> Some:
     """A list of `count` entries with the parts at the given positions."""
     out: list[Tensor | None] = [None] * count
     for i, part in zip(places, parts):
@@ -177,10 +177,10 @@ def _at(parts: Some, places: Sequence[int], count: int) -> Some:
 def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     """The pullback with the short path for plain arrays."""
     rule = args[-1]
-    if xp is numeric and type(g) in (np.float64, np.ndarray) and len(rule.by) == 1 and not rule.entered:
+    if xp is numeric and type(g) in (np.float64, np.ndarray) and len(rule.by) == 1 and not rule.vmap_levels:
         direction: list[Any] = [None] * len(needs)
         direction[rule.by[0]] = g
-        if not rule.order or _same(direction, rule.direction):
+        if not rule.order or _are_equal(direction, rule.direction):
             by = [i for i, need in enumerate(needs) if need is not None]
             found = rule.program.along(direction, rule.order + 1, by)
             if found is not None:
@@ -193,19 +193,19 @@ _rule = rule_op("Derivative")
 _op = replace(_rule, vjp=_vjp)
 
 
-def gradient(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
+def gradient_node(ev: Evaluation, y: Tensor) -> list[Tensor | None] | None:
     """The gradient of a scalar by the inputs of a tracked evaluation, None for zero; or None if it must be recorded as a graph."""
-    found = walked(ev, y)
+    found = walk_of(ev, y)
     if found is None:
         return None
-    program = ScalarGradient(*found, _depth(ev.nodes))
+    program = ScalarGradient(*found, _nesting_depth(ev.nodes))
     ends = program.ends
     values = [wrap(np.zeros_like(end.value) if v is None else v) for end, v in zip(ends, program.gradient())]
-    each = dict(zip(ends, attached(_op, Derivative(program, range(program.count), (), 0), [wrap(end.value, end) for end in ends], values)))
+    each = dict(zip(ends, attach_node(_op, Derivative(program, range(program.count), (), 0), [wrap(end.value, end) for end in ends], values)))
     return [each.get(x) for x in ev.nodes]
 
 
-def _depth(nodes: Sequence[Node]) -> int:
+def _nesting_depth(nodes: Sequence[Node]) -> int:
     """The number of unfinished evaluations around the one with these inputs."""
     deepest = 0
     for node in nodes:

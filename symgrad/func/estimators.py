@@ -13,18 +13,18 @@ from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import Generator, default_generator
-from symgrad.func.collapsed import collapsed
-from symgrad.func.evaluation import Evaluation, evaluate, no_arguments, scalar
-from symgrad.func.second import products as compressed
-from symgrad.func.second import second
+from symgrad.func.collapsed import sums_of_second_derivatives
+from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, scalar_output
+from symgrad.func.second import gradient_tangents
+from symgrad.func.second import hessian_products as compressed
 from symgrad.func.sparsity import plan_hessian
-from symgrad.func.transforms import finished, spread
+from symgrad.func.transforms import as_result, unbatch_units
 from symgrad.graph.modes import in_mode
 
 __all__ = ["Eigenvalues", "Estimate", "extreme_eigenvalues", "hessian_diag", "hessian_operator", "hessian_trace"]
 
 Function = Callable[..., Any]
-ROOM = 2**22  # elements of a batch of tangents of the largest node, without chunk_size
+MAX_BATCH_ELEMENTS = 2**22  # elements of a batch of tangents of the largest node, without chunk_size
 
 
 class Estimate(NamedTuple):
@@ -45,30 +45,30 @@ class Eigenvalues(NamedTuple):
 # Common parts
 
 
-def _step(ev: Evaluation, count: int, chunk_size: int | None) -> int:
+def _batch_size(ev: Evaluation, count: int, chunk_size: int | None) -> int:
     """The number of vectors of one batch."""
     if chunk_size is not None:
         if chunk_size < 1:
             raise ValueError(f"chunk_size must be at least 1, not {chunk_size}")
         return chunk_size
     largest = max([x.numel() for x in ev.inputs] + [node.value.size for node in ev.path if hasattr(node.value, "size")])
-    return max(1, min(count, ROOM // max(largest, 1)))
+    return max(1, min(count, MAX_BATCH_ELEMENTS // max(largest, 1)))
 
 
-def _size(ev: Evaluation) -> int:
+def _input_size(ev: Evaluation) -> int:
     return sum(x.numel() for x in ev.inputs)
 
 
-def _parts(ev: Evaluation, rows: np.ndarray) -> list[np.ndarray]:
+def _split_rows(ev: Evaluation, rows: np.ndarray) -> list[np.ndarray]:
     """Vectors over all elements of all inputs, one in each row, as arrays of the inputs' shapes."""
     ends = np.cumsum([0, *(x.numel() for x in ev.inputs)])
     return [rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False) for a, b, x in zip(ends, ends[1:], ev.inputs)]
 
 
-def _source(generator: Any, seed: int | None, asking: str) -> np.random.Generator:
-    """Where random numbers come from."""
+def _random_source(generator: Any, seed: int | None, caller: str) -> np.random.Generator:
+    """The NumPy generator of a call."""
     if generator is not None and seed is not None:
-        raise ValueError(f"{asking}: give a generator or a seed, not both")
+        raise ValueError(f"{caller}: give a generator or a seed, not both")
     if seed is not None:
         return np.random.default_rng(seed)
     generator = default_generator if generator is None else generator
@@ -76,29 +76,29 @@ def _source(generator: Any, seed: int | None, asking: str) -> np.random.Generato
         return generator.numpy
     if isinstance(generator, np.random.Generator):
         return generator
-    raise TypeError(f"{asking}: generator must be a Generator, not {type(generator).__name__}")
+    raise TypeError(f"{caller}: generator must be a Generator, not {type(generator).__name__}")
 
 
-def _signs(source: np.random.Generator, count: int, n: int) -> np.ndarray:
+def _random_signs(source: np.random.Generator, count: int, n: int) -> np.ndarray:
     """Vectors of independent signs, one in each row: Rademacher vectors, whose quadratic forms have the smallest variance."""
     return source.integers(0, 2, (count, n)) * 2.0 - 1.0
 
 
-def _forms(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
+def _vectors_and_products(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
     """Vectors and their products with the Hessian, some at a time, both along the first axis and in the shapes of the inputs."""
-    step = _step(ev, len(rows), chunk_size)
+    step = _batch_size(ev, len(rows), chunk_size)
     for at in range(0, len(rows), step):
         level = new_level()
-        vectors = [Batched(part, level) for part in _parts(ev, rows[at:at + step])]
-        products = second(ev, y, [wrap(v) for v in vectors])
-        yield [wrap(v.data) for v in vectors], [spread(ev, h, v) for h, v in zip(products, vectors)]
+        vectors = [Batched(part, level) for part in _split_rows(ev, rows[at:at + step])]
+        products = gradient_tangents(ev, y, [wrap(v) for v in vectors])
+        yield [wrap(v.data) for v in vectors], [unbatch_units(ev, h, v) for h, v in zip(products, vectors)]
 
 
-def _alone(asking: str, method: str, methods: tuple[str, ...], samples: int) -> None:
+def _check_method(caller: str, method: str, methods: tuple[str, ...], samples: int) -> None:
     if method not in methods:
-        raise ValueError(f"{asking}: method must be one of {', '.join(map(repr, methods))}, not {method!r}")
+        raise ValueError(f"{caller}: method must be one of {', '.join(map(repr, methods))}, not {method!r}")
     if samples < 2:
-        raise ValueError(f"{asking}: samples must be at least 2, for the standard error, not {samples}")
+        raise ValueError(f"{caller}: samples must be at least 2, for the standard error, not {samples}")
 
 
 # The diagonal
@@ -119,20 +119,20 @@ def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", sam
     >>> symgrad.func.hessian_diag(lambda x: (x**3).sum() + x[0] * x[1])(symgrad.tensor([1.0, 2.0]))
     tensor([ 6., 12.])
     """
-    no_arguments(argnums, "hessian_diag")
-    _alone("hessian_diag", method, ("exact", "hutchinson"), samples)
+    check_argnums(argnums, "hessian_diag")
+    _check_method("hessian_diag", method, ("exact", "hutchinson"), samples)
 
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "hessian_diag")
-        y = scalar(ev, func, "hessian_diag")
+        y = scalar_output(ev, func, "hessian_diag")
         if method == "exact":
             return ev.form.unflatten(_exact_diag(ev, y, chunk_size)[0])
-        rows = _signs(_source(generator, seed, "hessian_diag"), samples, _size(ev))
+        rows = _random_signs(_random_source(generator, seed, "hessian_diag"), samples, _input_size(ev))
         with in_mode(grad=ev.tracked):
-            found = [[v * h for v, h in zip(vs, hs)] for vs, hs in _forms(ev, y, rows, chunk_size)]
+            found = [[v * h for v, h in zip(vs, hs)] for vs, hs in _vectors_and_products(ev, y, rows, chunk_size)]
             each = [traced.cat(list(parts), 0) if len(found) > 1 else parts[0] for parts in zip(*found)]
-            means = [finished(ev, x, t if ev.tracked else t._value) for x, t in zip(ev.inputs, (traced.mean(t, (0,)) for t in each))]
+            means = [as_result(ev, x, t if ev.tracked else t._value) for x, t in zip(ev.inputs, (traced.mean(t, (0,)) for t in each))]
         errors = [wrap(t._value.std(0, ddof=1) / math.sqrt(samples)) for t in each]
         return Estimate(ev.form.unflatten(means), ev.form.unflatten(errors), samples)
 
@@ -140,26 +140,26 @@ def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", sam
 
 
 def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list[Tensor], int]:
-    """The diagonal, and how many products it took."""
-    n = _size(ev)
+    """The diagonal, and the number of products."""
+    n = _input_size(ev)
     if not ev.tracked:
         plan = plan_hessian(y._node, ev.nodes)
         if not plan.dense:
-            found = plan.recover(compressed(ev, y, plan.seeds, _step(ev, plan.colours, chunk_size))).diagonal()
-            return [wrap(part[0]) for part in _parts(ev, found[None])], plan.colours
+            found = plan.recover(compressed(ev, y, plan.seeds, _batch_size(ev, plan.colours, chunk_size))).diagonal()
+            return [wrap(part[0]) for part in _split_rows(ev, found[None])], plan.colours
     out = []
     for j, x in enumerate(ev.inputs):
         size, parts = x.numel(), []
-        step = _step(ev, size, chunk_size)
+        step = _batch_size(ev, size, chunk_size)
         for at in range(0, size, step):
             count = min(step, size - at)
             units = Batched(np.eye(count, size, at, x._value.dtype).reshape((count, *tuple(x._value.shape))), new_level(), at)
-            rows = spread(ev, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])[j], units)
+            rows = unbatch_units(ev, gradient_tangents(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])[j], units)
             with in_mode(grad=ev.tracked):
                 parts.append(traced.diagonal(traced.reshape(rows, (count, size)), at, 0, 1))
         with in_mode(grad=ev.tracked):
             whole = traced.reshape(traced.cat(parts, 0), tuple(x.shape)) if parts else wrap(np.zeros_like(x._value))
-        out.append(finished(ev, x, whole if ev.tracked else whole._value))
+        out.append(as_result(ev, x, whole if ev.tracked else whole._value))
     return out, n
 
 
@@ -185,27 +185,27 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
     >>> abs(estimate.value.item()) < 3 * estimate.standard_error.item()
     True
     """
-    no_arguments(argnums, "hessian_trace")
-    _alone("hessian_trace", method, ("exact", "hutchinson", "hutch++"), samples)
+    check_argnums(argnums, "hessian_trace")
+    _check_method("hessian_trace", method, ("exact", "hutchinson", "hutch++"), samples)
     if method == "hutch++" and samples < 6:
         raise ValueError(f"hessian_trace: 'hutch++' needs at least 6 samples, 2 for each of its parts, not {samples}")
 
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Estimate:
         ev = evaluate(func, args, kwargs, argnums, "hessian_trace")
-        y = scalar(ev, func, "hessian_trace")
+        y = scalar_output(ev, func, "hessian_trace")
         if method == "exact":
             value, products = _exact_trace(ev, y, chunk_size)
             return Estimate(value, wrap(np.zeros_like(y._value)), products)
-        source = _source(generator, seed, "hessian_trace")
+        source = _random_source(generator, seed, "hessian_trace")
         if method == "hutchinson":
-            forms = _quadratic(ev, y, _signs(source, samples, _size(ev)), chunk_size)
+            forms = _quadratic(ev, y, _random_signs(source, samples, _input_size(ev)), chunk_size)
             with in_mode(grad=ev.tracked):
                 mean = traced.mean(forms, (0,))
-            return Estimate(finished(ev, y, mean if ev.tracked else mean._value), wrap(forms._value.std(ddof=1) / math.sqrt(samples)), samples)
+            return Estimate(as_result(ev, y, mean if ev.tracked else mean._value), wrap(forms._value.std(ddof=1) / math.sqrt(samples)), samples)
         if ev.tracked:
             raise RuntimeError("hessian_trace: an estimate by 'hutch++' cannot be differentiated again; use 'hutchinson' or 'exact'")
-        return _hutch(ev, y, samples, source, chunk_size)
+        return _hutch_plus_plus(ev, y, samples, source, chunk_size)
 
     return transformed
 
@@ -213,7 +213,7 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
 def _quadratic(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | None) -> Tensor:
     """vᵀHv for each row v."""
     out = []
-    for vs, hs in _forms(ev, y, rows, chunk_size):
+    for vs, hs in _vectors_and_products(ev, y, rows, chunk_size):
         with in_mode(grad=ev.tracked):
             terms = [traced.sum(traced.reshape(v * h, (v.shape[0], -1)), (1,)) for v, h in zip(vs, hs)]
             out.append(functools.reduce(lambda a, b: a + b, terms))
@@ -222,35 +222,35 @@ def _quadratic(ev: Evaluation, y: Tensor, rows: np.ndarray, chunk_size: int | No
 
 
 def _exact_trace(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[Tensor, int]:
-    n = _size(ev)
+    n = _input_size(ev)
     if not ev.tracked and any(x.numel() > 1 for x in ev.inputs):
         if not plan_hessian(y._node, ev.nodes).dense:
             found, products = _exact_diag(ev, y, chunk_size)
             return wrap(np.sum([t._value.sum() for t in found], dtype=y._value.dtype)), products
-    step, total = _step(ev, n, chunk_size), None
+    step, total = _batch_size(ev, n, chunk_size), None
     for at in range(0, n, step):
         rows, level = np.eye(min(step, n - at), n, at), new_level()
-        (s,) = collapsed(ev, [wrap(Batched(part, level)) for part in _parts(ev, rows)], None, level, len(rows))
+        (s,) = sums_of_second_derivatives(ev, [wrap(Batched(part, level)) for part in _split_rows(ev, rows)], None, level, len(rows))
         if s is not None:
             with in_mode(grad=ev.tracked):
                 total = s if total is None else total + s
-    return finished(ev, y, total), n
+    return as_result(ev, y, total), n
 
 
-def _hutch(ev: Evaluation, y: Tensor, samples: int, source: np.random.Generator, chunk_size: int | None) -> Estimate:
+def _hutch_plus_plus(ev: Evaluation, y: Tensor, samples: int, source: np.random.Generator, chunk_size: int | None) -> Estimate:
     """tr(QᵀHQ) for a basis Q of the range of H times a third of the samples, and the mean of gᵀ(1 - QQᵀ)H(1 - QQᵀ)g for another."""
-    n, third = _size(ev), samples // 3
+    n, third = _input_size(ev), samples // 3
     columns = min(third, n)
 
     def products(rows: np.ndarray) -> np.ndarray:
-        return compressed(ev, y, rows, _step(ev, len(rows), chunk_size))
+        return compressed(ev, y, rows, _batch_size(ev, len(rows), chunk_size))
 
-    basis = np.linalg.qr(products(_signs(source, columns, n)).T)[0].T
+    basis = np.linalg.qr(products(_random_signs(source, columns, n)).T)[0].T
     value = np.einsum("ij,ij->", basis, products(basis))
     if columns == n:
         return Estimate(wrap(y._value.dtype.type(value)), wrap(y._value.dtype.type(0.0)), 2 * n)
     left = samples - 2 * third
-    rest = _signs(source, left, n)
+    rest = _random_signs(source, left, n)
     rest -= (rest @ basis.T) @ basis
     forms = np.einsum("ij,ij->i", rest, products(rest))
     return Estimate(wrap(y._value.dtype.type(value + forms.mean())), wrap(y._value.dtype.type(forms.std(ddof=1) / math.sqrt(left))), samples)
@@ -272,14 +272,14 @@ def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None
     >>> operator @ numpy.array([1.0, 1.0])
     array([ 6., 12.])
     """
-    no_arguments(argnums, "hessian_operator")
+    check_argnums(argnums, "hessian_operator")
 
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         from symgrad.func.linear import HessianOperator  # imports SciPy's sparse matrices
 
         ev = evaluate(func, args, kwargs, argnums, "hessian_operator")
-        return HessianOperator(ev, scalar(ev, func, "hessian_operator"), chunk_size)
+        return HessianOperator(ev, scalar_output(ev, func, "hessian_operator"), chunk_size)
 
     return transformed
 
@@ -298,7 +298,7 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
     >>> symgrad.func.extreme_eigenvalues(lambda x: (x**3).sum())(symgrad.tensor([1.0, 2.0, 3.0])).values
     tensor([ 6., 18.])
     """
-    no_arguments(argnums, "extreme_eigenvalues")
+    check_argnums(argnums, "extreme_eigenvalues")
     if which not in ("both", "largest", "smallest"):
         raise ValueError(f"extreme_eigenvalues: which must be 'both', 'largest' or 'smallest', not {which!r}")
 
@@ -325,6 +325,6 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
             order = np.argsort(values)
             values, basis = values[order], basis[:, order]
         ev = operator.evaluation
-        return Eigenvalues(wrap(values), ev.form.unflatten([wrap(part) for part in _parts(ev, basis.T)]) if vectors else None)
+        return Eigenvalues(wrap(values), ev.form.unflatten([wrap(part) for part in _split_rows(ev, basis.T)]) if vectors else None)
 
     return transformed

@@ -18,20 +18,20 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.collapsed import is_linear
-from symgrad.func.evaluation import Evaluation, Input, evaluate, scalar
+from symgrad.func.evaluation import Evaluation, Input, evaluate, scalar_output
 from symgrad.func.plans import Plans
 from symgrad.func.sparsity import plan_jacobian
-from symgrad.func.transforms import jacobian_blocks, pushed
+from symgrad.func.transforms import jacobian_blocks, output_tangents
 from symgrad.graph.node import Node
 
 if TYPE_CHECKING:
     from symgrad.func.linear import SymmetricOperator  # imports SciPy's sparse matrices
 
-__all__ = ["factored", "hessian_factors"]
+__all__ = ["factored_hessian", "hessian_factors"]
 
-SMALL = 64  # the most values at the cut for which S may be dense
-LARGE = 2**24  # the most entries of an explicit matrix; a larger one stays a product
-TURNING = {"permute", "t", "transpose"}  # the ops that may transpose a matrix
+MAX_DENSE_CUT = 64  # the most values at the cut for which S may be dense
+MAX_ENTRIES = 2**24  # the most entries of an explicit matrix; a larger one stays a product
+TRANSPOSING = {"permute", "t", "transpose"}  # the ops that may transpose a matrix
 # Ops whose elements are copies of elements of their argument, like views: the cut moves upstream of them.
 PICKING = {"clone", "flip", "roll", "select_item", "slice_item", "to_copy", "index", "index_select", "gather", "take", "diag_embed", "tril",
            "triu", "repeat"}
@@ -67,12 +67,12 @@ def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[...,
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "hessian_factors")
-        return factored(ev, scalar(ev, func, "hessian_factors"), plans)
+        return factored_hessian(ev, scalar_output(ev, func, "hessian_factors"), plans)
 
     return transformed
 
 
-def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> SymmetricOperator:
+def factored_hessian(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> SymmetricOperator:
     """The Hessian of a scalar output by the inputs of an evaluation, in factors if possible.
 
     `plans` caches the analysis of the rest of the graph by its signature.
@@ -81,7 +81,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
 
     ev = dataclasses.replace(ev, tracked=False)
     n = sum(x.numel() for x in ev.inputs)
-    cut = _cut(ev, y)
+    cut = _affine_cut(ev, y)
     if not cut:
         return FactoredHessian(n, y._value.dtype, [], np.zeros((0, 0)))
     found = _curvature(ev, y, cut, plans or Plans())
@@ -89,7 +89,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
         return HessianOperator(ev, y)
     kept, curvature = found
     maps = [_linear_part(ev, node) for node in kept]
-    if len(kept) == 1 and type(curvature) is np.ndarray and curvature.ndim == 2 and type(maps[0]).__name__ == "Picked" and len(curvature) == n:
+    if len(kept) == 1 and type(curvature) is np.ndarray and curvature.ndim == 2 and type(maps[0]).__name__ == "Selection" and len(curvature) == n:
         return HessianOperator(ev, y)  # dense in the arguments
     return FactoredHessian(n, y._value.dtype, maps, curvature)
 
@@ -97,7 +97,7 @@ def factored(ev: Evaluation, y: Tensor, plans: Plans | None = None) -> Symmetric
 # Where the affine part ends
 
 
-def _cut(ev: Evaluation, y: Tensor) -> list[Node]:
+def _affine_cut(ev: Evaluation, y: Tensor) -> list[Node]:
     """The nodes that are affine in the inputs and have a consumer that is not, oldest first; none if the output is affine."""
     if y._node not in ev.between:
         return []
@@ -113,13 +113,13 @@ def _cut(ev: Evaluation, y: Tensor) -> list[Node]:
     if y._node in affine:
         return []
     while True:
-        moved = {_before(node, between) for node in edge}
+        moved = {_affine_source(node, between) for node in edge}
         if moved == edge:
             return sorted(edge, key=lambda node: node.sequence_nr)
         edge = moved
 
 
-def _before(node: Node, between: set[Node]) -> Node:
+def _affine_source(node: Node, between: set[Node]) -> Node:
     """The upstream node of which this one is an elementwise affine function; the node itself if it mixes elements."""
     live = [p for p in node.parents if p in between]
     if type(node) is Input or len(live) != 1:
@@ -140,15 +140,15 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
     """
     sizes = [node.value.size for node in cut]
     total, n = sum(sizes), sum(x.numel() for x in ev.inputs)
-    rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut).to([y])
+    rest = dataclasses.replace(ev, inputs=[wrap(node.value, node) for node in cut], nodes=cut).with_outputs([y])
     known = plans.of(rest, y)
-    plan = known.planned(rest, y)
+    plan = known.plan_for(rest, y)
     if plan.report.pattern == "diagonal" and plan.colours == 1:
         curvature = known.products(rest, y, lambda: plan.seeds).reshape(-1)
     elif not plan.dense:
         curvature = plan.recover(known.products(rest, y, lambda: plan.seeds))
         curvature.eliminate_zeros()
-    elif total <= SMALL or 2 * total <= n and total * total <= LARGE:
+    elif total <= MAX_DENSE_CUT or 2 * total <= n and total * total <= MAX_ENTRIES:
         curvature = known.products(rest, y, lambda: np.eye(total))
     else:
         return None
@@ -166,24 +166,24 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
 
 def _linear_part(ev: Evaluation, node: Node) -> Any:
     """∂z/∂x of a node at the cut, as a linear map of all elements of the inputs."""
-    from symgrad.func.linear import Kronecker, Matrix, Passes, Picked  # imports SciPy's sparse matrices
+    from symgrad.func.linear import Kronecker, LinearGraph, Matrix, Selection  # imports SciPy's sparse matrices
 
     starts, at = {}, 0
     for x, place in zip(ev.inputs, ev.nodes):
         starts[place] = at
         at += x.numel()
     if node in starts:
-        return Picked(starts[node], node.value.size, at)
+        return Selection(starts[node], node.value.size, at)
     found = _product(node, starts)
     if found is not None:
         place, factor, by_columns, to_columns = found
         return Kronecker(factor, by_columns, to_columns, starts[place], place.value.shape, at)
-    alone = ev.to([wrap(node.value, node)])
+    alone = ev.with_outputs([wrap(node.value, node)])
     plan = plan_jacobian(node, ev.nodes)
     if plan.seeds is not None:
-        return Matrix(plan.recover(_columns(alone, plan.seeds)))
-    if node.value.size * at > LARGE:
-        return Passes(alone)
+        return Matrix(plan.recover(_map_columns(alone, plan.seeds)))
+    if node.value.size * at > MAX_ENTRIES:
+        return LinearGraph(alone)
     (blocks,) = jacobian_blocks(alone, at <= node.value.size, None)
     return Matrix(np.concatenate([b._value.reshape(node.value.size, -1) for b in blocks], 1))
 
@@ -197,18 +197,18 @@ def _product(node: Node, starts: dict[Node, int]) -> tuple[Node, np.ndarray, boo
     for on_left, p, other, matrix in ((False, first, second, b), (True, second, first, a)):
         if p is None or other is not None or type(matrix) is not np.ndarray:
             continue
-        turned = p not in starts and p.op.name in TURNING and (p.args or ())[1:] == ((1, 0),) and p.parents[0] in starts
+        turned = p not in starts and p.op.name in TRANSPOSING and (p.args or ())[1:] == ((1, 0),) and p.parents[0] in starts
         if p in starts or turned:
             return p.parents[0] if turned else p, matrix if on_left else matrix.T, on_left != turned, on_left  # type: ignore[return-value]
     return None
 
 
-def _columns(alone: Evaluation, seeds: np.ndarray) -> np.ndarray:
+def _map_columns(alone: Evaluation, seeds: np.ndarray) -> np.ndarray:
     """The products of a linear map with vectors over all elements of the inputs, which are the rows of `seeds`."""
     level, at, tangents = new_level(), 0, []
     for x in alone.inputs:
         size = x.numel()
         tangents.append(wrap(Batched(seeds[:, at:at + size].reshape((len(seeds), *x.shape)).astype(x._value.dtype, copy=False), level)))
         at += size
-    (found,) = pushed(alone, tangents)
+    (found,) = output_tangents(alone, tangents)
     return np.asarray(numeric.unbatch(found._value, 0, level, len(seeds)).reshape(len(seeds), -1))

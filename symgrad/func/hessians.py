@@ -10,12 +10,12 @@ import numpy as np
 
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import Evaluation, evaluate, no_arguments, own, owned, scalar
-from symgrad.func.factors import factored
+from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, scalar_output, unshared, unshared_results
+from symgrad.func.factors import factored_hessian
 from symgrad.func.plans import Plans
-from symgrad.func.second import HessianProgram, hooked_or_anomaly, products, second
+from symgrad.func.second import HessianProgram, gradient_tangents, hessian_products, hooked_or_anomaly
 from symgrad.func.sparsity import Plan, plan_hessian
-from symgrad.func.transforms import _tangents, jacfwd, jacrev, joined, shaped, spread, unit_chunks
+from symgrad.func.transforms import _tangents, concatenate_chunks, jacfwd, jacrev, reshape_result, unbatch_units, unit_chunks
 from symgrad.types.trees import transpose
 
 __all__ = ["hessian", "hvp", "vhp"]
@@ -23,23 +23,24 @@ __all__ = ["hessian", "hvp", "vhp"]
 
 def hessian_blocks(ev: Evaluation, y: Tensor, chunk_size: Any) -> list[list[Tensor]]:
     """∂²y/∂xⱼ∂x for all pairs of inputs, each of shape (*xⱼ.shape, *x.shape)."""
-    return [[shaped(ev, t, (*x.shape, *z.shape)) for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)] for j, x in enumerate(ev.inputs)]
+    return [[reshape_result(ev, t, (*x.shape, *z.shape)) for t, z in zip(hessian_rows(ev, y, j, chunk_size), ev.inputs)] for j,
+            x in enumerate(ev.inputs)]
 
 
 def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: Any) -> list[Tensor]:
     """∂²y/∂xⱼ∂x for every input x, the elements of xⱼ along the first axis."""
     parts: list[list[Tensor]] = [[] for _ in ev.inputs]
     for units in unit_chunks(ev.inputs[j], chunk_size):
-        for part, t in zip(parts, second(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
-            part.append(spread(ev, t, units))
-    return [joined(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
+        for part, t in zip(parts, gradient_tangents(ev, y, [wrap(units) if i == j else None for i in range(len(ev.inputs))])):
+            part.append(unbatch_units(ev, t, units))
+    return [concatenate_chunks(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
 
 
 class Hessian:
     """The Hessian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
-        no_arguments(argnums, "hessian")
+        check_argnums(argnums, "hessian")
         functools.update_wrapper(self, func)
         self._settings = func, argnums, has_aux, structure, chunk_size
         self._plans = Plans()
@@ -58,84 +59,84 @@ class Hessian:
         self._found = None
         ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
         if structure is not None:
-            found = self._sparse(ev, func, structure, chunk_size)
+            found = self._sparse_matrix(ev, func, structure, chunk_size)
         else:
-            found = self._whole(ev) if chunk_size is None and _plain(ev) else None
+            found = self._dense_by_colours(ev) if chunk_size is None and _is_real_scalar(ev) else None
         if found is None:
             if self._found is None and len(ev.outputs) == 1 and not ev.outputs[0].ndim:
                 self._found = sum([x.numel() for x in ev.inputs])
-            found = _dense(ev, func, args, kwargs, argnums, has_aux, chunk_size)
-        return (found, ev.free(ev.aux)) if has_aux else found
+            found = _dense_blocks(ev, func, args, kwargs, argnums, has_aux, chunk_size)
+        return (found, ev.detach(ev.aux)) if has_aux else found
 
-    def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
+    def _sparse_matrix(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
         """The Hessian as a sparse matrix of all elements by all elements; None if it is dense."""
-        y = scalar(ev, func, "hessian")
+        y = scalar_output(ev, func, "hessian")
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("hessian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
         if hooked_or_anomaly(ev):  # a hook may change the pattern of a cotangent
             return None
         if structure == "factors":
-            found = factored(ev, y, self._plans)
+            found = factored_hessian(ev, y, self._plans)
             self._found = found.report
             return found
         if structure == "local":
             plan = plan_hessian(y._node, ev.nodes, local=True)
         else:
             known = self._plans.of(ev, y)
-            plan = known.planned(ev, y)
+            plan = known.plan_for(ev, y)
         self._found = plan.report
         if plan.dense:
-            return self._whole(ev) if chunk_size is None and _plain(ev) else None
+            return self._dense_by_colours(ev) if chunk_size is None and _is_real_scalar(ev) else None
         if structure == "local" or chunk_size is not None:
-            return plan.recover(products(ev, y, plan.seeds, chunk_size))
+            return plan.recover(hessian_products(ev, y, plan.seeds, chunk_size))
         return plan.recover(known.products(ev, y, lambda: plan.seeds))
 
-    def _whole(self, ev: Evaluation) -> Any:
+    def _dense_by_colours(self, ev: Evaluation) -> Any:
         """The Hessian as a dense array, from one product per colour; None if all rows are to be computed separately."""
         (y,) = ev.outputs
         count, known = sum([x._value.size for x in ev.inputs]), self._plans.of(ev, y)
-        if count < PLANNED:
+        if count < MIN_PLANNED_INPUTS:
             self._found = count
-            return _blocks(ev, known.products(ev, y, lambda: np.eye(count)))
-        plan = known.planned(ev, y)
+            return _block_tree(ev, known.products(ev, y, lambda: np.eye(count)))
+        plan = known.plan_for(ev, y)
         self._found = plan.report
         if plan.dense:
-            return _blocks(ev, known.products(ev, y, lambda: np.eye(count))) if HessianProgram.fits(ev, y, count) else None
-        return _blocks(ev, plan.filled(known.products(ev, y, lambda: plan.seeds)))
+            return _block_tree(ev, known.products(ev, y, lambda: np.eye(count))) if HessianProgram.fits(ev, y, count) else None
+        return _block_tree(ev, plan.recover_dense(known.products(ev, y, lambda: plan.seeds)))
 
 
-PLANNED = 32  # the number of inputs from which the search for a sparsity pattern pays off
+MIN_PLANNED_INPUTS = 32  # the number of inputs from which the search for a sparsity pattern pays off
 
 
-def _from_complex(ev: Evaluation) -> bool:
-    """Whether a function has complex arguments, so that it has a Hessian only if its gradient is holomorphic."""
+def _is_complex_gradient(ev: Evaluation) -> bool:
+    """Whether an argument is complex; the function then has a Hessian only if its gradient is holomorphic."""
     return any([x._value.dtype.kind == "c" for x in ev.inputs])
 
 
-def _plain(ev: Evaluation) -> bool:
+def _is_real_scalar(ev: Evaluation) -> bool:
     """Whether the result is the numeric Hessian of a single real scalar."""
     if ev.tracked or len(ev.outputs) != 1 or ev.shape.kind is not None or hooked_or_anomaly(ev):
         return False
     value = ev.outputs[0]._value
-    return value.shape == () and value.dtype == np.float64 and not _from_complex(ev)
+    return value.shape == () and value.dtype == np.float64 and not _is_complex_gradient(ev)
 
 
-def _blocks(ev: Evaluation, whole: np.ndarray) -> Any:
+def _block_tree(ev: Evaluation, whole: np.ndarray) -> Any:
     """The matrix of all elements by all elements as a tree of trees of blocks."""
     if len(ev.inputs) == 1:
         (x,) = ev.inputs
-        return transpose(ev.form, ev.form, [wrap(own(whole).reshape((*x.shape, *x.shape)))])
+        return transpose(ev.form, ev.form, [wrap(unshared(whole).reshape((*x.shape, *x.shape)))])
     ends = np.cumsum([0, *(x.numel() for x in ev.inputs)])
     return transpose(ev.form, ev.form, [wrap(whole[a:b, c:d].copy().reshape((*x.shape, *z.shape))) for a, b, x in zip(ends, ends[1:], ev.inputs)
                                         for c, d, z in zip(ends, ends[1:], ev.inputs)])
 
 
-def _dense(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, argnums: Any, has_aux: bool, chunk_size: int | None) -> Any:
+def _dense_blocks(ev: Evaluation, func: Callable[..., Any], args: tuple, kwargs: dict, argnums: Any, has_aux: bool, chunk_size: int | None) -> Any:
     y = ev.outputs[0] if len(ev.outputs) == 1 and ev.shape.kind is None else None
-    if y is not None and not y._value.ndim and y._value.dtype.kind != "c" and not _from_complex(ev):
+    if y is not None and not y._value.ndim and y._value.dtype.kind != "c" and not _is_complex_gradient(ev):
         if y._value.dtype.kind not in "fV":
-            scalar(ev, func, "hessian")
-        return transpose(ev.form, ev.form, owned(ev, [block for row in hessian_blocks(ev, y, chunk_size) for block in row]))
+            scalar_output(ev, func, "hessian")
+        return transpose(ev.form, ev.form, unshared_results(ev, [block for row in hessian_blocks(ev, y, chunk_size) for block in row]))
     plain = (lambda *a, **k: func(*a, **k)[0]) if has_aux else func
     return jacfwd(jacrev(plain, argnums), argnums, chunk_size=chunk_size)(*args, **kwargs)
 
@@ -174,7 +175,7 @@ def hvp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
     >>> symgrad.func.hvp(lambda x: (x**3).sum(), symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 1.0]))
     tensor([ 6., 12.])
     """
-    return _product(func, primals, vectors, "hvp")
+    return _hessian_vector_product(func, primals, vectors, "hvp")
 
 
 def vhp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
@@ -186,11 +187,11 @@ def vhp(func: Callable[..., Any], primals: Any, vectors: Any) -> Any:
     >>> symgrad.func.vhp(lambda x: (x**3).sum(), symgrad.tensor([1.0, 2.0]), symgrad.tensor([1.0, 1.0]))
     tensor([ 6., 12.])
     """
-    return _product(func, primals, vectors, "vhp")
+    return _hessian_vector_product(func, primals, vectors, "vhp")
 
 
-def _product(func: Callable[..., Any], primals: Any, vectors: Any, asking: str) -> Any:
+def _hessian_vector_product(func: Callable[..., Any], primals: Any, vectors: Any, caller: str) -> Any:
     alone = not isinstance(primals, tuple)
-    ev, ts = _tangents(func, (primals,) if alone else primals, (vectors,) if alone else vectors, asking)
-    found = ev.form.unflatten(owned(ev, second(ev, scalar(ev, func, asking), ts), ts))
+    ev, ts = _tangents(func, (primals,) if alone else primals, (vectors,) if alone else vectors, caller)
+    found = ev.form.unflatten(unshared_results(ev, gradient_tangents(ev, scalar_output(ev, func, caller), ts), ts))
     return found[0] if alone else found

@@ -23,9 +23,23 @@ from symgrad.engine.data import as_value
 from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.checkpointing import cut
-from symgrad.func.evaluation import named
-from symgrad.func.rules import Rule, Some, Tensors, attached, boundary, closed, gate, inside, recording, rule_op, standing, transposed, unwritten
+from symgrad.func.checkpointing import replace_known_nodes
+from symgrad.func.evaluation import function_name
+from symgrad.func.rules import (
+    Rule,
+    Some,
+    Tensors,
+    attach_node,
+    check_unwritten,
+    close_inputs,
+    fresh_input,
+    in_vmap_levels,
+    nodes_before,
+    recording,
+    rule_op,
+    tensor_at,
+    transpose_linear,
+)
 from symgrad.func.transforms import grad as gradient
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
@@ -52,69 +66,69 @@ class _Root(Rule):
         self.residual, self.solution = residual, solution
         self.system = _System(self, system) if callable(system) or isinstance(system, str) else system
 
-    def attached(self, tensors: Tensors, accept: Callable[[Sequence[Tensor]], None] = lambda found: None) -> Tensors:
-        """The solution with its node, after its residual was accepted; tensors captured by the residual are arguments of the node."""
+    def attach(self, tensors: Tensors, accept: Callable[[Sequence[Tensor]], None] = lambda found: None) -> Tensors:
+        """The solution at its node, if `accept` does not raise for its residual; tensors captured by the residual are arguments of the node."""
         self.since = since = next_sequence()
         with recording(thread.modes.grad):
             found = self.residual(self.solution, [wrap(t._value) for t in tensors])
         accept(found)
-        self.captured = tuple(boundary(found, since))
-        given = [*tensors, *map(standing, self.captured)]
+        self.captured = tuple(nodes_before(found, since))
+        given = [*tensors, *map(tensor_at, self.captured)]
         self.values = tuple(t._value for t in given)
-        return attached(OP, self, given, self.solution)
+        return attach_node(OP, self, given, self.solution)
 
-    def recorded(self, xs: Tensors, tensors: Tensors) -> tuple[Sequence[Tensor], list[Tensor]]:
+    def record_residual(self, xs: Tensors, tensors: Tensors) -> tuple[Sequence[Tensor], list[Tensor]]:
         """The residual, recorded from fresh input nodes of the unknowns and of all other tensors; and these inputs."""
-        gates = [gate(t) for t in (*xs, *tensors)]
+        gates = [fresh_input(t) for t in (*xs, *tensors)]
         since, explicit = next_sequence(), len(gates) - len(self.captured)
         with recording(True):
             found = self.residual(gates[:len(xs)], gates[len(xs):explicit])
-        cut(found, [*self.captured, *(g._node for g in gates)], [*gates[explicit:], *gates], since)  # type: ignore[list-item]
+        replace_known_nodes(found, [*self.captured, *(g._node for g in gates)], [*gates[explicit:], *gates], since)  # type: ignore[list-item]
         return found, gates
 
     def evaluate(self, tensors: Tensors) -> Tensors:
         raise NoFormula
 
-    def known(self, outputs: Tensors) -> None:
-        """Raise if the arguments are not Tensors, or if the solution was written in place."""
+    def check_outputs(self, outputs: Tensors) -> None:
+        """Raise an error if there are no Tensor outputs, or if the solution was written in place."""
         if not outputs:
             raise NoFormula
-        unwritten([wrap(y._value) for y in outputs], self.since)
+        check_unwritten([wrap(y._value) for y in outputs], self.since)
 
-    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        self.known(outputs)
+    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        self.check_outputs(outputs)
         gs = [wrap(np.zeros_like(x._value)) if g is None else g for g, x in zip(cotangents, outputs)]
         us = self.linear(True, outputs, tensors, gs)
-        found, gates = self.recorded(outputs, tensors)
-        out = _pulled(found, [g if need is not None else None for g, need in zip(gates[len(outputs):], needs)], us)
-        closed(gates)
+        found, gates = self.record_residual(outputs, tensors)
+        out = _pull_back(found, [g if need is not None else None for g, need in zip(gates[len(outputs):], needs)], us)
+        close_inputs(gates)
         return out
 
-    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
-        self.known(outputs)
-        found, gates = self.recorded(outputs, tensors)
-        moved = _pushed(found, gates[len(outputs):], tangents)
-        closed(gates)
+    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+        self.check_outputs(outputs)
+        found, gates = self.record_residual(outputs, tensors)
+        moved = _push_forward(found, gates[len(outputs):], tangents)
+        close_inputs(gates)
         return self.linear(False, outputs, tensors, [wrap(np.zeros_like(x._value)) if b is None else b for b, x in zip(moved, outputs)])
 
     def linear(self, transpose: bool, xs: Tensors, tensors: Tensors, right: Tensors) -> Tensors:
         """The solution u of J u + right = 0, with the Jacobian J of the residual in the unknowns, or its transpose; differentiably."""
-        values = [wrap(v) for v in self.system.solved([-b._value for b in right], transpose)]
+        values = [wrap(v) for v in self.system.solve([-b._value for b in right], transpose)]
         if not thread.modes.grad:
             return values
         count = len(xs)
 
         def residual(us: Tensors, given: Tensors) -> Sequence[Tensor]:
-            found, gates = self.recorded(given[:count], given[count:-count])
+            found, gates = self.record_residual(given[:count], given[count:-count])
             with recording(True):
-                moved = _pulled(found, gates[:count], us) if transpose else _pushed(found, gates[:count], us)
-                closed(gates)
+                moved = _pull_back(found, gates[:count], us) if transpose else _push_forward(found, gates[:count], us)
+                close_inputs(gates)
                 return [b if c is None else c + b for c, b in zip(moved, given[-count:])]
 
-        return _Root(residual, values, self.system.turned(transpose)).attached([*xs, *tensors, *right])
+        return _Root(residual, values, self.system.transposed_if(transpose)).attach([*xs, *tensors, *right])
 
 
-def _pulled(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
+def _pull_back(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
     """The cotangents of the needed inputs of a recording."""
     asked = [g for g in gates if g is not None]
     pairs = [(y, c) for y, c in zip(found, cotangents) if c is not None and y.requires_grad]
@@ -124,13 +138,13 @@ def _pulled(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
     return [None if g is None else next(out) for g in gates]
 
 
-def _pushed(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> Some:
+def _push_forward(found: Sequence[Tensor], gates: Tensors, tangents: Some) -> Some:
     """The tangents of the outputs of a recording from those of its inputs."""
     try:
         return push(found, {g._node: t for g, t in zip(gates, tangents) if t is not None and g._node is not None}, thread.modes.grad)
     except NotImplementedError:  # the recording has a function without a pushforward
         kept = [g if t is not None else None for g, t in zip(gates, tangents)]
-        return transposed(lambda us: _pulled(found, kept, us), found, tangents)
+        return transpose_linear(lambda us: _pull_back(found, kept, us), found, tangents)
 
 
 class _System:
@@ -139,17 +153,17 @@ class _System:
     def __init__(self, root: _Root, method: Any):
         self.root, self.method = root, method
 
-    def turned(self, transpose: bool) -> _System | _Transposed:
-        """The system of the transposed Jacobian, or this one."""
+    def transposed_if(self, transpose: bool) -> _System | _Transposed:
+        """The system of the transposed Jacobian if `transpose`, else this one."""
         return _Transposed(self) if transpose else self
 
     @functools.cached_property
     def recording(self) -> tuple[Sequence[Tensor], list[Tensor]]:
         root = self.root
         with recording(True, True):
-            return root.recorded(root.solution, [wrap(v) for v in root.values])
+            return root.record_residual(root.solution, [wrap(v) for v in root.values])
 
-    def solved(self, right: Sequence[Any], transpose: bool) -> list[Any]:
+    def solve(self, right: Sequence[Any], transpose: bool) -> list[Any]:
         """The solution for right-hand sides, one for each unknown and each member of a batch."""
         levels: dict[int, int] = {}
         for value in right:
@@ -160,21 +174,21 @@ class _System:
             right = [unbatch(v, 0, level, count) for v in right]
         lead = tuple(reversed(levels.values()))
         rows = np.concatenate([np.reshape(v, (*lead, -1)) for v in right], -1).astype(np.float64)
-        found = self.each(rows.reshape(math.prod(lead), rows.shape[-1]), transpose).reshape(rows.shape)
+        found = self.solve_rows(rows.reshape(math.prod(lead), rows.shape[-1]), transpose).reshape(rows.shape)
         parts = np.split(found, np.cumsum([x.numel() for x in self.root.solution])[:-1], -1)
         out: list[Any] = [part.reshape((*lead, *x.shape)).astype(x._value.dtype)[()] for part, x in zip(parts, self.root.solution)]
         for level in reversed(levels):
             out = [batch(v, 0, level) for v in out]
         return out
 
-    def each(self, rows: np.ndarray, transpose: bool) -> np.ndarray:
+    def solve_rows(self, rows: np.ndarray, transpose: bool) -> np.ndarray:
         if not rows.shape[-1]:
             return rows
         if self.method == "dense":
             from scipy.linalg import lu_solve
 
             return lu_solve(self.factors, rows.T, trans=int(transpose)).T
-        return np.stack([self.iterated(row, transpose) for row in rows]) if len(rows) else rows
+        return np.stack([self.solve_iteratively(row, transpose) for row in rows]) if len(rows) else rows
 
     @functools.cached_property
     def factors(self) -> Any:
@@ -191,7 +205,7 @@ class _System:
             units.append(wrap(Batched(np.eye(n, x.numel(), -at).reshape((n, *x.shape)), level)))
             at += x.numel()
         with recording(False, True):
-            rows = _pulled(found, gates[:count], units)
+            rows = _pull_back(found, gates[:count], units)
         jacobian = np.concatenate([np.zeros((n, x.numel())) if r is None else np.reshape(unbatch(r._value, 0, level, n), (n, -1))
                                    for r, x in zip(rows, self.root.solution)], 1)
         if not np.isfinite(jacobian).all():
@@ -205,7 +219,7 @@ class _System:
                                f"another equation")
         return lu, pivots
 
-    def iterated(self, row: np.ndarray, transpose: bool) -> np.ndarray:
+    def solve_iteratively(self, row: np.ndarray, transpose: bool) -> np.ndarray:
         """One iterative solve, by products with the Jacobian."""
         from scipy.sparse.linalg import LinearOperator, cg, gmres
 
@@ -217,7 +231,7 @@ class _System:
             split = np.split(np.asarray(v, np.float64).ravel(), ends)
             parts = [wrap(part.reshape(x.shape).astype(x._value.dtype)) for part, x in zip(split, unknowns)]
             with recording(False, True):
-                moved = (_pulled if transpose else _pushed)(found, gates[:len(unknowns)], parts)
+                moved = (_pull_back if transpose else _push_forward)(found, gates[:len(unknowns)], parts)
             return np.concatenate([np.zeros(x.numel()) if c is None else np.ravel(c._value) for c, x in zip(moved, unknowns)])
 
         if callable(self.method):
@@ -239,11 +253,11 @@ class _Transposed:
     def __init__(self, system: _System):
         self.system = system
 
-    def turned(self, transpose: bool) -> _System | _Transposed:
+    def transposed_if(self, transpose: bool) -> _System | _Transposed:
         return self.system if transpose else self
 
-    def solved(self, right: Sequence[Any], transpose: bool) -> list[Any]:
-        return self.system.solved(right, not transpose)
+    def solve(self, right: Sequence[Any], transpose: bool) -> list[Any]:
+        return self.system.solve(right, not transpose)
 
 
 # The public functions
@@ -252,25 +266,25 @@ class _Transposed:
 class _Solution:
     """The solution of an equation as a function of its parameters."""
 
-    def __init__(self, asking: str, residual: Callable[..., Any], solver: Callable[..., Any], solve: Any, tolerance: float | None):
+    def __init__(self, caller: str, residual: Callable[..., Any], solver: Callable[..., Any], solve: Any, tolerance: float | None):
         if not callable(residual) or not callable(solver):
-            raise TypeError(f"{asking}: the {'solver' if callable(residual) else 'first argument'} must be a function")
+            raise TypeError(f"{caller}: the {'solver' if callable(residual) else 'first argument'} must be a function")
         if not (callable(solve) or solve in ("dense", "cg", "gmres")):
-            raise ValueError(f"{asking}: solve must be 'dense', 'cg', 'gmres' or a function of (matvec, b), not {solve!r}")
+            raise ValueError(f"{caller}: solve must be 'dense', 'cg', 'gmres' or a function of (matvec, b), not {solve!r}")
         functools.update_wrapper(self, solver, updated=())
-        self.asking, self.residual, self.solver, self.solve, self.tolerance = asking, residual, solver, solve, tolerance
+        self.caller, self.residual, self.solver, self.solve, self.tolerance = caller, residual, solver, solve, tolerance
 
     def __call__(self, *params: Any, **options: Any) -> Any:
         leaves, form = flatten(params)
         if thread.modes.batches and any(isinstance(x, Tensor) and type(x._value) is Batched for x in leaves):
             return self._each(leaves, form, options)
-        with inside(()):  # unbatched: all members share the solution
+        with in_vmap_levels(()):  # unbatched: all members share the solution
             return self._solved(leaves, form, options)
 
     def _solved(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
         places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._value.dtype.kind in "fcV"]
         if any(leaves[i]._value.dtype.kind == "c" for i in places):
-            raise TypeError(f"{self.asking}: a parameter is complex; give its real and imaginary parts")
+            raise TypeError(f"{self.caller}: a parameter is complex; give its real and imaginary parts")
         plain = [wrap(x._value) if isinstance(x, Tensor) else x for x in leaves]
         with recording(True, True):
             found = self.solver(*form.unflatten(plain), **options)
@@ -283,7 +297,7 @@ class _Solution:
             return self._flat(self.residual(shape.unflatten(xs), *form.unflatten(given)), shape, solution)
 
         root = _Root(residual, solution, self.solve)
-        return shape.unflatten(root.attached([leaves[i] for i in places], self._accept))
+        return shape.unflatten(root.attach([leaves[i] for i in places], self._accept))
 
     def _solution(self, found: Any) -> tuple[list[Tensor], Any]:
         """The result of the solver as tensors without a graph."""
@@ -291,15 +305,15 @@ class _Solution:
         out = []
         for x in leaves:
             if isinstance(x, Tensor) and x._node is not None and x._node.flags & TRACKED:
-                raise RuntimeError(f"{self.asking}: the solver {named(self.solver)} returned a tensor that is tracked in a graph; the solution is "
-                                   f"differentiated by its equation, not through the solver: return x.detach()")
+                raise RuntimeError(f"{self.caller}: the solver {function_name(self.solver)} returned a tensor that is tracked in a graph; the "
+                                   f"solution is differentiated by its equation, not through the solver: return x.detach()")
             if not isinstance(x, (Tensor, np.ndarray, np.generic, float, int)):
                 hint = ", whose x is the solution" if hasattr(x, "x") else ""
-                raise TypeError(f"{self.asking}: the solver {named(self.solver)} must return tensors, arrays or numbers, not "
+                raise TypeError(f"{self.caller}: the solver {function_name(self.solver)} must return tensors, arrays or numbers, not "
                                 f"{type(x).__name__}{hint}")
             value = as_value(float(x) if type(x) is int else x)
             if value.dtype.kind not in "f":
-                raise TypeError(f"{self.asking}: the solver {named(self.solver)} must return real floating-point values, not {value.dtype}")
+                raise TypeError(f"{self.caller}: the solver {function_name(self.solver)} must return real floating-point values, not {value.dtype}")
             out.append(wrap(value))
         return out, shape
 
@@ -308,14 +322,15 @@ class _Solution:
         leaves = [f if isinstance(f, Tensor) else wrap(as_value(f)) for f in leaves]
         shapes, wanted = [list(f.shape) for f in leaves], [list(x.shape) for x in solution]
         if shapes != wanted:
-            raise RuntimeError(f"{self.asking}: the residual must have the shapes of the solution, for as many equations as unknowns: it has "
+            raise RuntimeError(f"{self.caller}: the residual must have the shapes of the solution, for as many equations as unknowns: it has "
                                f"{shapes}, and the solution {wanted}")
         return leaves
 
     def _accept(self, found: Sequence[Tensor]) -> None:
         size = max((float(np.max(np.abs(f._value), initial=0.0)) for f in found), default=0.0)
         if self.tolerance is not None and not size <= self.tolerance:
-            raise RuntimeError(f"{self.asking}: the residual is not zero at the result of the solver {named(self.solver)}: its largest element is "
+            raise RuntimeError(f"{self.caller}: the residual is not zero at the result of the solver {function_name(self.solver)}: its largest "
+                               "element is "
                                f"{size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None: no check)")
 
     def _each(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:

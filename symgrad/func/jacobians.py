@@ -10,9 +10,9 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
 from symgrad.engine.tensor import wrap
-from symgrad.func.evaluation import Evaluation, evaluate, named, no_arguments
+from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name
 from symgrad.func.sparsity import plan_jacobian
-from symgrad.func.transforms import jacobians, pushed
+from symgrad.func.transforms import jacobians, output_tangents
 from symgrad.types.trees import transpose
 
 __all__ = ["jacobian"]
@@ -22,7 +22,7 @@ class Jacobian:
     """The Jacobian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: str | None, chunk_size: int | None):
-        no_arguments(argnums, "jacobian")
+        check_argnums(argnums, "jacobian")
         functools.update_wrapper(self, func)
         self._settings = func, argnums, has_aux, structure, chunk_size
         self.report: Any = None
@@ -30,16 +30,17 @@ class Jacobian:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         func, argnums, has_aux, structure, chunk_size = self._settings
         ev = evaluate(func, args, kwargs, argnums, "jacobian", has_aux)
-        found = None if structure is None else self._sparse(ev, func, structure, chunk_size)
+        found = None if structure is None else self._sparse_matrix(ev, func, structure, chunk_size)
         if found is None:
             forward = sum(x.numel() for x in ev.inputs) < sum(y.numel() for y in ev.outputs)
             found = transpose(ev.shape, ev.form, jacobians(ev, forward, chunk_size, "jacobian"))
-        return (found, ev.free(ev.aux)) if has_aux else found
+        return (found, ev.detach(ev.aux)) if has_aux else found
 
-    def _sparse(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
+    def _sparse_matrix(self, ev: Evaluation, func: Callable[..., Any], structure: str, chunk_size: int | None) -> Any:
         """The matrix of all elements of the output by all elements of the inputs; None if it is dense."""
         if len(ev.outputs) != 1:
-            raise RuntimeError(f"jacobian: with a structure the function must return a single Tensor; {named(func)} returned {len(ev.outputs)}")
+            raise RuntimeError(f"jacobian: with a structure the function must return a single Tensor; {function_name(func)} returned "
+                               f"{len(ev.outputs)}")
         (y,) = ev.outputs
         if ev.tracked or levels_of(y._value):
             raise RuntimeError("jacobian: a sparse matrix of SciPy cannot be differentiated or batched; leave structure out inside other transforms")
@@ -59,7 +60,7 @@ def _products(ev: Evaluation, seeds: Any, chunk_size: int | None) -> Any:
         rows, level = seeds[at:at + step], new_level()
         tangents = [wrap(Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level))
                     for a, b, x in zip(ends, ends[1:], ev.inputs)]
-        (found,) = pushed(ev, tangents)
+        (found,) = output_tangents(ev, tangents)
         out.append(unbatch(found._value, 0, level, len(rows)).reshape(len(rows), -1))
     return np.concatenate(out) if out else np.zeros((0, ev.outputs[0].numel()), ev.outputs[0]._value.dtype)
 

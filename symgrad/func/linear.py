@@ -16,11 +16,11 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.second import products as compressed
-from symgrad.func.second import second
-from symgrad.func.transforms import pulled, pushed
+from symgrad.func.second import gradient_tangents
+from symgrad.func.second import hessian_products as compressed
+from symgrad.func.transforms import input_cotangents, output_tangents
 
-__all__ = ["Factors", "FactoredHessian", "HessianOperator", "Kronecker", "Matrix", "Passes", "Picked", "SymmetricOperator"]
+__all__ = ["FactoredHessian", "Factors", "HessianOperator", "Kronecker", "LinearGraph", "Matrix", "Selection", "SymmetricOperator"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SymmetricOperator(LinearOperator):
     _transpose = _adjoint
 
     def todense(self) -> np.ndarray:
-        """The whole matrix."""
+        """The dense matrix."""
         return self @ np.eye(self.shape[0], dtype=self.dtype)
 
 
@@ -62,13 +62,14 @@ class HessianOperator(SymmetricOperator):
         self._output, self._chunk_size = y, chunk_size
 
     def _matvec(self, x: np.ndarray) -> np.ndarray:
-        return np.concatenate([t._value.reshape(-1) for t in second(self.evaluation, self._output, _split(self.evaluation, np.reshape(x, -1)))])
+        return np.concatenate([t._value.reshape(-1) for t in gradient_tangents(self.evaluation, self._output,
+                                                                               _split_vector(self.evaluation, np.reshape(x, -1)))])
 
     def _matmat(self, x: np.ndarray) -> np.ndarray:
         return compressed(self.evaluation, self._output, np.ascontiguousarray(x.T, dtype=self.dtype), self._chunk_size).T
 
 
-def _split(ev: Evaluation, x: np.ndarray, level: int | None = None) -> list[Tensor]:
+def _split_vector(ev: Evaluation, x: np.ndarray, level: int | None = None) -> list[Tensor]:
     """A vector over all elements of the inputs as tensors of their shapes; the rows of a matrix as batches of these."""
     out, at = [], 0
     for each in ev.inputs:
@@ -78,11 +79,11 @@ def _split(ev: Evaluation, x: np.ndarray, level: int | None = None) -> list[Tens
     return out
 
 
-# Linear maps of all elements of the inputs, which take and give the columns of a matrix
+# Linear maps of all elements of the inputs, applied to the columns of a matrix
 
 
-class Picked:
-    """One input itself: `size` elements from a place on."""
+class Selection:
+    """The selection of one input: `size` elements from `start` on."""
 
     def __init__(self, start: int, size: int, n: int):
         self.start, self.shape = start, (size, n)
@@ -93,7 +94,7 @@ class Picked:
 
     def transpose(self, z: np.ndarray) -> np.ndarray:
         """Jᵀ z."""
-        return _placed(z, self.start, self.shape[1])
+        return _place_rows(z, self.start, self.shape[1])
 
     @functools.cached_property
     def matrix(self) -> Any:
@@ -122,9 +123,10 @@ class Matrix:
 
 
 class Kronecker:
-    """The product of one input, a vector or a matrix, with a constant matrix: the same small map of each of its columns, or of each of its rows.
+    """The product of one input, a vector or a matrix, with a constant matrix: one small map applied to each column, or to each row.
 
-    `factor` is that map. `by_columns` says that it takes the columns of the input, `to_columns` that it gives columns of the value.
+    `factor` is that map. With `by_columns` it is applied to columns of the input, else to rows; with `to_columns` its results are columns of the
+    value, else rows.
     """
 
     def __init__(self, factor: np.ndarray, by_columns: bool, to_columns: bool, start: int, shape: Sequence[int], n: int):
@@ -135,18 +137,18 @@ class Kronecker:
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         """J x."""
-        return self._mapped(self.factor, x[self.start:self.start + self.size], self.by_columns, self.to_columns)
+        return self._apply(self.factor, x[self.start:self.start + self.size], self.by_columns, self.to_columns)
 
     def transpose(self, z: np.ndarray) -> np.ndarray:
         """Jᵀ z."""
-        return _placed(self._mapped(self.factor.T, z, self.to_columns, self.by_columns), self.start, self.shape[1])
+        return _place_rows(self._apply(self.factor.T, z, self.to_columns, self.by_columns), self.start, self.shape[1])
 
-    def _mapped(self, factor: np.ndarray, x: np.ndarray, taken: bool, given: bool) -> np.ndarray:
+    def _apply(self, factor: np.ndarray, x: np.ndarray, taken: bool, given: bool) -> np.ndarray:
         if self.times == 1:
             return factor @ x
         if taken and given:
             return (factor @ x.reshape(factor.shape[1], -1)).reshape(-1, x.shape[1])
-        return unlaid(np.matmul(factor, laid(x, self.times, taken)), given)
+        return join_columns(np.matmul(factor, split_columns(x, self.times, taken)), given)
 
     @functools.cached_property
     def matrix(self) -> np.ndarray:
@@ -156,18 +158,18 @@ class Kronecker:
         return self.forward(np.eye(self.shape[1], dtype=self.factor.dtype))
 
 
-def laid(x: np.ndarray, times: int, columns: bool) -> np.ndarray:
-    """The columns, or the rows, of the matrices whose elements stand in each column of `x`: of shape (times, elements of each, columns of x)."""
+def split_columns(x: np.ndarray, times: int, columns: bool) -> np.ndarray:
+    """The columns or rows of the matrices whose elements are the columns of `x`, as an array of shape (times, length, columns of x)."""
     return x.reshape(-1, times, x.shape[1]).transpose(1, 0, 2) if columns else x.reshape(times, -1, x.shape[1])
 
 
-def unlaid(x: np.ndarray, columns: bool) -> np.ndarray:
-    """The way back."""
+def join_columns(x: np.ndarray, columns: bool) -> np.ndarray:
+    """The inverse of `split_columns`."""
     return (x.transpose(1, 0, 2) if columns else x).reshape(-1, x.shape[2])
 
 
-class Passes:
-    """A linear part of the graph that is too large to be written down: by pushforward and pullback."""
+class LinearGraph:
+    """A linear part of the graph that is too large for a matrix, applied by pushforward and pullback."""
 
     numbers = 0
 
@@ -178,14 +180,14 @@ class Passes:
     def forward(self, x: np.ndarray) -> np.ndarray:
         """J x."""
         level = new_level()
-        (found,) = pushed(self._ev, _split(self._ev, np.ascontiguousarray(x.T), level))
+        (found,) = output_tangents(self._ev, _split_vector(self._ev, np.ascontiguousarray(x.T), level))
         return np.asarray(numeric.unbatch(found._value, 0, level, x.shape[1])).reshape(x.shape[1], -1).T
 
     def transpose(self, z: np.ndarray) -> np.ndarray:
         """Jᵀ z."""
         level, (y,) = new_level(), self._ev.outputs
         given = Batched(np.ascontiguousarray(z.T).reshape((z.shape[1], *y.shape)), level)
-        found = pulled(self._ev, [(y, wrap(given))], True)
+        found = input_cotangents(self._ev, [(y, wrap(given))], True)
         return np.concatenate([np.asarray(numeric.unbatch(t._value, 0, level, z.shape[1])).reshape(z.shape[1], -1) for t in found], 1).T
 
     @functools.cached_property
@@ -194,7 +196,7 @@ class Passes:
         return self.forward(np.eye(self.shape[1]))
 
 
-def _placed(x: np.ndarray, start: int, n: int) -> np.ndarray:
+def _place_rows(x: np.ndarray, start: int, n: int) -> np.ndarray:
     if len(x) == n:
         return x
     out = np.zeros((n, *x.shape[1:]), x.dtype)
@@ -206,15 +208,15 @@ def _placed(x: np.ndarray, start: int, n: int) -> np.ndarray:
 
 
 class FactoredHessian(SymmetricOperator):
-    """A Hessian JᵀSJ, with the linear maps that J is made of one below the other, and S sparse, small, or its diagonal alone."""
+    """A Hessian JᵀSJ: `maps` are the vertically stacked blocks of J, and S is a sparse matrix, a small dense matrix or a diagonal."""
 
     def __init__(self, n: int, dtype: Any, maps: Sequence[Any], curvature: Any):
         super().__init__(n, dtype)
         self.maps, self._curvature = list(maps), curvature
         self._ends = np.cumsum([0, *(m.shape[0] for m in maps)])
         self._diagonal = curvature if curvature.ndim == 1 else _diagonal_of(curvature)
-        form, self.factors, self._multiply, self._whole = self._found()
-        self.report = Factors(form, self.shape, int(self._ends[-1]), sum(_count(f) for f in self.factors.values()))
+        form, self.factors, self._multiply, self._dense = self._factored_form()
+        self.report = Factors(form, self.shape, int(self._ends[-1]), sum(_number_count(f) for f in self.factors.values()))
 
     def _matvec(self, x: np.ndarray) -> np.ndarray:
         return self._multiply(np.reshape(x, (-1, 1)))[:, 0]
@@ -223,47 +225,47 @@ class FactoredHessian(SymmetricOperator):
         return self._multiply(x)
 
     def todense(self) -> np.ndarray:
-        """The whole matrix."""
-        return self._whole()
+        """The dense matrix."""
+        return self._dense()
 
     @functools.cached_property
     def curvature(self) -> Any:
         """S as a matrix."""
         return diags_array(self._curvature, format="csr") if self._curvature.ndim == 1 else self._curvature
 
-    def _found(self) -> tuple[str, dict[str, Any], Any, Any]:
-        """The form, its factors, the product with a matrix, and what makes the whole matrix."""
+    def _factored_form(self) -> tuple[str, dict[str, Any], Any, Any]:
+        """The form, its factors, the function that multiplies a matrix, and the function that returns the dense matrix."""
         n, maps, d = self.shape[0], self.maps, self._diagonal
         if not maps:
             return "zero", {}, lambda x: np.zeros(x.shape, self.dtype), lambda: np.zeros(self.shape, self.dtype)
         first = maps[0]
         if len(maps) == 1:
-            if type(first) is Picked and first.shape[0] == n:
+            if type(first) is Selection and first.shape[0] == n:
                 return "sparse", {"S": self.curvature}, self.curvature.__matmul__, self.curvature.toarray
             if d is not None and type(first) is Kronecker and first.times > 1 and first.size == n:
-                return self._repeated(first, d)
+                return self._block_form(first, d)
             if d is not None and type(first) in (Kronecker, Matrix) and getattr(first, "times", 1) == 1:
                 matrix = first.matrix
-                return ("X' D X", {"X": matrix, "D": d}, lambda x: matrix.T @ (d[:, None] * (matrix @ x)), lambda: _weighted(matrix, d))
-        elif type(first) is Picked and first.shape[0] == n and 2 * (self._ends[-1] - n) <= n:
+                return ("X' D X", {"X": matrix, "D": d}, lambda x: matrix.T @ (d[:, None] * (matrix @ x)), lambda: _weighted_gram(matrix, d))
+        elif type(first) is Selection and first.shape[0] == n and 2 * (self._ends[-1] - n) <= n:
             block = self.curvature[:n, :n]
             inner = _diagonal_of(block)
             if inner is not None:
-                return self._low_rank(inner)
-        joined = {"J": [m if type(m) is Passes else m.matrix for m in maps], "S": self.curvature}
-        return "J' S J", joined, self._through, self._assembled
+                return self._low_rank_form(inner)
+        joined = {"J": [m if type(m) is LinearGraph else m.matrix for m in maps], "S": self.curvature}
+        return "J' S J", joined, self._multiply_general, self._dense_general
 
-    def _repeated(self, j: Kronecker, d: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
-        """One matrix for each row or column of the argument: the same for all where the curvature is, else one each."""
+    def _block_form(self, j: Kronecker, d: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
+        """One block for each row or column of the argument, or a single block for all if the curvature is uniform."""
         k, first = j.factor.shape[1], j.by_columns
-        weights = laid(d[:, None], j.times, j.to_columns)[..., 0]
+        weights = split_columns(d[:, None], j.times, j.to_columns)[..., 0]
         uniform = (weights == weights[0]).all()
-        blocks = np.stack([_weighted(j.factor, w) for w in (weights[:1] if uniform else weights)])
+        blocks = np.stack([_weighted_gram(j.factor, w) for w in (weights[:1] if uniform else weights)])
 
         def multiply(x: np.ndarray) -> np.ndarray:
-            return unlaid(np.matmul(blocks, laid(x, j.times, first)), first)
+            return join_columns(np.matmul(blocks, split_columns(x, j.times, first)), first)
 
-        def whole() -> np.ndarray:
+        def dense() -> np.ndarray:
             out = np.zeros((k, j.times, k, j.times) if first else (j.times, k, j.times, k), self.dtype)
             at = np.arange(j.times)
             if first:
@@ -273,10 +275,10 @@ class FactoredHessian(SymmetricOperator):
             return out.reshape(self.shape)
 
         if uniform:
-            return ("A kron I" if first else "I kron A"), {"A": blocks[0], "times": j.times}, multiply, whole
-        return "blocks", {"blocks": blocks, "along": 1 if first else 0}, multiply, whole
+            return ("A kron I" if first else "I kron A"), {"A": blocks[0], "times": j.times}, multiply, dense
+        return "blocks", {"blocks": blocks, "along": 1 if first else 0}, multiply, dense
 
-    def _low_rank(self, diagonal: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
+    def _low_rank_form(self, diagonal: np.ndarray) -> tuple[str, dict[str, Any], Any, Any]:
         """diag(d) + C L + Lᵀ Cᵀ + Lᵀ K L, for the linear combinations L and their cross terms C with the arguments."""
         n = self.shape[0]
         rows = np.concatenate([np.asarray(m.matrix.toarray() if issparse(m.matrix) else m.matrix) for m in self.maps[1:]])
@@ -287,15 +289,15 @@ class FactoredHessian(SymmetricOperator):
         else:
             w, k = np.ascontiguousarray(rows.T), corner
 
-        def whole() -> np.ndarray:
+        def dense() -> np.ndarray:
             out = (w @ k) @ w.T
             out.reshape(-1)[::n + 1] += diagonal
             return out
 
         return ("diagonal plus low rank", {"diagonal": diagonal, "W": w, "K": k},
-                lambda x: diagonal[:, None] * x + w @ (k @ (w.T @ x)), whole)
+                lambda x: diagonal[:, None] * x + w @ (k @ (w.T @ x)), dense)
 
-    def _through(self, x: np.ndarray) -> np.ndarray:
+    def _multiply_general(self, x: np.ndarray) -> np.ndarray:
         z = np.concatenate([m.forward(x) for m in self.maps])
         z = self.curvature @ z
         out: Any = 0
@@ -303,18 +305,18 @@ class FactoredHessian(SymmetricOperator):
             out = out + m.transpose(z[a:b])
         return out
 
-    def _assembled(self) -> np.ndarray:
-        """Σ Jᵢᵀ Sᵢⱼ Jⱼ, block by block, each with its transpose."""
+    def _dense_general(self) -> np.ndarray:
+        """Σ Jᵢᵀ Sᵢⱼ Jⱼ, from the blocks with i >= j and their transposes."""
         out = None
         for i, (a, b) in enumerate(zip(self._ends, self._ends[1:])):
             for j, (c, d) in enumerate(zip(self._ends[:i + 1], self._ends[1:])):
                 block, left, right = self.curvature[a:b, c:d], self.maps[i], self.maps[j]
                 if not (block.nnz if issparse(block) else block.any()):
                     continue
-                if type(right) is Picked:  # which costs nothing on the left
+                if type(right) is Selection:  # the transpose of a selection is free
                     block, left, right = block.T, right, left
                 diagonal = _diagonal_of(block)
-                if diagonal is not None and type(right) is not Picked and not issparse(right.matrix):
+                if diagonal is not None and type(right) is not Selection and not issparse(right.matrix):
                     inner = right.matrix if (diagonal == 1.0).all() else diagonal[:, None] * right.matrix
                 else:
                     inner = block @ right.matrix
@@ -326,7 +328,7 @@ class FactoredHessian(SymmetricOperator):
 
 
 def _diagonal_of(matrix: Any) -> np.ndarray | None:
-    """The diagonal of a square matrix that has nothing else."""
+    """The diagonal of a diagonal matrix; None for any other matrix."""
     if matrix.shape[0] != matrix.shape[1]:
         return None
     if issparse(matrix):
@@ -336,13 +338,13 @@ def _diagonal_of(matrix: Any) -> np.ndarray | None:
     return d if np.count_nonzero(matrix) == np.count_nonzero(d) else None
 
 
-def _weighted(x: Any, d: np.ndarray) -> np.ndarray:
+def _weighted_gram(x: Any, d: np.ndarray) -> np.ndarray:
     """Xᵀ diag(d) X."""
     out = x.T @ ((d[:, None] * x) if not issparse(x) else x.multiply(d[:, None]).tocsr())
     return out.toarray() if issparse(out) else out
 
 
-def _count(factor: Any) -> int:
+def _number_count(factor: Any) -> int:
     if isinstance(factor, list):
-        return sum(_count(f) for f in factor)
+        return sum(_number_count(f) for f in factor)
     return factor.nnz if issparse(factor) else getattr(factor, "size", 0)

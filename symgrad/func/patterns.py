@@ -10,12 +10,12 @@ import numpy as np
 
 from symgrad.carriers.sets import Dense, Inputs
 
-__all__ = ["Grid", "Pattern", "entries", "grids", "name_of"]
+__all__ = ["Grid", "Pattern", "entries", "grids", "pattern_name"]
 
 Array = np.ndarray
-TINY = 16  # the most inputs for which only the number of colours decides whether a matrix is dense
-ROOM = 1 << 16  # the size of a mask of positions that may always be scanned for entries
-LARGEST = 1 << 26  # the most pairs that are stored explicitly
+MAX_TINY_INPUTS = 16  # the most inputs for which only the number of colours decides whether a matrix is dense
+MIN_MASK = 1 << 16  # the size of a mask of positions that may always be scanned for entries
+MAX_PAIRS = 1 << 26  # the most pairs that are stored explicitly
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Pattern:
         return Pattern(self.columns[order], self.rows[order], self.shape[::-1])
 
 
-def name_of(pattern: Pattern, hubs: bool = False) -> str:
+def pattern_name(pattern: Pattern, hubs: bool = False) -> str:
     """The kind of a square pattern: "diagonal", "block diagonal", "tridiagonal", "banded", "arrow" or "sparse"."""
     columns, (m, n) = pattern.columns, pattern.shape
     if m == n and not pattern.bandwidth:
@@ -108,7 +108,7 @@ def _keys_of(grid: Grid, columns: int) -> np.ndarray:
     return out
 
 
-def _distinct(keys: np.ndarray) -> np.ndarray:
+def _unique_keys(keys: np.ndarray) -> np.ndarray:
     keys.sort()
     return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if keys.size else keys
 
@@ -123,15 +123,15 @@ def entries(grids: frozenset[Grid], keys: Sequence[np.ndarray], rows: int, colum
             size *= n
             step = (t - s) * (n - 1)
             least, most = least + min(step, 0), most + max(step, 0)
-        if columns > TINY and 4 * size > rows * columns and len(axes) <= 2 and all(not s or not t for _, s, t in axes):
+        if columns > MAX_TINY_INPUTS and 4 * size > rows * columns and len(axes) <= 2 and all(not s or not t for _, s, t in axes):
             raise Dense
         weight += size
         low, high = min(low, least), max(high, most)
-    if weight > LARGEST:
+    if weight > MAX_PAIRS:
         raise Dense
     width = high - low + 1
-    if keys or rows * width > max(ROOM, 16 * weight):
-        found = _distinct(np.concatenate([*keys, *(_keys_of(grid, columns) for grid in grids)]))
+    if keys or rows * width > max(MIN_MASK, 16 * weight):
+        found = _unique_keys(np.concatenate([*keys, *(_keys_of(grid, columns) for grid in grids)]))
         at = found // columns
         column_at = found - at * columns
         off = column_at - at

@@ -7,26 +7,26 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.second import HessianProgram, products
+from symgrad.func.second import HessianProgram, hessian_products
 from symgrad.func.sparsity import plan_hessian
 from symgrad.program.cache import Cache
 from symgrad.program.signature import has_signature, signature_of
 
 __all__ = ["SignaturePlan", "Plans"]
 
-SECOND = 2  # the use of a signature at which recording the steps pays off
-KEPT = 8  # the signatures kept for one function; a function with control flow has several
+RECORDING_USE = 2  # the use of a signature at which recording the steps pays off
+MAX_SIGNATURES = 8  # signatures cached for one function; a function with control flow has several
 
 
 class SignaturePlan:
-    """The entry of one signature: the plan if it was needed, the number of uses, and the recorded program after the second use."""
+    """The entry of one signature: the plan once it was needed, the number of uses, and the recorded program from the second use on."""
 
     def __init__(self) -> None:
         self.plan: Any = None
         self.uses = 0
         self.program: Any = None
 
-    def planned(self, ev: Evaluation, y: Tensor) -> Any:
+    def plan_for(self, ev: Evaluation, y: Tensor) -> Any:
         """The plan for the Hessian."""
         if self.plan is None or not self.plan.for_any_constants:
             self.plan = plan_hessian(y._node, ev.nodes)
@@ -35,19 +35,19 @@ class SignaturePlan:
     def products(self, ev: Evaluation, y: Tensor, seeds: Callable[[], Any]) -> Any:
         """The products with vectors that are fixed for this signature: from the second use on by a recorded program, if that is small."""
         if self.plan is not None and not self.plan.for_any_constants:
-            return products(ev, y, seeds(), None)
+            return hessian_products(ev, y, seeds(), None)
         self.uses += 1
-        if self.program is None and self.uses == SECOND:
+        if self.program is None and self.uses == RECORDING_USE:
             found = seeds()
             self.program = HessianProgram(ev, y, found) if HessianProgram.fits(ev, y, len(found)) else False
-        return self.program.run(ev) if self.program else products(ev, y, seeds(), None)
+        return self.program.run(ev) if self.program else hessian_products(ev, y, seeds(), None)
 
 
 class Plans:
     """The entries of one function's graphs by signature: neither the sparsity pattern nor the steps depend on the numbers in a graph."""
 
     def __init__(self) -> None:
-        self._entries = Cache(KEPT)
+        self._entries = Cache(MAX_SIGNATURES)
         self._newest: tuple[Any, SignaturePlan] | None = None  # the entry that most calls use
 
     def of(self, ev: Evaluation, y: Tensor) -> SignaturePlan:

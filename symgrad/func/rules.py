@@ -1,8 +1,8 @@
 """Calls with their own derivative rules: custom derivatives, checkpoints and implicit functions.
 
-Such a call is one node of the graph, whose op has a `Rule` with the residuals of the call as parameter. A rule computes with Tensors. The numeric
-carrier calls it without recording. If its results are to be differentiated again, it is recorded on the tensors of the graph. For any other
-carrier it is recorded on fresh input nodes, and the recording is replayed in that carrier.
+Such a call is one node of the graph. The parameter of its op is a `Rule`, which holds the residuals of the call and computes with Tensors. The
+numeric carrier calls the rule without recording. The traced carrier records it on the tensors of the graph. For any other carrier the rule is
+recorded on fresh input nodes, and the recording is replayed in that carrier.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator
-from symgrad.func.evaluation import UNCHANGED, Input, _repeated, recording
+from symgrad.func.evaluation import UNCHANGED, Input, _repeat_for_level, recording
 from symgrad.graph.modes import DEFAULT, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
-__all__ = ["Rule", "attached", "boundary", "chance", "closed", "gate", "inside", "is_tracked", "recording", "repeated",
-           "restored", "rule_op", "standing", "transposed", "unwritten"]
+__all__ = ["Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "generator_state", "in_vmap_levels", "is_tracked", "nodes_before",
+           "recording", "repeat_for_members", "restored_generator", "rule_op", "tensor_at", "transpose_linear"]
 
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
@@ -44,22 +44,22 @@ Some = Sequence[Tensor | None]
 
 
 class Rule:
-    """The residuals of one call and its derivative rules. `values` are those of its tensor arguments, with captured tensors at the end."""
+    """The residuals of one call and its derivative rules. `values` are those of its tensor arguments, followed by those of captured tensors."""
 
     values: tuple[Any, ...]
     captured: tuple[Node, ...] = ()
-    entered: tuple[tuple[int, int, str], ...] = ()  # the vmap levels around the call
-    reversed = False  # whether a pullback was recorded, whose derivative may need tangents
+    vmap_levels: tuple[tuple[int, int, str], ...] = ()  # the vmap levels around the call
+    pullback_recorded = False  # a derivative of the pullback may then need tangents
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        """The outputs for these arguments, for a formula."""
+        """The outputs for given arguments."""
         raise NotImplementedError
 
-    def pulled(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        """The cotangents of the arguments that need one; recorded in grad mode."""
+    def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        """The cotangents of the arguments whose entry in `needs` is not None; recorded in grad mode."""
         raise NotImplementedError
 
-    def pushed(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
+    def pushforward(self, tensors: Tensors, outputs: Tensors, tangents: Some) -> Some:
         """The tangents of the outputs; recorded in grad mode."""
         raise NotImplementedError
 
@@ -78,11 +78,11 @@ def is_tracked(t: Tensor) -> bool:
     return node is not None and bool(node.flags & (TRACKED | IN_FORWARD)) and (thread.modes.grad or thread.modes.recorder is not DEFAULT)
 
 
-def attached(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
-    """The outputs with the node of the call, and with one more node for each output if there are several."""
+def attach_node(op: Op, rule: Rule, tensors: Tensors, outputs: Tensors) -> Tensors:
+    """The outputs at the node of the call; several outputs have a further node each."""
     parents, values = tuple(t._node for t in tensors), Values(y._value for y in outputs)
     value = values[0] if len(values) == 1 else values
-    rule.entered = thread.modes.batches
+    rule.vmap_levels = thread.modes.batches
     node = (node_by_flags if not special and INFERENCE not in parents else recorded)(op, (*rule.values, rule), parents, value)
     if node is None:
         return outputs
@@ -97,13 +97,13 @@ def _output_nodes(node: Node, count: int) -> list[Node]:
     return nodes[::-1]
 
 
-def chance() -> tuple[int, dict[str, Any]]:
-    """The state of the random generator, for `restored`."""
+def generator_state() -> tuple[int, dict[str, Any]]:
+    """The state of the random generator, for `restored_generator`."""
     return default_generator._seed, default_generator._bits.state  # type: ignore[return-value]
 
 
 @contextlib.contextmanager
-def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
+def restored_generator(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
     """Draw the same random numbers as from a saved state, and restore the generator at the end."""
     if state is None:
         yield
@@ -118,41 +118,41 @@ def restored(state: tuple[int, dict[str, Any]] | None) -> Iterator[None]:
         g._bits.state = now
 
 
-def inside(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> contextlib.AbstractContextManager[None]:
-    """Enter vmap levels again, together with those of batched tensors, so that transforms compute a derivative for each member."""
-    levels = levels_with(entered, *tensors)
+def in_vmap_levels(levels: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> contextlib.AbstractContextManager[None]:
+    """Enter vmap levels, together with those of batched tensors, so that transforms compute a derivative for each member."""
+    levels = merged_levels(levels, *tensors)
     return UNCHANGED if levels is thread.modes.batches else in_mode(batches=levels)
 
 
-def levels_with(entered: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> tuple[tuple[int, int, str], ...]:
+def merged_levels(levels: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> tuple[tuple[int, int, str], ...]:
     """The vmap levels together with those of batched tensors, the outermost first."""
     if not any([t is not None and type(t._value) is Batched for t in tensors]):
-        return tuple(entered)
-    levels = {level: (level, count, kind) for level, count, kind in entered}
+        return tuple(levels)
+    by_number = {level: (level, count, kind) for level, count, kind in levels}
     for t in tensors:
         value = None if t is None else t._value
         while type(value) is Batched:
-            levels.setdefault(value.level, (value.level, value.count, "same"))
+            by_number.setdefault(value.level, (value.level, value.count, "same"))
             value = value.data
-    return tuple([levels[level] for level in sorted(levels)])
+    return tuple([by_number[level] for level in sorted(by_number)])
 
 
-def repeated(t: Tensor) -> Tensor:
+def repeat_for_members(t: Tensor) -> Tensor:
     """The tensor repeated for each member of the thread's vmap levels, so that its derivative has one entry per member."""
     for level, count, _ in thread.modes.batches:
-        t = t if level in levels_of(t._value) else _repeated(t, level, count)
+        t = t if level in levels_of(t._value) else _repeat_for_level(t, level, count)
     return t
 
 
-def gate(t: Tensor, flags: int = 0) -> Tensor:
-    """The tensor with a fresh input node at which a pass starts or ends. The node is open: transforms called on it give tracked results."""
+def fresh_input(t: Tensor, flags: int = 0) -> Tensor:
+    """The tensor with a fresh input node, where a pass starts or ends. The node is open: transforms called on it return tracked results."""
     node = Input(t._value, t._node)
     node.flags |= flags
     return wrap(node.value, node)
 
 
-def boundary(outputs: Sequence[Any], since: int) -> list[Node]:
-    """The differentiable nodes, older than a sequence number, that tensors were computed from."""
+def nodes_before(outputs: Sequence[Any], since: int) -> list[Node]:
+    """The differentiable nodes older than a sequence number from which tensors were computed."""
     found: list[Node] = []
     stack = [y._node for y in outputs if isinstance(y, Tensor)]
     seen = set(stack) | {None}
@@ -171,7 +171,7 @@ def boundary(outputs: Sequence[Any], since: int) -> list[Node]:
 # The op of a rule, in every carrier
 
 
-def _listed(x: Any, count: int) -> list[Any]:
+def _as_list(x: Any, count: int) -> list[Any]:
     return [x] if count == 1 else list(x)
 
 
@@ -181,31 +181,31 @@ def _forward(xp: Any, tensors: Sequence[Any], rule: Rule) -> Any:
         with recording(False, True):
             found = [t._value for t in rule.evaluate([wrap(x) for x in tensors])]
     else:
-        starts = [gate(wrap(v), NAMED) for v in rule.values]
+        starts = [fresh_input(wrap(v), NAMED) for v in rule.values]
         with recording(True, True):
             outputs = rule.evaluate(starts)
-        found = _read(xp, outputs, [*zip(starts, tensors), *_captured(rule, tensors)])
+        found = _replay_in(xp, outputs, [*zip(starts, tensors), *_captured_values(rule, tensors)])
     return found[0] if len(found) == 1 else Values(found)
 
 
-def _captured(rule: Rule, tensors: Sequence[Any]) -> Iterator[tuple[Tensor, Any]]:
-    return zip(map(standing, rule.captured), tensors[len(tensors) - len(rule.captured):])
+def _captured_values(rule: Rule, tensors: Sequence[Any]) -> Iterator[tuple[Tensor, Any]]:
+    return zip(map(tensor_at, rule.captured), tensors[len(tensors) - len(rule.captured):])
 
 
-def standing(node: Node) -> Tensor:
+def tensor_at(node: Node) -> Tensor:
     """A tensor with a given node."""
     return wrap(node.value, node)
 
 
-def closed(nodes: Some) -> None:
-    """Close these input nodes after the recording, so that transforms do not treat their results as tracked."""
+def close_inputs(nodes: Some) -> None:
+    """Close input nodes after a recording, so that transforms do not treat their results as tracked."""
     for t in nodes:
         if t is not None and isinstance(t._node, Input):
             t._node.open = False
 
 
-def _read(xp: Any, found: Some, known: Sequence[tuple[Tensor, Any]]) -> list[Any]:
-    """Recorded tensors replayed in another carrier, from the values of some of them."""
+def _replay_in(xp: Any, found: Some, known: Sequence[tuple[Tensor, Any]]) -> list[Any]:
+    """Recorded tensors replayed in another carrier, from the given values of some of them."""
     memo = {t._node: x for t, x in known if t._node is not None}
     lift = xp.box if hasattr(xp, "box") else getattr(xp, "lift_value", wrap if xp is traced else lambda x: x)
     return [None if t is None else lift(t._value) if t._node is None else _replayed(xp, [t._node], memo)[0] for t in found]
@@ -215,61 +215,62 @@ def _vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
     *tensors, rule = args
     many = type(g) is Bundle
     parts = list(g.parts) if many else [g]
-    rule.reversed |= xp is traced
+    rule.pullback_recorded |= xp is traced
     if not many and xp in (numeric, traced) and getattr(g, "_value", g).dtype.kind == "c":  # the pass has conjugated the arguments of rules
         tensors, y = [xp.conj(x) for x in tensors], xp.conj(y)
-    found = _results_in(xp, rule.pulled, rule, tensors, y, parts, needs)
+    found = _rule_results(xp, rule.pullback, rule, tensors, y, parts, needs)
     return tuple(None if need is None else c for need, c in zip(needs, found))
 
 
 def _jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
     *tensors, rule = args
-    found = _results_in(xp, rule.pushed, rule, tensors, y, list(tangents))
+    found = _rule_results(xp, rule.pushforward, rule, tensors, y, list(tangents))
     return Values(found) if isinstance(getattr(y, "_value", getattr(y, "value", y)), tuple) else found[0]
 
 
-def _plain(xp: Any) -> Any:
-    """The carrier behind a caching one."""
+def _uncached_carrier(xp: Any) -> Any:
+    """The carrier itself; for a caching carrier the one that it wraps."""
     return getattr(xp, "__dict__", {}).get("carrier", xp)
 
 
-def _results_in(*args: Any) -> list[Any]:
+def _rule_results(*args: Any) -> list[Any]:
     """The results of a rule in a carrier."""
     with in_mode(replays_calls=True):
-        return _results(*args)
+        return _results_in_carrier(*args)
 
 
-def _results(xp: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any], *rest: Any) -> list[Any]:
-    xp = _plain(xp)
+def _results_in_carrier(xp: Any, method: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any],
+                        *rest: Any) -> list[Any]:
+    xp = _uncached_carrier(xp)
     if xp is numeric:
         given, along = [wrap(x) for x in tensors], [None if c is None else wrap(c) for c in moving]
-        with recording(False, True), inside(rule.entered):
-            found = ask(given, [wrap(v) for v in (y if isinstance(y, tuple) else (y,))], along, *rest)
+        with recording(False, True), in_vmap_levels(rule.vmap_levels):
+            found = method(given, [wrap(v) for v in (y if isinstance(y, tuple) else (y,))], along, *rest)
         return [None if c is None else c._value for c in found]
     if xp is traced:
         values = y._value
         outputs = [wrap(v, p) for v, p in zip(values, _output_nodes(y._node, len(values)))] if isinstance(values, tuple) else [y]
-        with inside(rule.entered):
-            return list(ask(tensors, outputs, moving, *rest))
+        with in_vmap_levels(rule.vmap_levels):
+            return list(method(tensors, outputs, moving, *rest))
     if type(xp) is DualCarrier:
-        return _results_for_duals(_plain(xp.base), ask, rule, tensors, y, moving, *rest)
-    starts = [gate(wrap(v), NAMED) for v in rule.values]
-    seeds = [None if c is None else gate(wrap(np.ones(c.shape)), NAMED) for c in moving]
+        return _results_for_duals(_uncached_carrier(xp.base), method, rule, tensors, y, moving, *rest)
+    starts = [fresh_input(wrap(v), NAMED) for v in rule.values]
+    seeds = [None if c is None else fresh_input(wrap(np.ones(c.shape)), NAMED) for c in moving]
     with recording(True, True):
-        found = ask(starts, (), seeds, *rest)
+        found = method(starts, (), seeds, *rest)
     known = [*zip(starts, tensors), *((s, c) for s, c in zip(seeds, moving) if s is not None)]
-    return _read(xp, found, [*known, *_captured(rule, tensors)])
+    return _replay_in(xp, found, [*known, *_captured_values(rule, tensors)])
 
 
-def _results_for_duals(base: Any, ask: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any],
+def _results_for_duals(base: Any, method: Callable[..., Some], rule: Rule, tensors: Sequence[Any], y: Any, moving: Sequence[Any],
                        *rest: Any) -> list[Any]:
-    """The same for dual values: recorded on their primals, and pushed forward along their tangents."""
+    """The results for dual values: the rule is recorded on their primals, and pushed forward along their tangents."""
     starts: dict[Node, Any] = {}
     nodes: list[Tensor] = []
 
-    def entered(x: Any, t: Any = None) -> Tensor:
+    def fresh(x: Any, t: Any = None) -> Tensor:
         x, t = (x.value, x.tangent) if type(x) is Dual else (x, t)
-        nodes.append(gate(x if isinstance(x, Tensor) else wrap(x)))
+        nodes.append(fresh_input(x if isinstance(x, Tensor) else wrap(x)))
         if t is not None:
             starts[nodes[-1]._node] = t  # type: ignore[index]
         return nodes[-1]
@@ -277,12 +278,12 @@ def _results_for_duals(base: Any, ask: Callable[..., Some], rule: Rule, tensors:
     values, along = (y.value, y.tangent) if type(y) is Dual else (y, None)
     values = getattr(values, "_value", values) if isinstance(getattr(values, "_value", values), tuple) else values
     pairs = zip(values, along or (None,) * len(values)) if isinstance(values, tuple) else [(values, along)]
-    given, outputs, cotangents = [entered(x) for x in tensors], [entered(v, t) for v, t in pairs], [None if c is None else entered(c) for c in moving]
+    given, outputs, cotangents = [fresh(x) for x in tensors], [fresh(v, t) for v, t in pairs], [None if c is None else fresh(c) for c in moving]
     with recording(True, base is numeric):
-        with inside(rule.entered):
-            found = ask(given, outputs, cotangents, *rest)
+        with in_vmap_levels(rule.vmap_levels):
+            found = method(given, outputs, cotangents, *rest)
         moved = pushforward(base, [c._node for c in found if c is not None and c._node is not None], starts, None if base is numeric else read_traced)
-    closed(nodes)
+    close_inputs(nodes)
     out: list[Any] = []
     for c in found:
         value = c if c is None or base is traced else c._value
@@ -291,10 +292,13 @@ def _results_for_duals(base: Any, ask: Callable[..., Some], rule: Rule, tensors:
     return out
 
 
-def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
-    """The transpose of a linear map applied to cotangents: a pullback through its recording at zero. `like` has None for results not needed."""
+def transpose_linear(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangents: Some) -> Some:
+    """The transpose of a linear map applied to cotangents, by a pullback through its recording at zero.
+
+    `like` has the shapes of the results, and None for results that are not needed.
+    """
     create = thread.modes.grad
-    zeros = [None if x is None else gate(repeated(wrap(np.zeros_like(x._value)))) for x in like]
+    zeros = [None if x is None else fresh_input(repeat_for_members(wrap(np.zeros_like(x._value)))) for x in like]
     with recording(True):
         outputs = linear(zeros)  # type: ignore[arg-type]
     pairs = [(y, g) for y, g in zip(outputs, cotangents) if y is not None and g is not None and y.requires_grad]
@@ -302,12 +306,12 @@ def transposed(linear: Callable[[Tensors], Some], like: Sequence[Any], cotangent
     if not pairs or not asked:
         return [None] * len(zeros)
     found = iter(grad([y for y, _ in pairs], asked, [g for _, g in pairs], create_graph=create, allow_unused=True))
-    closed(zeros)
+    close_inputs(zeros)
     return [None if z is None else next(found) for z in zeros]
 
 
-def unwritten(values: Sequence[Any], since: int) -> None:
-    """Raise for a tensor that was written in place since a sequence number."""
+def check_unwritten(values: Sequence[Any], since: int) -> None:
+    """Raise an error if a tensor was written in place since a sequence number."""
     for t in values if all_threads.written > since else ():
         if isinstance(t, Tensor) and (found := first_write_after(t._value, since)) is not None:
             raise changed(t._value, *found, t._node)

@@ -18,37 +18,37 @@ from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_by, read_traced, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import UNCHANGED, Evaluation, Input
-from symgrad.func.transforms import finished, pulled, spread
+from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.graph.op import REGISTRY
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["HessianProgram", "PathProgram", "hooked_or_anomaly", "products", "second", "instrumented"]
+__all__ = ["HessianProgram", "PathProgram", "gradient_tangents", "hessian_products", "hooked_or_anomaly", "instrumented"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
 _taping = TapingCarrier()
 
 
-def second(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+def gradient_tangents(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
     """The derivative of the gradient along tangents of the inputs, for every input: ∂²y/∂x∂xⱼ · tⱼ, summed over j.
 
     A pullback of dual cotangents gives the gradient and its tangent in one pass. It records nothing unless the results are differentiable outside
     the transform.
     """
     if y._node not in ev.between:
-        return [finished(ev, x, None) for x in ev.inputs]
+        return [as_result(ev, x, None) for x in ev.inputs]
     if instrumented(ev):
-        return _second_of_functions(ev, y, tangents)
+        return _gradient_tangents_by_pullback(ev, y, tangents)
     starts = {node: t if ev.tracked else t._value for node, t in zip(ev.nodes, tangents) if t is not None}
     seed = np.ones_like(y._value)[()]
     try:
         with in_mode(grad=True) if ev.tracked else UNCHANGED:
-            found = _along(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
+            found = _cotangent_tangents(ev.xp, ev, y, starts, read_traced if ev.tracked else read, wrap(seed) if ev.tracked else seed)
     except NotImplementedError:  # a custom function without a pushforward
-        return _second_of_functions(ev, y, tangents)
-    return [finished(ev, x, t) for x, t in zip(ev.inputs, found)]
+        return _gradient_tangents_by_pullback(ev, y, tangents)
+    return [as_result(ev, x, t) for x, t in zip(ev.inputs, found)]
 
 
 def instrumented(ev: Evaluation) -> bool:
@@ -61,9 +61,9 @@ def hooked_or_anomaly(ev: Evaluation) -> bool:
     return all_threads.anomaly is not None or all_threads.hooked and any([node.flags & HOOKED for node in ev.path])
 
 
-def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
+def _cotangent_tangents(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read: Read, seed: Any) -> list[Any]:
     """The tangents of the inputs' cotangents, None for zero."""
-    moved = pushforward(xp, (), starts, read, _read_by_pullback(ev))
+    moved = pushforward(xp, (), starts, read, _nodes_read_by_pullback(ev), any([node.selects for node in ev.path]))
 
     def read_dual(node: Node) -> tuple[Any, tuple]:
         value, args = read(node)
@@ -79,7 +79,7 @@ def _along(xp: Any, ev: Evaluation, y: Tensor, starts: Mapping[Node, Any], read:
     return [g.tangent if type(g) is Dual else None for g in found]
 
 
-def _read_by_pullback(ev: Evaluation) -> list[Node]:
+def _nodes_read_by_pullback(ev: Evaluation) -> list[Node]:
     """The nodes whose tangents the pullback needs, in order: those that pullback rules read, and those upstream of them.
 
     A value that only linear ops use needs no tangent.
@@ -103,40 +103,40 @@ def _read_by_pullback(ev: Evaluation) -> list[Node]:
     return [node for node in ev.path if node in read]
 
 
-def _second_of_functions(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
-    """The same by a second pullback, for custom Functions without a pushforward: Σ tⱼ · ∂g/∂xⱼ by symmetry."""
+def _gradient_tangents_by_pullback(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
+    """The tangents of the gradient by a second pullback, Σ tⱼ · ∂g/∂xⱼ by symmetry, for custom Functions without a pushforward."""
     tracked = dataclasses.replace(ev, tracked=True)
-    gradient = pulled(tracked, [(y, wrap(np.ones_like(y._value)))])
-    return pulled(ev.to(gradient), [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
+    gradient = input_cotangents(tracked, [(y, wrap(np.ones_like(y._value)))])
+    return input_cotangents(ev.with_outputs(gradient), [(g, t) for g, t in zip(gradient, tangents) if t is not None], True)
 
 
 # Products with several vectors
 
 
-def products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> np.ndarray:
+def hessian_products(ev: Evaluation, y: Tensor, seeds: Any, chunk_size: int | None) -> np.ndarray:
     """The products of the Hessian with vectors over all elements of all inputs, which are the rows of `seeds`."""
     out, step = [], chunk_size or max(len(seeds), 1)
     for at in range(0, len(seeds), step):
         rows = seeds[at:at + step]
-        tangents = _parts(ev, rows)
-        found = [spread(ev, t, b)._value for t, b in zip(second(ev, y, [wrap(t) for t in tangents]), tangents)]
-        out.append(_whole(found, len(rows)))
+        tangents = _tangent_batches(ev, rows)
+        found = [unbatch_units(ev, t, b)._value for t, b in zip(gradient_tangents(ev, y, [wrap(t) for t in tangents]), tangents)]
+        out.append(_join_rows(found, len(rows)))
     return out[0] if len(out) == 1 else np.concatenate(out) if out else np.zeros((0, sum(x.numel() for x in ev.inputs)), y._value.dtype)
 
 
-def _parts(ev: Evaluation, rows: Any) -> list[Batched]:
+def _tangent_batches(ev: Evaluation, rows: Any) -> list[Batched]:
     """Vectors over all elements as a batch of tangents for each input."""
     ends, level = np.cumsum([0, *(x.numel() for x in ev.inputs)]), new_level()
     return [Batched(rows[:, a:b].reshape((len(rows), *x.shape)).astype(x._value.dtype, copy=False), level)
             for a, b, x in zip(ends, ends[1:], ev.inputs)]
 
 
-def _whole(found: Sequence[Any], count: int) -> np.ndarray:
+def _join_rows(found: Sequence[Any], count: int) -> np.ndarray:
     rows = [t.reshape(count, math.prod(t.shape[1:])) for t in found]
     return rows[0] if len(rows) == 1 else np.concatenate(rows, 1)
 
 
-ROOM = 200_000  # the most elements that the steps of a program may hold at a time
+MAX_ELEMENTS = 200_000  # the most elements that the steps of a program may hold at a time
 
 
 class PathProgram:
@@ -183,15 +183,16 @@ class HessianProgram:
     """The products of the Hessian with fixed vectors, for every graph with one signature: the recorded steps of the second-order pass."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
-        starts, one = dict(zip(ev.nodes, _parts(ev, seeds))), y._value.dtype.type(1)
-        self._steps, self._count = PathProgram(ev.path, lambda read, _: _along(_taping, ev, y, starts, read, one)), len(seeds)
+        starts, one = dict(zip(ev.nodes, _tangent_batches(ev, seeds))), y._value.dtype.type(1)
+        self._steps, self._count = PathProgram(ev.path, lambda read, _: _cotangent_tangents(_taping, ev, y, starts, read, one)), len(seeds)
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
         """Whether the pass over a graph can be recorded as steps."""
-        return y._node in ev.between and PathProgram.fits(ev.path, count, ROOM)
+        return y._node in ev.between and PathProgram.fits(ev.path, count, MAX_ELEMENTS)
 
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph with this signature."""
         found, count = self._steps.run(ev.path), self._count
-        return _whole([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)], count)
+        return _join_rows([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)],
+                          count)

@@ -24,8 +24,8 @@ from symgrad.engine.tensor import wrap
 from symgrad.func.checkpointing import _Block
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
 from symgrad.func.derivative import Derivative
-from symgrad.func.patterns import LARGEST, TINY, Grid, Pattern, entries, grids, name_of
-from symgrad.func.rules import closed, gate, inside, recording, standing
+from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, Pattern, entries, grids, pattern_name
+from symgrad.func.rules import close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import Node
@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def dense(self) -> bool:
-        """Whether to compute the matrix without a sparsity pattern."""
+        """Whether the matrix is computed without a sparsity pattern."""
         return self._pattern is None
 
     @property
@@ -115,7 +115,7 @@ class Plan:
         if self._pattern is None or self._colouring is None:
             rows, columns = self.shape
             return Structure("dense", columns, columns, rows * columns, self.shape, max(rows, columns, 1) - 1)
-        name = name_of(self._pattern, self._colouring.hubs is not None)
+        name = pattern_name(self._pattern, self._colouring.hubs is not None)
         return Structure(name, self.colours, self.colours, self._pattern.nonzeros, self.shape, self._pattern.bandwidth)
 
     def recover(self, compressed: Any) -> Any:
@@ -134,7 +134,7 @@ class Plan:
         out.data, out.indices, out.indptr = flat.take(self._places), empty.indices.copy(), empty.indptr.copy()  # SciPy writes to them
         return out
 
-    def filled(self, compressed: Any) -> np.ndarray:
+    def recover_dense(self, compressed: Any) -> np.ndarray:
         """The matrix as a dense array, from the same products."""
         out = np.zeros(self.shape)
         out.reshape(-1)[self._flat] = np.asarray(compressed).reshape(-1).take(self._places)
@@ -159,7 +159,7 @@ KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the m
 _readers: dict[Op, Callable[..., Any] | None] = {}
 
 
-def _reading(op: Op) -> Callable[..., Any] | None:
+def _dependence_function(op: Op) -> Callable[..., Any] | None:
     """The function that computes an op for arguments with dependence sets; None if its rules may depend on more than its forward."""
     module = getattr(op.forward, "__module__", None) or ""
     if op.kind == "function" or not (module == KNOWN[0] or module.startswith(KNOWN[1:])):
@@ -174,7 +174,7 @@ def _reading(op: Op) -> Callable[..., Any] | None:
     return read
 
 
-def _by_kind(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence:
+def _dependence_by_kind(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: tuple[int, ...]) -> Dependence:
     """The dependence of the value of an op of which only the declared kind is known."""
     given = [d for d in found if d is not None]
     if op.kind == "elementwise":
@@ -188,9 +188,9 @@ def _by_kind(inputs: Inputs, op: Op, found: Sequence[Dependence | None], shape: 
     return out if op.kind == "linear" or not out.blocks else with_interactions(out)
 
 
-def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[..., Any] | None = None, asked: bool = True) -> Any:
+def _propagate_dependence(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[..., Any] | None = None, asked: bool = True) -> Any:
     """The dependence sets of the root; pairs of inputs that interact are added to `inputs`. The result is None for a linear root unless `asked`."""
-    for node in _upstream(root, sets):
+    for node in _nodes_between(root, sets):
         parents = node.parents
         if len(parents) == 1:
             first = sets.get(parents[0])  # type: ignore[arg-type]
@@ -215,17 +215,17 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
             if found[0] is not None:
                 sets[node] = found[0]
             continue
-        read = _readers.get(op) or _reading(op)
+        read = _readers.get(op) or _dependence_function(op)
         count = len(parents)
         if local is not None and op.kind == "elementwise":
             out = local(node, found, read)
-        elif read is None or not op.differentiable or type(node.value) is Batched and any(map(_batched, args[count:])):
-            out = _called(inputs, args[-1], found) if read is None and args else None
+        elif read is None or not op.differentiable or type(node.value) is Batched and any(map(_is_batched_index, args[count:])):
+            out = _dependence_of_call(inputs, args[-1], found) if read is None and args else None
             if type(out) is tuple:
                 sets[node] = out
                 continue
             if out is None and op.differentiable:
-                out = _by_kind(inputs, op, found, tuple(getattr(node.value, "shape", None) or ()))
+                out = _dependence_by_kind(inputs, op, found, tuple(getattr(node.value, "shape", None) or ()))
         elif op.arity is None:
             out = read(*[a if d is None else d for d, a in zip(found, args)], *args[count:], count=count)
         elif count == 1:
@@ -237,21 +237,21 @@ def _read(inputs: Inputs, root: Node, sets: dict[Node, Any], local: Callable[...
     return sets.get(root)
 
 
-def _called(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> Any:
+def _dependence_of_call(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> Any:
     """The dependence sets of the value or values of a call with a rule that is differentiated as its recorded content; None for other calls."""
     if not isinstance(rule, (_Block, Derivative)):
         return None
-    starts = [gate(wrap(value)) for value in rule.values]
-    with recording(True, True), inside(rule.entered):
+    starts = [fresh_input(wrap(value)) for value in rule.values]
+    with recording(True, True), in_vmap_levels(rule.vmap_levels):
         outputs = rule.evaluate(starts)
-    closed(starts)
-    ends = [*starts, *map(standing, rule.captured)]
+    close_inputs(starts)
+    ends = [*starts, *map(tensor_at, rule.captured)]
     sets: dict[Any, Dependence] = {t._node: d for t, d in zip(ends, [*found, *found[len(found) - len(rule.captured):]]) if d is not None}
-    out = tuple([None if y._node is None else _read(inputs, y._node, dict(sets)) for y in outputs])
+    out = tuple([None if y._node is None else _propagate_dependence(inputs, y._node, dict(sets)) for y in outputs])
     return out if len(out) > 1 else out[0] or constant(next(iter(sets.values())))
 
 
-def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
+def _nodes_between(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
     """The nodes between those in `sets` and the root, oldest first."""
     stack, seen, out = [root], set(sets), []
     while stack:
@@ -266,16 +266,16 @@ def _upstream(root: Node, sets: Mapping[Node, Any]) -> list[Node]:
     return sorted(out, key=operator.attrgetter("sequence_nr"))
 
 
-def _batched(index: Any) -> bool:
+def _is_batched_index(index: Any) -> bool:
     return type(index) is Batched or isinstance(index, tuple) and any(type(part) is Batched for part in index)
 
 
-def _where(x: Dependence, factor: Any) -> Dependence:
+def _nonzero_sets(x: Dependence, factor: Any) -> Dependence:
     """The sets of the elements with a nonzero factor; all sets for a batched factor."""
     return x if type(factor) is Batched else x.masked(np.asarray(factor) != 0)
 
 
-def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
+def _local_dependence(weights: dict[Node, Any] | None) -> Callable[..., Any]:
     """The function that computes the dependence of elementwise ops at their values.
 
     An argument contributes where its partial derivative is not 0, and interactions count where the root depends on the value.
@@ -288,9 +288,10 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
         weight = None if weights is None else weights.get(node)
         ignored = weights is not None and weight is None
         if not ignored:
-            effective = [_where(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
+            effective = [_nonzero_sets(d, weight) if type(d) is Dependence and weight is not None else d for d in filled]
             if read is None:
-                _by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in effective], shape)
+                _dependence_by_kind(next(d for d in found if d is not None).inputs, op, [d if type(d) is Dependence else None for d in effective],
+                                    shape)
             else:
                 read(*effective, *args[count:])
         ones, depends = np.ones(shape), []
@@ -299,7 +300,7 @@ def _locally(weights: dict[Node, Any] | None) -> Callable[..., Any]:
                 partial = op.partials[i]
                 if type(d) is Dependence and (callable(partial) or partial not in (None, 0)):
                     slope = op.vjp(numeric, ones, node.value, args, tuple(p if k == i else None for k, p in enumerate(node.parents)))[i]  # type: ignore[misc]
-                    depends.append(d if slope is None else _where(d, slope))
+                    depends.append(d if slope is None else _nonzero_sets(d, slope))
         return union(*depends) if depends else None
 
     return locally
@@ -314,7 +315,7 @@ def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, 
         at, column_at, width = entries(found, keys, rows, columns)
     except Dense:
         return Plan(shape)
-    if columns > TINY and 4 * len(at) > rows * columns:
+    if columns > MAX_TINY_INPUTS and 4 * len(at) > rows * columns:
         return Plan(shape)
     pattern = Pattern(at, column_at, shape)
     colouring = (colour_symmetric if symmetric else colour_columns)(pattern, width)
@@ -331,7 +332,7 @@ def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool
     return sets
 
 
-def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
+def _finish_plan(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
     keys, n = inputs.keys(), shape[1]
     found = grids(inputs, symmetric)
     if not keys and inputs.for_any_constants:
@@ -343,7 +344,7 @@ def _finished(inputs: Inputs, shape: tuple[int, int], symmetric: bool) -> Plan:
     return plan
 
 
-def _started(nodes: Sequence[Node], interactions: bool, capacity: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
+def _numbered_inputs(nodes: Sequence[Node], interactions: bool, capacity: int = 0) -> tuple[Inputs, dict[Node, Dependence]]:
     """The inputs with consecutive numbers for all their elements."""
     count = sum([math.prod(node.value.shape) for node in nodes])
     inputs, sets, start = Inputs(count, interactions, capacity), {}, 0
@@ -360,19 +361,19 @@ def plan_hessian(root: Node | None, nodes: Sequence[Node], local: bool = False) 
     `local` it holds only at the values of the graph: factors that are exactly 0 and branches not taken remove entries.
     `root` is None for a constant function.
     """
-    inputs, sets = _started(nodes, True)
+    inputs, sets = _numbered_inputs(nodes, True)
     shape = inputs.count, inputs.count
     try:
         if root is not None:
-            _read(inputs, root, sets, _locally(_weights(root, nodes)) if local else None, False)
-        return _finished(inputs, shape, True)
+            _propagate_dependence(inputs, root, sets, _local_dependence(_weights(root, nodes)) if local else None, False)
+        return _finish_plan(inputs, shape, True)
     except Dense:
         return Plan(shape)
 
 
 def _weights(root: Node, nodes: Sequence[Node]) -> dict[Node, Any]:
     """The derivative of the root by the value of every node."""
-    between = frozenset(_upstream(root, dict.fromkeys(nodes))) | {*nodes}
+    between = frozenset(_nodes_between(root, dict.fromkeys(nodes))) | {*nodes}
     found = pullback(numeric, [(root, np.ones(root.value.shape))], keep=between)
     return {node: 0.0 if g is None else g for node, g in found.items()}
 
@@ -384,15 +385,15 @@ def plan_jacobian(root: Node | None, nodes: Sequence[Node], local: bool = False,
     """
     shape = tuple(root.value.shape) if root is not None else shape
     rows = math.prod(shape)
-    inputs, sets = _started(nodes, False, rows)
-    out = None if root is None else _read(inputs, root, sets, _locally(None) if local else None)
+    inputs, sets = _numbered_inputs(nodes, False, rows)
+    out = None if root is None else _propagate_dependence(inputs, root, sets, _local_dependence(None) if local else None)
     whole = rows, inputs.count
     if out is not None and out.blocks:
-        if any([math.prod(b.shape) > LARGEST for b in out.blocks]):
+        if any([math.prod(b.shape) > MAX_PAIRS for b in out.blocks]):
             return Plan(whole)
         inputs.interactions = True
         inputs.cross(Dependence(inputs, (inputs.numbers[:rows].reshape(shape),), shape), out)
     try:
-        return _finished(inputs, whole, False)
+        return _finish_plan(inputs, whole, False)
     except Dense:
         return Plan(whole)

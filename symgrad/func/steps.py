@@ -25,11 +25,11 @@ from symgrad.program.cache import shared
 from symgrad.program.signature import signature_of
 from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unobserved", "walked"]
+__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unobserved", "walk_of"]
 
 float64, ndarray = np.float64, np.ndarray
-ROOM = 2_000_000  # the most elements in the values of a walk that are recorded on a tape
-LONG = 400  # the most nodes of a walk whose steps are recorded
+MAX_ELEMENTS = 2_000_000  # the most elements in the values of a walk that are recorded on a tape
+MAX_NODES = 400  # the most nodes of a walk whose steps are recorded
 _taping = TapingCarrier()
 
 
@@ -48,7 +48,7 @@ def _constant(x: Any) -> Any:
 
 
 class Walk:
-    """A recorded function: the node of its output, the nodes of the path, oldest first, and the ends, from which the path starts.
+    """A recorded function: the node of its output, the nodes of the path, oldest first, and the ends, where the path starts.
 
     The first `count` ends are the inputs of the function, the others are captured tensors.
     """
@@ -64,11 +64,11 @@ class Walk:
                 out.add(node)
         return out
 
-    def pulled(self, xp: Any, seed: Any, needs: Sequence[int], read: Any = None) -> dict[Node, Any]:
+    def pullback(self, xp: Any, seed: Any, needs: Sequence[int], read: Any = None) -> dict[Node, Any]:
         """The cotangents of some ends for a cotangent of the output."""
         return pullback(xp, [(self.root, seed)], read, self.between(needs), ends=frozenset(self.ends))
 
-    def replayed(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
+    def replay(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
         """The output, recorded again with other tensors as ends; `call` records one node."""
         known: dict[Node, Any] = dict(zip(self.ends, tensors))
         for node in self.path:
@@ -76,7 +76,7 @@ class Walk:
         return known[self.root]
 
 
-def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int] | None:
+def walk_of(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int] | None:
     """The walk from the inputs of an evaluation to an output; None with hooks, anomaly mode, names or tangents, or an op that is not plain."""
     root, since = y._node, ev.nodes[0].sequence_nr
     assert root is not None
@@ -91,7 +91,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
         if node.sequence_nr < since or not node.parents:
             ends.append(node)
             continue
-        if not _plain(node):
+        if not _is_plain(node):
             return None
         path.append(node)
         for p in node.parents:
@@ -102,7 +102,7 @@ def walked(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int
     return (root, path, ends, count) if unobserved((*path, *ends)) else None
 
 
-def _plain(node: Node) -> bool:
+def _is_plain(node: Node) -> bool:
     """Whether a node's op is a registered one with both rules that does not depend on signs or on the order of values."""
     op = getattr(type(node), "op", None)
     return isinstance(op, Op) and not node.selects and op.jvp is not None and op.vjp is not None and REGISTRY.get(op.name) is op
@@ -118,40 +118,40 @@ class Steps:
         self.tape = tape = Tape()
         self.carrier, self.walk, self.order = SeriesCarrier(_taping, order), walk, order
         self.vectors = [tape.add_input(v) for v in vectors]
-        entered: dict[Any, Any] = {end: tape.add_input(end.value) for end in walk.ends}
+        slots: dict[Any, Any] = {end: tape.add_input(end.value) for end in walk.ends}
         self.constants, self.kept = constants, kept
         self._fixed = {place: tape.add_input(walk.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
-        entered |= {node: tape.add_input(node.value) for node in walk.path}
+        slots |= {node: tape.add_input(node.value) for node in walk.path}
         residuals = [tape.add_input(walk.path[i].residual) for i in kept]  # type: ignore[attr-defined]
         for i, residual in zip(kept, residuals):  # the residual of an op determines its derivative
             slope = numeric.WITH_RESIDUAL[walk.path[i].op.name][1]
-            tape.define(numeric.sech_square, (entered[walk.path[i].parents[0]],), tape.call(slope, (residual,)))
-        self._entered, self._places = entered, {node: i for i, node in enumerate(walk.path)}
+            tape.define(numeric.sech_square, (slots[walk.path[i].parents[0]],), tape.call(slope, (residual,)))
+        self._slots, self._places = slots, {node: i for i, node in enumerate(walk.path)}
         self.known: dict[Any, Any] = {}
 
     def _tensors(self, node: Node) -> tuple:
         """The arguments of a node, as series if they are not constant."""
-        i, known, entered = self._places[node], self.known, self._entered
+        i, known, slots = self._places[node], self.known, self._slots
         given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-        return tuple([self._fixed.get((i, k), a) if p is None or p.value is not a else known.get(p, entered[p]) for k, (p, a) in given])
+        return tuple([self._fixed.get((i, k), a) if p is None or p.value is not a else known.get(p, slots[p]) for k, (p, a) in given])
 
     def _read(self, node: Node) -> tuple[Any, tuple]:
-        return self.known.get(node, self._entered[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
+        return self.known.get(node, self._slots[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
 
     def push(self, paths: Sequence[Sequence[Any]]) -> None:
         """Propagate the coefficients of the inputs, except the first, to the output."""
         known, carrier, walk = self.known, self.carrier, self.walk
-        known.update({end: carrier.polynomial([self._entered[end], *path]) for end, path in zip(walk.ends, paths)})
+        known.update({end: carrier.polynomial([self._slots[end], *path]) for end, path in zip(walk.ends, paths)})
         for node in walk.path:
             if not known.keys().isdisjoint(node.parents):
                 given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in self._tensors(node)]
-                known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self._entered[node])  # type: ignore[index]
-                known[node].terms[0] = self._entered[node]  # avoids a recomputation by the series arithmetic
+                known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self._slots[node])  # type: ignore[index]
+                known[node].terms[0] = self._slots[node]  # avoids a recomputation by the series arithmetic
 
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
         """The cotangents of some ends for a cotangent of the output."""
         walk = self.walk
-        found = walk.pulled(self.carrier, seed, needs, self._read)
+        found = walk.pullback(self.carrier, seed, needs, self._read)
         return [found.get(walk.ends[i]) for i in needs]
 
     def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:
@@ -162,9 +162,9 @@ class Steps:
         self.program = Program(self.tape, outputs())
         self.carrier.close()
         self.count = len(self.vectors)
-        del self.tape, self.carrier, self.walk, self.known, self.vectors, self._entered, self._places, self._fixed
+        del self.tape, self.carrier, self.walk, self.known, self.vectors, self._slots, self._places, self._fixed
 
-    def begun(self, walk: Walk) -> list[Any]:
+    def start_tape(self, walk: Walk) -> list[Any]:
         """The values on the tape for another walk, with empty slots for the vectors and the steps."""
         path: Any = walk.path
         verify_all(path)
@@ -215,7 +215,7 @@ def coefficient(x: Any, k: int) -> Any:
 def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
     """The cached steps of a kind for walks with this signature; None if they branch on values or need too much memory."""
     path = walk.path
-    if len(path) > LONG or sum([node.value.size for node in path]) > ROOM or not all([
+    if len(path) > MAX_NODES or sum([node.value.size for node in path]) > MAX_ELEMENTS or not all([
             type(x.value) is float64 or type(x.value) is ndarray and x.value.dtype.kind == "f" for x in (*walk.ends, *path)]):
         return None
     form = signature_of(walk.ends, path, walk.root)

@@ -9,6 +9,7 @@ Source: J. Bettencourt, M. J. Johnson and D. Duvenaud, Taylor-Mode Automatic Dif
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,15 +19,16 @@ import numpy as np
 from symgrad.autograd.bundles import Output, Values
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
-from symgrad.carriers.coefficients import Series
+from symgrad.carriers.coefficients import Series, value
+from symgrad.carriers.guarding import guarded
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.curves import curve
-from symgrad.func.evaluation import Evaluation, evaluate, named, owned
+from symgrad.func.curves import coefficient_node
+from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node, all_threads
 from symgrad.graph.op import Op
@@ -35,7 +37,7 @@ from symgrad.types.trees import LEAF
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 
 
-SHORT = 64  # series are not released in graphs of at most this many nodes
+MAX_UNRELEASED_NODES = 64  # series are not released in graphs of at most this many nodes
 
 # One pass over the graph
 
@@ -57,14 +59,14 @@ def _outputs(values: Sequence[Any], node: Node | None) -> Any:
     return Values(wrap(value, None if node is None else Output(node, k)) for k, value in enumerate(values))
 
 
-def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, asking: str) -> dict[Node, Any]:
+def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str) -> dict[Node, Any]:
     """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple for several outputs."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
     finished = _last_uses(ev)
-    carrier.guarded = any([node.selects for node in ev.path])
+    selects = any([node.selects for node in ev.path])
     for node in ev.path:
         if node in known:
             continue
@@ -79,10 +81,11 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
         if written:  # a parent's value may have been written since, but the node saved the former value
             tensors = [carrier.polynomial([a, *x.terms[1:]]) if p in known and type(x) is Series else x for p, a, x in zip(parents, args, tensors)]
         if op.kind == "function":
-            known[node] = _first_order(carrier, node, tensors, y, args, asking)
+            known[node] = _first_order(carrier, node, tensors, y, args, caller)
         else:
             first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
-            known[node] = carrier.apply(op, tensors, args[count:], first=first)
+            compute = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
+            known[node] = _guarded(carrier, compute, tensors) if selects else compute(tensors)
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
@@ -90,10 +93,31 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, askin
     return known
 
 
+def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any]) -> Any:
+    """The series of an op's value in a guarded pass."""
+    y = compute(tensors)
+    carrier.solve()
+    if type(y) is not Series:
+        return y
+    moving = [i for i, x in enumerate(tensors) if type(x) is Series]
+
+    def terms(given: list[Any]) -> list[Any]:
+        moved, rest = [*tensors], iter(given)
+        for i in moving:
+            moved[i] = carrier.polynomial([tensors[i].terms[0], *itertools.islice(rest, len(tensors[i].terms) - 1)])
+        out = compute(moved)
+        carrier.solve()
+        return [*map(value, out.terms[1:])]
+
+    found = [*map(value, y.terms[1:])]
+    checked = guarded(carrier.base, terms, [value(t) for i in moving for t in tensors[i].terms[1:]], found)
+    return y if checked is found else carrier.polynomial([y.terms[0], *checked])
+
+
 def _last_uses(ev: Evaluation) -> dict[Node, list[Node]]:
-    """For each node of a long graph, the nodes whose series it is the last to use."""
+    """For each node of a long graph, the nodes whose series have their last use there."""
     last: dict[Node, Node] = {}
-    if len(ev.path) > SHORT:
+    if len(ev.path) > MAX_UNRELEASED_NODES:
         for node in ev.path:
             for p in node.parents:
                 if p is not None:
@@ -107,21 +131,21 @@ def _last_uses(ev: Evaluation) -> dict[Node, list[Node]]:
     return out
 
 
-def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: Any, args: tuple, asking: str) -> Any:
+def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: Any, args: tuple, caller: str) -> Any:
     """The series of a custom Function up to order 1, by its own pushforward.
 
     Raises NotImplementedError for a higher order, and for a Function without a pushforward.
     """
     name, order = node.op.name, carrier.order
     if order > 1:
-        raise NotImplementedError(f"{asking}: the custom Function {name} defines its first derivative, but not its Taylor coefficients of "
+        raise NotImplementedError(f"{caller}: the custom Function {name} defines its first derivative, but not its Taylor coefficients of "
                                   f"order {order}; use order 1, or write {name} with symgrad's operations")
     tangents = [x.terms[1] if order and type(x) is Series and len(x.terms) > 1 else None for x in series]
     tangents = [np.float64(t) if type(t) is float else t for t in tangents]
     try:
         found = node.op.jvp(carrier.base, tangents, y, args) if order else None
     except NotImplementedError as error:
-        raise NotImplementedError(f"{asking}: the custom Function {name} has no jvp; give it a static method jvp(ctx, *tangents), or write it with "
+        raise NotImplementedError(f"{caller}: the custom Function {name} has no jvp; give it a static method jvp(ctx, *tangents), or write it with "
                                   f"symgrad's operations") from error
     if not node.many:
         return carrier.polynomial([y] if found is None else [y, found])
@@ -132,7 +156,7 @@ def _first_order(carrier: SeriesCarrier, node: Any, series: Sequence[Any], y: An
 # Arguments and results
 
 
-def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i: int, k: int, asking: str) -> Tensor:
+def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i: int, k: int, caller: str) -> Tensor:
     """A coefficient as a Tensor of the primal's shape and dtype."""
     if isinstance(given, Tensor) and given._value.dtype is primal._value.dtype and given._value.shape == primal._value.shape:
         return given
@@ -141,54 +165,54 @@ def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i
         try:
             given = wrap(as_value(given, None if isinstance(given, (np.ndarray, np.generic)) else primal._value.dtype))
         except (TypeError, ValueError):
-            raise TypeError(f"{asking}: {name} must be a Tensor, an array or a number, not {type(given).__name__}") from None
+            raise TypeError(f"{caller}: {name} must be a Tensor, an array or a number, not {type(given).__name__}") from None
     if tuple(given.shape) != tuple(primal.shape):
-        raise ValueError(f"{asking}: {name} has shape {list(given.shape)}, but {primal_name} has shape {list(primal.shape)}; every coefficient of an "
+        raise ValueError(f"{caller}: {name} has shape {list(given.shape)}, but {primal_name} has shape {list(primal.shape)}; every coefficient of an "
                          f"argument has the argument's shape")
     if given._value.dtype.kind == "c" and primal._value.dtype.kind != "c":
-        raise TypeError(f"{asking}: {name} is complex and {primal_name} is real; make {primal_name} complex, too")
+        raise TypeError(f"{caller}: {name} is complex and {primal_name} is real; make {primal_name} complex, too")
     return given if given._value.dtype == primal._value.dtype else given.to(primal.dtype)
 
 
-def _single(x: Any, name: str, asking: str) -> None:
+def _check_single_tensor(x: Any, name: str, caller: str) -> None:
     """Raise for an argument that is a tree."""
     if not isinstance(x, (Tensor, np.ndarray, np.generic, float, int, complex, Batched)):
-        raise TypeError(f"{asking}: {name} must be a Tensor, an array or a number, not {type(x).__name__}; make the parts of a tree arguments of "
+        raise TypeError(f"{caller}: {name} must be a Tensor, an array or a number, not {type(x).__name__}; make the parts of a tree arguments of "
                         f"their own")
 
 
-def _trimmed(path: list[Any]) -> list[Any]:
+def _without_trailing_zeros(path: list[Any]) -> list[Any]:
     """Coefficients without trailing zeros, so that a polynomial of low degree is propagated as one."""
     while path and (not path[-1].any() if type(path[-1]) is np.ndarray else isinstance(path[-1], np.generic) and path[-1] == 0):
         path.pop()
     return path
 
 
-def _carried(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], order: int, scaled: bool,
-             words: Callable[[int, int], str], asking: str) -> tuple[Evaluation, list[list[Tensor]]]:
+def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], order: int, scaled: bool,
+                             words: Callable[[int, int], str], caller: str) -> tuple[Evaluation, list[list[Tensor]]]:
     """The function evaluated at the primals, and the coefficients 1 to `order` of each of its outputs.
 
     `scaled` says whether the given and the returned coefficients are derivatives, that is, multiplied by the factorial of their order.
     """
-    ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), asking)
-    given = [[_coefficient(c, x, words, i, k, asking) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
-    ev = ev.following([c for row in given for c in row])
+    ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), caller)
+    given = [[_coefficient(c, x, words, i, k, caller) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
+    ev = ev.tracked_if_any([c for row in given for c in row])
     factors = [float(math.factorial(k)) if scaled else 1.0 for k in range(1, order + 1)]
     if ev.tracked:
-        found = curve(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
+        found = coefficient_node(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
         if found is not None:
-            return ev, [owned(ev, found, [c for row in given for c in row])]
+            return ev, [unshared_results(ev, found, [c for row in given for c in row])]
         paths = [[x, *(c if f == 1 else c / f for c, f in zip(row, factors))] for x, row in zip(ev.inputs, given)]
     else:
-        paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_trimmed([c._value for c in row]), factors))]
+        paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_without_trailing_zeros([c._value for c in row]), factors))]
                  for x, row in zip(ev.inputs, given)]
-    known = _propagate(ev, paths, order, asking)
-    rows = [_row(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
+    known = _propagate(ev, paths, order, caller)
+    rows = [_result_coefficients(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
     del known, paths
-    return ev, [owned(ev, row, [c for row in given for c in row]) for row in rows]
+    return ev, [unshared_results(ev, row, [c for row in given for c in row]) for row in rows]
 
 
-def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
+def _result_coefficients(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[float]) -> list[Tensor]:
     """The coefficients of an output as results of the transform."""
     row = []
     for k, f in enumerate(factors):
@@ -205,11 +229,11 @@ def _row(ev: Evaluation, y: Tensor, terms: Sequence[Any], factors: Sequence[floa
 # The public functions
 
 
-def _order(order: Any, asking: str) -> int:
+def _check_order(order: Any, caller: str) -> int:
     if isinstance(order, bool) or not hasattr(order, "__index__"):
-        raise TypeError(f"{asking}: order must be an integer, not {type(order).__name__} ({order!r})")
+        raise TypeError(f"{caller}: order must be an integer, not {type(order).__name__} ({order!r})")
     if order.__index__() < 0:
-        raise ValueError(f"{asking}: order must be at least 0, but got {order}; 0 gives the value alone")
+        raise ValueError(f"{caller}: order must be at least 0, but got {order}; 0 gives the value alone")
     return order.__index__()
 
 
@@ -241,12 +265,12 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
             raise TypeError(f"jet: series[{i}] must be a list of coefficients [x', x'', ...], not {type(row).__name__}")
         if len(row) != len(series[0]):
             raise ValueError(f"jet: series[{i}] has {len(row)} coefficients and series[0] has {len(series[0])}; fill the shorter one up with zeros")
-        _single(x, f"primals[{i}]", "jet")
+        _check_single_tensor(x, f"primals[{i}]", "jet")
     if not primals:
         raise ValueError("jet: give at least one primal")
-    ev, rows = _carried(func, primals, series, len(series[0]), factorial_scaled,
-                        lambda i, k: f"primals[{i}]" if k < 0 else f"series[{i}][{k}]", "jet")
-    return ev.returned(), ev.shape.unflatten(rows)
+    ev, rows = _propagated_coefficients(func, primals, series, len(series[0]), factorial_scaled,
+                                        lambda i, k: f"primals[{i}]" if k < 0 else f"series[{i}][{k}]", "jet")
+    return ev.returned_output(), ev.shape.unflatten(rows)
 
 
 def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
@@ -264,23 +288,23 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
     >>> directional_derivatives(lambda x: x[0] ** 2 * x[1], 3)(x, v)
     (tensor(2.), tensor(4.), tensor(4.), tensor(0.))
     """
-    asking = "directional_derivatives"
-    order = _order(order, asking)
+    caller = "directional_derivatives"
+    order = _check_order(order, caller)
 
     @functools.wraps(func)
     def transformed(x: Any, v: Any) -> tuple[Any, ...]:
         several = isinstance(x, (tuple, list))
         if isinstance(v, (tuple, list)) != several or several and len(x) != len(v):
-            raise TypeError(f"{asking}: x and v must both be one tensor, or tuples of as many; give a direction v for each point x")
+            raise TypeError(f"{caller}: x and v must both be one tensor, or tuples of as many; give a direction v for each point x")
         points, along = (x, v) if several else ((x,), (v,))
 
         def words(i: int, k: int) -> str:
             return ("x" if k < 0 else "v") + (f"[{i}]" if several else "")
 
         for i, each in enumerate(points):
-            _single(each, words(i, -1), asking)
-        ev, rows = _carried(func, points, [[each][:order] for each in along], order, True, words, asking)
-        return (ev.returned(), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
+            _check_single_tensor(each, words(i, -1), caller)
+        ev, rows = _propagated_coefficients(func, points, [[each][:order] for each in along], order, True, words, caller)
+        return (ev.returned_output(), *(ev.shape.unflatten([row[k] for row in rows]) for k in range(order)))
 
     return transformed
 
@@ -297,18 +321,18 @@ def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     >>> derivatives(symgrad.sin, 3)(symgrad.tensor(0.0))
     (tensor(0.), tensor(1.), tensor(-0.), tensor(-1.))
     """
-    asking = "derivatives"
-    order = _order(order, asking)
+    caller = "derivatives"
+    order = _check_order(order, caller)
 
     @functools.wraps(func)
     def transformed(x: Any) -> tuple[Tensor, ...]:
-        _single(x, "x", asking)
+        _check_single_tensor(x, "x", caller)
         ones = wrap(np.ones_like(as_value(x)))
-        ev, rows = _carried(func, (x,), [[ones][:order]], order, True, lambda i, k: "x", asking)
+        ev, rows = _propagated_coefficients(func, (x,), [[ones][:order]], order, True, lambda i, k: "x", caller)
         if ev.shape != LEAF or ev.outputs[0].shape != ev.inputs[0].shape:
             found = list(ev.outputs[0].shape) if ev.shape == LEAF else ev.shape
-            raise ValueError(f"{asking}: {named(func)} must return a Tensor of the shape of x, {list(ev.inputs[0].shape)}, but it returned {found}; "
-                             f"use jet or directional_derivatives for other functions")
-        return (ev.returned(), *rows[0])
+            raise ValueError(f"{caller}: {function_name(func)} must return a Tensor of the shape of x, {list(ev.inputs[0].shape)}, but it returned "
+                             f"{found}; use jet or directional_derivatives for other functions")
+        return (ev.returned_output(), *rows[0])
 
     return transformed

@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.carriers.batched import levels_of, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.evaluation import named, own
+from symgrad.func.evaluation import function_name, unshared
 from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import LEAF, NOTHING, Spec, flatten, names
 
@@ -25,7 +25,7 @@ def _is_int(dim: Any) -> bool:
     return isinstance(dim, (int, np.integer)) and not isinstance(dim, bool)
 
 
-def _spread(given: Any, form: Spec) -> list[Any] | None:
+def _expand_prefix(given: Any, form: Spec) -> list[Any] | None:
     """One entry for each leaf of `form` from a tree prefix, in which one entry may apply to a whole branch. None if the prefix does not match."""
     if not isinstance(given, (tuple, list, dict)):
         return [given] * form.count
@@ -35,23 +35,23 @@ def _spread(given: Any, form: Spec) -> list[Any] | None:
         if set(given) != set(form.keys[:len(form.parts)]):
             return None
         given = [given[key] for key in form.keys[:len(form.parts)]]
-    parts = [_spread(d, part) for d, part in zip(given, form.parts)]
+    parts = [_expand_prefix(d, part) for d, part in zip(given, form.parts)]
     return None if any(part is None for part in parts) else list(itertools.chain.from_iterable(parts))  # type: ignore[arg-type]
 
 
-def _leaves(given: Any) -> list[Any]:
+def _dim_leaves(given: Any) -> list[Any]:
     """The leaves of a tree of dimensions, including None."""
     if isinstance(given, (tuple, list, dict)):
-        return [leaf for part in (given.values() if isinstance(given, dict) else given) for leaf in _leaves(part)]
+        return [leaf for part in (given.values() if isinstance(given, dict) else given) for leaf in _dim_leaves(part)]
     return [given]
 
 
-def _lacks(given: Any, form: Spec) -> bool:
+def _has_unused_dim(given: Any, form: Spec) -> bool:
     """Whether a dimension is given for a branch without leaves."""
     if form.kind is NOTHING:
         return given is not None
     parts = given.values() if isinstance(given, dict) else given if isinstance(given, (tuple, list)) else [given] * len(form.parts)
-    return any(_lacks(d, part) for d, part in zip(parts, form.parts))
+    return any(_has_unused_dim(d, part) for d, part in zip(parts, form.parts))
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None,
@@ -78,16 +78,16 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    asking = named(func)
-    if not all(d is None or _is_int(d) for d in _leaves(out_dims)):
-        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
+    caller = function_name(func)
+    if not all(d is None or _is_int(d) for d in _dim_leaves(out_dims)):
+        raise ValueError(f"vmap({caller}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
                          f"where in the outputs the vmapped dimension should appear.")
 
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        tensors, form, dims, size = _inputs(args, in_dims, asking)
+        tensors, form, dims, size = _inputs(args, in_dims, caller)
         step = size if chunk_size is None else chunk_size
-        parts = [_one(func, form, tensors, dims, kwargs, at, min(step, size - at), size, out_dims, randomness, asking)
+        parts = [_call_chunk(func, form, tensors, dims, kwargs, at, min(step, size - at), size, out_dims, randomness, caller)
                  for at in range(0, max(size, 1), step or 1)]
         first, shape, where = parts[0]
         if len(parts) == 1:
@@ -97,17 +97,17 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     return batched
 
 
-def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Dims, int]:
+def _inputs(args: tuple, in_dims: Any, caller: str) -> tuple[list[Any], Spec, Dims, int]:
     """The leaves of the arguments, the batched ones as tensors, with their form and dimensions, and the batch size."""
-    call = f"vmap({asking}, in_dims={in_dims}, ...)(<inputs>)"
+    call = f"vmap({caller}, in_dims={in_dims}, ...)(<inputs>)"
     if not args:
-        raise ValueError(f"vmap({asking})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
+        raise ValueError(f"vmap({caller})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with "
                          f"no inputs. The latter is unsupported.")
     if not _is_int(in_dims) and not isinstance(in_dims, (tuple, list)):
         raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
                          f"{type(in_dims)}.")
     leaves, form = flatten(args)
-    found = _spread(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
+    found = _expand_prefix(tuple(in_dims) if isinstance(in_dims, list) else in_dims, form)
     if found is None:
         raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {in_dims!r} but inputs has "
                          f"structure {form!r}: give a dimension or None for each tensor, or one for a whole branch")
@@ -141,8 +141,8 @@ def _inputs(args: tuple, in_dims: Any, asking: str) -> tuple[list[Any], Spec, Di
     return leaves, form, dims, next(iter(sizes.values()))
 
 
-def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict[str, Any], start: int, count: int, size: int, out_dims: Any,
-         randomness: str, asking: str) -> tuple[list[Any], Spec, Dims]:
+def _call_chunk(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict[str, Any], start: int, count: int, size: int, out_dims: Any,
+                randomness: str, caller: str) -> tuple[list[Any], Spec, Dims]:
     """The function applied to a chunk of members: its results, their form and their dimensions."""
     level = new_level()
     given = [x if d is None else traced.batch(x if count == size else traced.narrow(x, d, start, count), d, level) for x, d in zip(tensors, dims)]
@@ -151,23 +151,23 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
     leaves, shape = flatten(output)
     if shape is LEAF and isinstance(out_dims, tuple) and len(out_dims) == 1:
         out_dims = out_dims[0]
-    where = _spread(out_dims, shape)
+    where = _expand_prefix(out_dims, shape)
     if where is None:
-        raise ValueError(f"vmap({asking}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
+        raise ValueError(f"vmap({caller}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
                          f"out_dims has structure {out_dims!r} but outputs has structure {shape!r}: give a dimension or None for each, or "
                          f"one for a whole branch")
-    if _lacks(out_dims, shape):
-        raise _not_a_tensor(asking, None)
+    if _has_unused_dim(out_dims, shape):
+        raise _not_a_tensor_error(caller, None)
     found = []
     for i, (y, d) in enumerate(zip(leaves, where)):
         if d is None:
             if isinstance(y, Tensor) and level in levels_of(y._value):
-                raise ValueError(f"vmap({asking}, ...): `{asking}` can not return a BatchedTensor when out_dim is None: "
+                raise ValueError(f"vmap({caller}, ...): `{caller}` can not return a BatchedTensor when out_dim is None: "
                                  f"{names(output, 'the output')[i]} differs between the members of the batch; give it a dimension")
             found.append(y)
             continue
         if not isinstance(y, Tensor):
-            raise _not_a_tensor(asking, y)
+            raise _not_a_tensor_error(caller, y)
         n = y.ndim + 1
         if not -n <= d < n:
             raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d}): out_dims of "
@@ -180,12 +180,12 @@ def _one(func: Any, form: Spec, tensors: Sequence[Any], dims: Dims, kwargs: dict
         for i, d in enumerate(where):
             y = found[i]
             if d is not None and y._node is None:
-                found[i] = wrap(own(y._value))
+                found[i] = wrap(unshared(y._value))
             elif d is not None and y._value.size and any(np.may_share_memory(y._value, x) for x in memory):
                 found[i] = traced.clone(y)
     return found, shape, where
 
 
-def _not_a_tensor(asking: str, y: Any) -> ValueError:
-    return ValueError(f"vmap({asking}, ...): `{asking}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None for "
+def _not_a_tensor_error(caller: str, y: Any) -> ValueError:
+    return ValueError(f"vmap({caller}, ...): `{caller}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None for "
                       f"output?")

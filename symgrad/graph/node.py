@@ -19,10 +19,10 @@ from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
 __all__ = ["BARRED", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
-           "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
+           "SELECTED", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED = 1, 2, 4, 8, 16, 32, 64
-TRACKED = GRADIENT | NAMED | TANGENT  # the reasons for recording an op
+GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED = 1, 2, 4, 8, 16, 32, 64, 256
+TRACKED = GRADIENT | NAMED | TANGENT | SELECTED  # the flags that a node inherits; one of the first three is the reason for recording an op
 SMALL = 4096  # bytes; smaller values are not worth releasing
 next_sequence = itertools.count(1).__next__
 
@@ -48,7 +48,7 @@ class Node(NamedAsInTorch):
 
     `args` are the arguments of the rule (tensors first, then parameters), `parents` the nodes of the tensors (None for a constant) and `value`
     the result. `flags`: GRADIENT if a leaf that requires grad is upstream, NAMED if a leaf with a symbol is, RELEASED after a pullback freed the
-    saved values, HOOKED if `hooks` is set.
+    saved values, HOOKED if `hooks` is set, SELECTED if this node's op or one upstream selects.
     """
 
     __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")
@@ -171,6 +171,10 @@ def _index(self: Node) -> tuple:
     return index if isinstance(index, tuple) else (index,)
 
 
+def _init_selecting(self: Node, args: tuple, parents: tuple[Node | None, ...], value: Any, flags: int) -> None:
+    Node.__init__(self, args, parents, value, flags | SELECTED)
+
+
 def _release_saved(self: Node) -> None:
     """Release a node some of whose cotangents need no saved values; it counts as released only if one that does was asked for."""
     needed = {names for p, names in zip(self.parents, self.op.saved or ()) if p is not None and p.flags & GRADIENT} - {""}
@@ -184,6 +188,8 @@ def _release_saved(self: Node) -> None:
 
 def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     """The function that makes the nodes of a class, as a call of the class does, in less time."""
+    if cls.selects:
+        return cls
     allocate = functools.partial(object.__new__, cls)
 
     @specialized
@@ -221,6 +227,8 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
                  "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": False, "release": _release_saved}
+        if op.selects:
+            words["__init__"] = _init_selecting
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
         indices = ("indices",) if op.saved is not None and "index" in op.saved else ()

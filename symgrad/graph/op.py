@@ -51,6 +51,7 @@ class Op:
     - `inverse(xp, y)`: the argument, for an op that saves only its result.
     - `names(node)`: torch's name of the node, where it depends on the arguments.
     - `selects`: the derivative is zero for elements that were not selected; the engine then treats 0 · ∞ upstream as 0.
+    - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
       "first" the first operand, "rows" is row by row.
     """
@@ -81,6 +82,7 @@ class Op:
     inverse: Rule | None = None
     names: Callable[[Any], str | None] | None = None
     selects: bool = False
+    takes_out: bool = False
     layout: str = ""
     usage: str = ""
     doc: str = ""

@@ -11,12 +11,12 @@ import sympy
 from symgrad.matrixcalc.labelled import (
     Condition,
     Labelled,
-    aligned,
-    applied,
+    align,
+    apply_function,
     fresh_axes,
     general_power,
+    get_item,
     identity,
-    indexed,
     indices_of,
     lift,
     number_of,
@@ -47,24 +47,24 @@ def _log(x: Any) -> Labelled:
     """The logarithm; of 1 + exp(z) it is softplus(z)."""
     x = lift(x)
     inside = one_plus_exp(x)
-    return applied("log", x) if inside is None else applied("softplus", inside)
+    return apply_function("log", x) if inside is None else apply_function("softplus", inside)
 
 
 class _Carrier:
-    """The names that rules call. Other names have no compact form."""
+    """The functions of the carrier; other functions have no compact form."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
-            raise NoCompactForm(f"matrix_expr: {name} has no compact form; ask for .expr, which has a formula for every element")
+            raise NoCompactForm(f"matrix_expr: {name} has no compact form; use .expr, which has a formula for every element")
 
         return refuse
 
     for _name in ("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "atanh", "sigmoid", "sign", "abs",
                   "relu"):
-        locals()[_name] = staticmethod(lambda x, name=_name: applied(name, x))
+        locals()[_name] = staticmethod(lambda x, name=_name: apply_function(name, x))
     del _name
 
     def __init__(self) -> None:
@@ -88,8 +88,8 @@ class _Carrier:
         self.sech: Callable = lambda x: power_of(self.cosh(x), -1)
         self.sech_square: Callable = self._sech_square
         self.sigmoid_slope: Callable = lambda y, x: self.sigmoid(x) * (1 - self.sigmoid(x))
-        self.softplus: Callable = lambda x, beta=1.0: applied("softplus", x * beta) / beta
-        self.logsigmoid: Callable = lambda x: -applied("softplus", -x)
+        self.softplus: Callable = lambda x, beta=1.0: apply_function("softplus", x * beta) / beta
+        self.logsigmoid: Callable = lambda x: -apply_function("softplus", -x)
         self.logaddexp: Callable = lambda a, b: self.log(self.exp(a) + self.exp(b))
         self.one_minus_square: Callable = lambda x: 1 - power_of(x, 2)
         self.hypot: Callable = lambda a, b: self.sqrt(power_of(lift(a), 2) + power_of(lift(b), 2))
@@ -103,20 +103,20 @@ class _Carrier:
         self.copy: Callable = lambda x, order="K": x
         self.astype: Callable = lambda x, dtype: x
         self.view = self.reshape
-        self.pow, self.getitem = general_power, indexed
+        self.pow, self.getitem = general_power, get_item
 
     def _sech_square(self, x: Any) -> Labelled:
-        """1 / cosh(x)²; where x has fractions, as in the slope of a sigmoid, in the form 4 σ(2x) (1 - σ(2x))."""
+        """1 / cosh(x)²; if x has fractional coefficients, as in the slope of a sigmoid, in the form 4 σ(2x) (1 - σ(2x))."""
         if any(t.coefficient.is_Rational and t.coefficient.q != 1 for t in x.total.terms):
             slope = self.sigmoid(x * 2)
             return slope * (1 - slope) * 4
         return power_of(self.cosh(x), -2)
 
     def logical_and(self, a: Any, b: Any) -> Any:
-        """Supported only for conditions that hold nowhere but on a kink."""
+        """The conjunction of an equality, which holds only on a kink, with another condition."""
         if isinstance(a, Condition) and isinstance(b, Condition) and "eq" in (a.kind, b.kind) and not (a.negated or b.negated):
             return a if a.kind == "eq" else b
-        raise NoCompactForm("matrix_expr: a choice by several conditions has no compact form; ask for .expr")
+        raise NoCompactForm("matrix_expr: a selection by several conditions has no compact form; use .expr")
 
     def indicator(self, condition: Condition, like: Any) -> Labelled:
         """1 where a condition holds."""
@@ -124,16 +124,16 @@ class _Carrier:
         return self.where(condition, one, one * 0)
 
     def where(self, condition: Any, a: Any, b: Any) -> Labelled:
-        """A selection by the sign of a difference; a value selected only where it is exactly 0 is ignored."""
+        """A selection by the sign of a difference; a value that is selected only where the difference is 0 is ignored."""
         if not isinstance(condition, Condition):
-            raise NoCompactForm("matrix_expr: where by a given condition has no compact form; ask for .expr")
+            raise NoCompactForm("matrix_expr: where by a given condition has no compact form; use .expr")
         a, b = lift(a), lift(b)
-        axes, (first, second) = aligned([a, b])
+        axes, (first, second) = align([a, b])
         if condition.negated:
             a, b, first, second = b, a, second, first
         if condition.kind == "eq":
             return Labelled(axes, plus(indices_of(axes), [(1, b.total, second)]))
-        step = applied("step", condition.difference)
+        step = apply_function("step", condition.difference)
         return step * a + (1 - step) * b
 
     def zeros_like(self, x: Any, shape: Any = None) -> Labelled:
@@ -193,16 +193,16 @@ class _Carrier:
     # Products
 
     def einsum(self, equation: str, xs: Sequence[Labelled]) -> Labelled:
-        """The generic product, with letters for indices."""
+        """The generic product; letters stand for indices."""
         left, _, right = equation.partition("->")
         letters: dict[str, Index] = {}
         parts = []
-        for word, x in zip(left.split(","), xs):
-            for letter, index in zip(word, x.axes):
+        for subscripts, x in zip(left.split(","), xs):
+            for letter, index in zip(subscripts, x.axes):
                 if index is not None:
                     letters.setdefault(letter, Index(index.dimension)).dimension.join(index.dimension)
-        for word, x in zip(left.split(","), xs):
-            parts.append((x.total, tuple(letters[c] for c, index in zip(word, x.axes) if index is not None)))
+        for subscripts, x in zip(left.split(","), xs):
+            parts.append((x.total, tuple(letters[c] for c, index in zip(subscripts, x.axes) if index is not None)))
         axes = tuple(letters.get(c) for c in right)
         return Labelled(axes, times(indices_of(axes), parts))
 
@@ -223,7 +223,7 @@ class _Carrier:
     def diag(self, x: Labelled, diagonal: int = 0) -> Labelled:
         """The diagonal of a matrix, or the diagonal matrix of a vector."""
         if diagonal:
-            raise NoCompactForm("matrix_expr: a diagonal beside the main one has no compact form; ask for .expr")
+            raise NoCompactForm("matrix_expr: a diagonal beside the main one has no compact form; use .expr")
         if x.ndim == 2:
             return self.einsum("ii->i", [x])
         return self.einsum("i,ik->ik", [x, self.eye_like(x, x.shape[0])])
@@ -231,13 +231,13 @@ class _Carrier:
     def diagonal(self, x: Labelled, offset: int, dim1: int, dim2: int) -> Labelled:
         """The main diagonal of a matrix."""
         if x.ndim != 2:
-            raise NoCompactForm("matrix_expr: diagonals of a stack of matrices have no compact form; ask for .expr")
+            raise NoCompactForm("matrix_expr: diagonals of a stack of matrices have no compact form; use .expr")
         return self.diag(x, offset)
 
     def diagonal_place(self, x: Labelled, diagonal: int, shape: Any) -> Labelled:
         """The matrix of a diagonal."""
         if shape is not None and shape[0] != shape[1]:
-            raise NoCompactForm("matrix_expr: a diagonal of a matrix that is not square has no compact form; ask for .expr")
+            raise NoCompactForm("matrix_expr: a diagonal of a matrix that is not square has no compact form; use .expr")
         return self.diag(x, diagonal)
 
     # Reductions and functions of matrices
@@ -259,7 +259,7 @@ class _Carrier:
         return x - self.logsumexp(x, dim, True)
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Labelled:
-        """0: a compensation for lost digits is not needed in a formula."""
+        """0, since a formula needs no compensation for rounding errors."""
         return lift(0)
 
     def inverse(self, x: Labelled) -> Labelled:

@@ -1,8 +1,8 @@
 """Confirmation: a compact form is returned only if its numbers agree with the elementwise reference to fifty digits.
 
-The reference of a value is the recorded graph, replayed with many digits; that of a derivative is a difference quotient of such values with
-250 digits along random directions, which uses no rule of differentiation and has more than fifty right digits. A graph of large arrays cannot be
-replayed at other sizes, so its normal form is compared with the recorded numbers and then serves as the reference at small sizes.
+The reference value is computed by a replay of the recorded graph with many digits. The reference of a derivative is a difference quotient of such
+values with 250 digits along random directions, which uses no differentiation rule and has more than fifty correct digits. A graph of large arrays
+cannot be replayed at other sizes; its normal form is compared with the recorded numbers and then is the reference at small sizes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Values = Mapping[str, Any]
 
 
 class Disagreement(AssertionError):
-    """A compact form that disagrees with the elementwise reference: an error of symgrad, never of the caller."""
+    """The error for a compact form that disagrees with the elementwise reference: a bug of symgrad."""
 
 
 def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimension], int]:
@@ -37,8 +37,8 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
 
 
 def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
-    """Compare a compact form and its notation with the reference; return the number of points. Raises Disagreement, ValueError."""
-    with precise.working(WORKING):
+    """Compare a compact form and its notation with the reference and return the number of points. Raises Disagreement, ValueError."""
+    with precise.working_precision(WORKING):
         points, generator = 0, random.Random(len(text))
         reference = _reference(graph)
         for values, sizes in _points(graph, generator):
@@ -46,17 +46,17 @@ def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form |
             for direction, expected in derivatives:
                 found = of_sum(compact, values, PRECISE, sizes)
                 if form is not None:
-                    _check_equal(_flat(found, compact), of_form(form, values, PRECISE, sizes), text)
-                _check_equal(np.asarray(_contracted(found, direction)), expected, text)
+                    _check_equal(_in_notation_shape(found, compact), of_form(form, values, PRECISE, sizes), text)
+                _check_equal(np.asarray(_contract(found, direction)), expected, text)
             points += 1
             if points == POINTS:
                 return points
-        raise ValueError(f"matrix_expr: no point was found at which {text} could be compared with the truth: the value is not finite near the arrays "
-                         f"given; give arrays inside the function's domain")
+        raise ValueError(f"matrix_expr: no point was found at which {text} could be compared with the reference value: the value is not finite near "
+                         f"the given arrays; give arrays inside the function's domain")
 
 
-def _flat(array: Any, total: Sum) -> Any:
-    """An array in the shape of the notation: columns for vectors, and stacked columns for the rows and columns of a matrix of derivatives."""
+def _in_notation_shape(array: Any, total: Sum) -> Any:
+    """An array in the shape of matrix notation: a column for a vector, and ∂vec(Y)/∂vec(X)ᵀ for a derivative of a matrix by a matrix."""
     if array.ndim == 4:
         i, j, k, l = array.shape
         return array.transpose(1, 0, 3, 2).reshape(i * j, k * l)
@@ -64,17 +64,17 @@ def _flat(array: Any, total: Sum) -> Any:
 
 
 def _check_equal(found: Any, expected: Any, text: str) -> None:
-    """Raise Disagreement unless two arrays agree to the digits required, relative to the largest element."""
+    """Raise Disagreement unless two arrays agree to `DIGITS` digits, relative to the largest element."""
     found, expected = np.asarray(found), np.asarray(expected)
     if found.ndim == expected.ndim:
         found, expected = np.broadcast_arrays(found, expected)
     if found.shape != expected.shape:
-        raise Disagreement(f"matrix_expr: {text} has shape {found.shape} where the truth has {expected.shape}; please report this")
+        raise Disagreement(f"matrix_expr: {text} has shape {found.shape} where the reference value has {expected.shape}; please report this")
     size = max([abs(x) for x in expected.ravel().tolist()] + [precise.context.mpf(10) ** -20])
     for x, y in zip(found.ravel().tolist(), expected.ravel().tolist()):
         if not abs(x - y) <= size * precise.context.mpf(10) ** -DIGITS:
             one, other = (precise.context.nstr(number, 15) for number in (x, y))
-            raise Disagreement(f"matrix_expr: {text} is {one} where the truth is {other}; please report this")
+            raise Disagreement(f"matrix_expr: {text} is {one} where the reference value is {other}; please report this")
 
 
 def _is_small(graph: TensorGraph) -> bool:
@@ -109,11 +109,11 @@ def _check_recorded(graph: TensorGraph) -> None:
     expected = np.asarray(expected).reshape(found.shape)
     if not np.allclose(found, expected, rtol=1e-4 if any(leaf.value.dtype.itemsize < 8 for leaf in graph.leaves) else 1e-7,
                        atol=1e-7 * np.max(np.abs(expected), initial=1e-30), equal_nan=True):
-        raise Disagreement("matrix_expr: what was read from the graph has not the value that was recorded; please report this")
+        raise Disagreement("matrix_expr: the normal form of the graph does not have the recorded value; please report this")
 
 
 def _points(graph: TensorGraph, generator: random.Random) -> Iterator[tuple[Values, Any]]:
-    """Arrays of random numbers: near those of the leaves if they are small, else of small sizes in the same order."""
+    """Arrays of random numbers: near those of the leaves if these are small, otherwise with small sizes in the same order."""
     mp = precise.context
     small = _is_small(graph)
     lengths = sorted({d.size for s in graph.symbols.values() for d in s.dimensions})
@@ -147,7 +147,7 @@ def _finite(total: Sum, values: Values, sizes: Any) -> bool:
 
 def _differences(reference: Callable[[Values, Any], Any], values: Values, sizes: Any, by: Sequence[Symbol],
                  generator: random.Random) -> list[tuple[list[Any], Any]]:
-    """Directions, one for each derivative, and the derivative along them."""
+    """Random directions, one for each derivative, with the derivative along them."""
     mp = precise.context
     if not by:
         return [([], reference(values, sizes))]
@@ -170,8 +170,8 @@ def _differences(reference: Callable[[Values, Any], Any], values: Values, sizes:
     return [(directions, (moved([1, 1]) - moved([1, -1]) - moved([-1, 1]) + moved([-1, -1])) / (4 * h * h))]
 
 
-def _contracted(array: Any, directions: Sequence[Any]) -> Any:
-    """An array of derivatives contracted with a direction for each of them."""
+def _contract(array: Any, directions: Sequence[Any]) -> Any:
+    """An array of derivatives, contracted with one direction for each derivative."""
     for direction in reversed(directions):
         array = np.tensordot(array, direction, direction.ndim)
     return array

@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from symgrad.matrixcalc.functions import FUNCTIONS, Elementwise
-from symgrad.matrixcalc.simplify import simplified
+from symgrad.matrixcalc.simplify import simplify
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
@@ -20,9 +20,9 @@ from symgrad.matrixcalc.terms import (
     Sum,
     Symbol,
     Term,
+    as_one_factor,
     constant,
-    counted,
-    grouped,
+    with_lengths,
 )
 
 __all__ = ["derivative"]
@@ -34,7 +34,7 @@ def derivative(total: Sum, symbol: Symbol, by: tuple[Index, ...] = ()) -> Sum:
     The elements of a symbol vary independently, also those of a symmetric matrix. `by` are the indices of the symbol's axes, by default new ones.
     """
     by = by or tuple(Index(d) for d in symbol.dimensions)
-    return simplified(Sum(total.out + by, tuple(_terms(total, symbol, by))), unwrap=False)
+    return simplify(Sum(total.out + by, tuple(_terms(total, symbol, by))), unwrap=False)
 
 
 def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
@@ -44,7 +44,7 @@ def _terms(total: Sum, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
         for n, f in enumerate(term.factors):
             for inner in _factor(f, symbol, by):
                 found = Term(term.coefficient * inner.coefficient, term.factors[:n] + inner.factors + term.factors[n + 1:])
-                out.append(counted(found, f.indices, total.out))
+                out.append(with_lengths(found, f.indices, total.out))
     return out
 
 
@@ -84,25 +84,25 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
 
 
 def _slope(function: Elementwise, argument: Sum, indices: tuple[Index, ...]) -> Factor | None:
-    """The derivative of an elementwise function as one factor; None where it is zero."""
+    """The derivative of an elementwise function as one factor; None if it is zero."""
     out = tuple(Index(i.dimension) for i in argument.out)
 
     def named(name: str, power: Any, at: tuple[Index, ...]) -> Factor:
         inner = Sum(out, argument.rename(out))
-        return grouped(inner, at, power) if not name else Factor(Applied(FUNCTIONS[name], inner), at, power)
+        return as_one_factor(inner, at, power) if not name else Factor(Applied(FUNCTIONS[name], inner), at, power)
 
     def number(p: Any) -> Any:
         return sympy.Rational(*p) if isinstance(p, tuple) else sympy.sympify(p)
 
     terms = []
     for coefficient, factors in function.derivative:
-        made = []
-        for what, power in factors:
-            if isinstance(what, str):
-                made.append(named(what, number(power), out))
+        product = []
+        for base, power in factors:
+            if isinstance(base, str):
+                product.append(named(base, number(power), out))
             else:
-                sign, name, inside = what
+                sign, name, inside = base
                 one = Sum(out, (constant(1).terms[0], Term(sympy.sympify(sign), (named(name, number(inside), out),))))
-                made.append(grouped(one, out, number(power)))
-        terms.append(Term(sympy.sympify(coefficient), tuple(made)))
-    return grouped(Sum(out, tuple(terms)), indices) if terms else None
+                product.append(as_one_factor(one, out, number(power)))
+        terms.append(Term(sympy.sympify(coefficient), tuple(product)))
+    return as_one_factor(Sum(out, tuple(terms)), indices) if terms else None

@@ -1,4 +1,4 @@
-"""The numbers of a normal form and of matrix notation: as floats, with many digits, or as SymPy expressions."""
+"""Evaluation of a normal form and of matrix notation: in floats, with many digits, or in SymPy expressions."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Sizes = Callable[[Dimension], int]
 
 
 class Field:
-    """A kind of numbers: a carrier `xp`, its arrays, and the number of a SymPy number. Only arrays of floats are not `exact`."""
+    """A kind of numbers: a carrier `xp`, its class of arrays, and the conversion of SymPy numbers; `exact` is false for floats only."""
 
     def __init__(self, xp: Any, cells: Any, number: Callable[[Any], Any]):
         self.xp, self.cells, self.number, self.exact = xp, cells, number, cells is not None
 
     def full(self, number: Any, shape: tuple[int, ...]) -> Any:
-        """An array of one number."""
+        """An array filled with a number."""
         out = np.empty(shape, object if self.exact else float)
         out[...] = self.number(sympy.sympify(number))
         return self.lift(out)
@@ -60,7 +60,7 @@ SYMPY = Field(symbolic, symbolic.ExactExpressions, lambda number: number)
 
 
 def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, memo: dict[int, Any] | None = None) -> Any:
-    """Every element of a sum, by its definition: products multiplied out over all indices and added up."""
+    """The elements of a sum by its definition: products over all indices, added up."""
     memo = {} if memo is None else memo
     if not field.exact:
         return _floats(total, values, field, sizes, memo)
@@ -74,16 +74,16 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
             left.remove(f)
             array, indices = _at_distinct_indices(field.power(_head_value(f, values, field, sizes, memo), f.power), f.indices)
             joined = letters + [i for i in indices if i not in letters]
-            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _aligned(array, indices, joined)
+            product = product[(...,) + (None,) * (len(joined) - len(letters))] * _align(array, indices, joined)
             summed = [n for n, i in enumerate(joined) if i not in total.out and not any(i in g.indices for g in left)]
             product = np.asarray(np.add.reduce(product, axis=tuple(summed)) if summed else product)
             letters = [i for n, i in enumerate(joined) if n not in summed]
-        out = out + _aligned(product, letters, total.out)
+        out = out + _align(product, letters, total.out)
     return np.asarray(out)
 
 
 def _at_distinct_indices(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
-    """An array at distinct indices: the diagonal is taken where an index is repeated."""
+    """An array at distinct indices: its diagonal for a repeated index."""
     found = list(indices)
     for n in range(len(found) - 1, 0, -1):
         first = found.index(found[n])
@@ -93,8 +93,8 @@ def _at_distinct_indices(array: Any, indices: Sequence[Index]) -> tuple[Any, lis
     return array, found
 
 
-def _aligned(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
-    """An array with its axes in the order of the letters, and an axis of size one for each letter it lacks."""
+def _align(array: Any, indices: Sequence[Index], letters: Sequence[Index]) -> Any:
+    """An array with its axes in the order of the letters, and an axis of size one for each missing letter."""
     order = sorted(range(len(indices)), key=lambda n: letters.index(indices[n]))
     return array.transpose(order)[tuple(slice(None) if i in indices else None for i in letters)]
 

@@ -21,8 +21,8 @@ from symgrad.matrixcalc.forms import form_of, weight, with_recorded_lengths
 from symgrad.matrixcalc.indexed import index_latex, index_numpy, index_text
 from symgrad.matrixcalc.printing import Latex, Text
 from symgrad.matrixcalc.reading import TensorGraph
-from symgrad.matrixcalc.rewriting import reflected, split, with_softmax, without_minus
-from symgrad.matrixcalc.simplify import expanded, factored, simplified
+from symgrad.matrixcalc.rewriting import reflect_sigmoids, split_inverses, with_softmax, without_minus
+from symgrad.matrixcalc.simplify import expand, factor, simplify
 from symgrad.matrixcalc.source import NumPy
 from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.reference.run import Run
@@ -35,9 +35,9 @@ DECLARATION = re.compile(r"\s*(?:[^\W\d]\w*|\d+)?(?:\s+(?:[^\W\d]\w*|\d+))*\s*")
 class MatrixExpression:
     """A formula in matrix notation, confirmed against the elementwise reference.
 
-    `str` gives it as text, `latex()` as LaTeX and `numpy()` as source; `evaluate` computes it and `sympy` expands its elements.
-    `is_compact` says whether it is matrix notation; otherwise it is written in index notation. `points` is the number of random points
-    at which it agreed to fifty digits.
+    `str` returns it as text, `latex()` as LaTeX and `numpy()` as source; `evaluate` computes its value and `sympy` its elements.
+    `is_compact` is true for matrix notation and false for index notation. `points` is the number of random points at which it agreed with
+    the reference to fifty digits.
     """
 
     def __init__(self, graph: TensorGraph, by: Sequence[Symbol], total: Sum):
@@ -63,12 +63,12 @@ class MatrixExpression:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The arrays that the value depends on, in the order in which they were made."""
+        """The arrays that the value depends on, in the order of their creation."""
         return tuple(self._graph.symbols)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the value for the recorded arrays: that of the function's value followed by those of the arrays it is differentiated by."""
+        """The shape of the value for the recorded arrays; for a derivative, the shape of the function followed by those of the arrays."""
         return tuple(i.dimension.size for i in self._sum.out)
 
     def latex(self) -> str:
@@ -80,9 +80,9 @@ class MatrixExpression:
         return index_text(self._sum)
 
     def numpy(self) -> str:
-        """The formula as NumPy source, an expression of `np` and the names; vectors are arrays of one axis.
+        """The formula as NumPy source, an expression of `np` and the names; vectors are arrays with one axis.
 
-        A derivative of a matrix by a matrix that has a Kronecker form is a matrix there, with the elements of both counted column by column.
+        A derivative of a matrix by a matrix in Kronecker form is a matrix, ∂vec(Y)/∂vec(X)ᵀ.
         """
         def size(dimension: Dimension) -> str:
             for symbol in self._graph.symbols.values():
@@ -94,7 +94,7 @@ class MatrixExpression:
         return index_numpy(self._sum, size) if self._form is None else NumPy(size).show(self._form)
 
     def evaluate(self, values: Mapping[str, Any] | None = None, **arrays: Any) -> np.ndarray:
-        """The value, in float64, for arrays given by name, of any sizes that fit; arrays not given are those of the leaves.
+        """The value, in float64, for arrays given by name, of any consistent sizes; the defaults are the arrays of the leaves.
 
         Raises ValueError for an unknown name or a wrong number of axes.
         """
@@ -102,7 +102,7 @@ class MatrixExpression:
         found = {symbol.name: np.asarray(leaf.value, float) for leaf, symbol in self._graph.leaves.items()}
         for name, value in given.items():
             if name not in found:
-                raise ValueError(f"evaluate: there is no {name}; the formula is one of {', '.join(found)}")
+                raise ValueError(f"evaluate: there is no {name}; the formula depends on {', '.join(found)}")
             array = np.asarray(value.detach().numpy() if isinstance(value, Tensor) else value, float)
             if array.ndim != found[name].ndim:
                 raise ValueError(f"evaluate: {name} has {found[name].ndim} axes, but the array given has shape {list(array.shape)}")
@@ -118,7 +118,7 @@ class MatrixExpression:
     def sympy(self, sizes: Mapping[str, int] | None = None) -> Any:
         """The elements as a SymPy Array (an expression for a scalar) of symbols A_0_0, A_0_1 and so on, for the recorded sizes.
 
-        `sizes` gives other ones by the names of the dimensions, if these were declared.
+        `sizes` has other sizes by the names of declared dimensions.
         """
         given = dict(sizes or {})
         known = {d.name for s in self._graph.symbols.values() for d in s.dimensions if d.name}
@@ -145,19 +145,19 @@ class MatrixExpression:
         Raises ValueError for an unknown name, and for a third derivative.
         """
         if len(self._by) == 2:
-            raise ValueError("gradient: derivatives beyond the second are not made in matrix notation; differentiate with symgrad.func instead")
+            raise ValueError("gradient: matrix notation has no derivatives beyond the second; differentiate with symgrad.func instead")
         symbol = _symbol(self._graph, wrt)
         return MatrixExpression(self._graph, (*self._by, symbol), derivative(self._total, symbol))
 
 
 def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
-    """The shortest of the ways to write a sum."""
-    plain = simplified(total)
+    """The shortest of several equal forms of a sum, with its matrix notation if it has one."""
+    plain = simplify(total)
     best: tuple[tuple[bool, int, int], Sum, Form | None] | None = None
-    candidates = (plain, split(plain, (Inverse,)), split(plain))
-    expanded_sum = expanded(plain)
-    for found in (*candidates, *map(factored, candidates), factored(plain, True), factored(expanded_sum), factored(expanded_sum, True),
-                  expanded(plain, 3), factored(expanded(reflected(plain)))):
+    candidates = (plain, split_inverses(plain, (Inverse,)), split_inverses(plain))
+    expanded_sum = expand(plain)
+    for found in (*candidates, *map(factor, candidates), factor(plain, True), factor(expanded_sum), factor(expanded_sum, True),
+                  expand(plain, 3), factor(expand(reflect_sigmoids(plain)))):
         candidate = without_minus(with_softmax(found))
         form: Form | None
         try:
@@ -165,7 +165,7 @@ def _most_compact(total: Sum) -> tuple[Sum, Form | None]:
             text = Text().show(with_recorded_lengths(form))
         except NoCompactForm:
             form, text = None, "x" * sum(len(t.factors) for t in candidate.terms)
-        partly = 1 < len(candidate.terms) < len(plain.terms)  # a common factor of only some terms makes a formula harder to read
+        partly = 1 < len(candidate.terms) < len(plain.terms)  # a common factor of only some of the terms is less readable
         cost = form is None, 0 if form is None else weight(form) + 3 * partly, len(text)
         if best is None or cost < best[0]:
             best = cost, candidate, form
@@ -179,7 +179,7 @@ def _symbol(graph: TensorGraph, wrt: Any) -> Symbol:
         node = wrt._node
         name = node.symbol if isinstance(node, Leaf) else None
         if name is None:
-            raise ValueError("matrix_gradient: the tensor to differentiate by has no symbol; make it with symbol=\"x\"")
+            raise ValueError("matrix_gradient: the tensor to differentiate by has no symbol; create it with symbol=\"x\"")
     else:
         name = wrt
     if name not in graph.symbols:
@@ -220,29 +220,29 @@ def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
     graph = TensorGraph(seeds, symmetric)
     by = graph.leaves.get(parts[0][1]) if parts else None
     if by is None:
-        raise NoCompactForm("matrix_expr: this is the gradient by a value that is no named leaf; take it with create_graph=True")
+        raise NoCompactForm("matrix_expr: this is the gradient by a value that is not a named leaf; compute it with create_graph=True")
     return MatrixExpression(graph, (by,), derivative(graph.normal_form, by))
 
 
-def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], dict[str, tuple[Dimension, ...]], list[str]]:
-    """Tensors for the arguments of a function: as given, or of small sizes for named dimensions."""
-    words = {}
+def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], dict[str, tuple[Dimension, ...]], list[str]]:
+    """Tensors for the arguments of a function, which are given as arrays or as names of dimensions; these get small sizes."""
+    declarations = {}
     for name, given in arrays.items():
         if isinstance(given, str):
             if not DECLARATION.fullmatch(given):
                 raise ValueError(f"matrix_gradient: {name}={given!r} is not understood; name the dimensions, as in A=\"m n\", b=\"m\", c=\"\" or "
                                  f"W=\"n n symmetric\"")
-            words[name] = given.split()
-    symmetric = [name for name, parts in words.items() if "symmetric" in parts]
-    letters = list(dict.fromkeys(w for parts in words.values() for w in parts if w != "symmetric" and not w.isdigit()))
+            declarations[name] = given.split()
+    symmetric = [name for name, parts in declarations.items() if "symmetric" in parts]
+    letters = list(dict.fromkeys(w for parts in declarations.values() for w in parts if w != "symmetric" and not w.isdigit()))
     sizes = {w: (n + 1 if seed % 2 else len(letters) - n) + 1 for n, w in enumerate(letters)}
     dimensions = {w: Dimension(n, w) for w, n in sizes.items()}
     rng, tensors, named = np.random.default_rng(seed), {}, {}
     for name, given in arrays.items():
-        if name not in words:
+        if name not in declarations:
             tensors[name] = tensor(given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given, float), requires_grad=True, symbol=name)
             continue
-        axes = tuple(dimensions[w] if w in dimensions else Dimension(int(w)) for w in words[name] if w != "symmetric")
+        axes = tuple(dimensions[w] if w in dimensions else Dimension(int(w)) for w in declarations[name] if w != "symmetric")
         value = rng.uniform(0.2, 0.8, [d.size for d in axes]) * (rng.choice([0.3, 1.0, 3.0]) if seed > 1 else 1.0)
         if value.ndim == 2 and value.shape[0] == value.shape[1]:
             value = value + 2 * np.eye(len(value))
@@ -251,8 +251,8 @@ def _declared(arrays: Mapping[str, Any], seed: int) -> tuple[dict[str, Tensor], 
     return tensors, named, symmetric
 
 
-def _recorded(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Run:
-    """A call of a function."""
+def _record_run(of: Callable[..., Any], tensors: Mapping[str, Tensor]) -> Run:
+    """The recorded call of a function."""
     with np.errstate(all="ignore"), observing() as escapes:
         y = of(**tensors)
     if not isinstance(y, Tensor) or y._node is None or not y._node.flags & NAMED:
@@ -273,11 +273,11 @@ def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmet
     if not arrays:
         raise TypeError("matrix_gradient: give the function's arguments by name, as dimensions (A=\"m n\") or as arrays")
     for seed in range(24):
-        tensors, named, more = _declared(arrays, seed)
-        run = _recorded(of, tensors)
+        tensors, named, more = _tensors_of_arguments(arrays, seed)
+        run = _record_run(of, tensors)
         if np.isfinite(run.result.value).all():
             break
-    how = departure(run, lambda values: _recorded(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
+    how = departure(run, lambda values: _record_run(of, {name: tensor(v, requires_grad=True, symbol=name) for name, v in zip(tensors, values)}),
                     far=True)
     if how is not None:
         raise ValueError(f"matrix_gradient: the recorded graph is not the function: {how}. Compute with tensors, or give the number as an argument")
@@ -287,8 +287,8 @@ def _graph_of(of: Tensor | Callable[..., Any], arrays: Mapping[str, Any], symmet
 def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:
     """The derivative of a tensor, or of a function, by one of its named arrays, as a compact formula.
 
-    A function gets its arguments by name: each is an array, or the names of its dimensions. The gradient of a scalar has the shape of the array, the
-    derivative of anything else the axes of the value followed by those of the array. Errors are those of `matrix_expr`.
+    The arguments of a function are given by name: each is an array, or the names of its dimensions. The gradient of a scalar has the shape of the
+    array; another derivative has the axes of the value followed by those of the array. Errors are those of `matrix_expr`.
 
     >>> import symgrad
     >>> from symgrad.matrixcalc import matrix_gradient
@@ -303,8 +303,8 @@ def matrix_gradient(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Seq
 def matrix_hessian(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequence[str] = (), **arrays: Any) -> MatrixExpression:
     """The second derivative of a scalar by a named array, or by two of them: a matrix for vectors.
 
-    By a matrix it has four axes, H[i,j,k,l] = ∂²y / ∂X[i,j] ∂X[k,l]. It is written as the matrix ∂²y / ∂vec(X) ∂vec(X)ᵀ, with Kronecker products
-    and vec stacking the columns, where that exists. Errors are those of `matrix_expr`.
+    By a matrix it has four axes, H[i,j,k,l] = ∂²y / ∂X[i,j] ∂X[k,l]. If possible, it is written as the matrix ∂²y / ∂vec(X) ∂vec(X)ᵀ with Kronecker
+    products, where vec stacks the columns. Errors are those of `matrix_expr`.
 
     >>> import symgrad
     >>> from symgrad.matrixcalc import matrix_hessian
@@ -314,6 +314,6 @@ def matrix_hessian(of: Tensor | Callable[..., Any], wrt: Any, *, symmetric: Sequ
     graph = _graph_of(of, arrays, symmetric)
     first, second = (wrt if isinstance(wrt, (tuple, list)) and len(wrt) == 2 else (wrt, wrt))
     if graph.normal_form.out:
-        raise ValueError(f"matrix_hessian: the second derivative of a scalar was asked for, but the value has {len(graph.normal_form.out)} axes")
+        raise ValueError(f"matrix_hessian: the value must be a scalar, but it has {len(graph.normal_form.out)} axes")
     one, two = _symbol(graph, first), _symbol(graph, second)
     return MatrixExpression(graph, (one, two), derivative(derivative(graph.normal_form, one), two))

@@ -1,4 +1,4 @@
-"""Matrix notation: a term of the normal form, a network of factors joined by indices, becomes a tree of matrix products."""
+"""Conversion to matrix notation: a term of the normal form, a network of factors joined by indices, becomes a tree of matrix products."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from symgrad.matrixcalc.form import Form, transposed
-from symgrad.matrixcalc.kronecker import kronecker
+from symgrad.matrixcalc.kronecker import kronecker_form
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
@@ -46,7 +46,7 @@ def with_recorded_lengths(form: Form) -> Form:
 
 
 def weight(form: Form) -> int:
-    """The length of a form: its arrays and numbers, each counted as often as it is a factor."""
+    """The length of a form: the number of its arrays and numbers, counted with their integer powers."""
     if not form.args:
         return 1
     if form.kind in ("hadamard", "scale"):
@@ -60,7 +60,7 @@ def _transpose_count(form: Form) -> int:
 
 
 def _product(*forms: Form) -> Form:
-    """A matrix product, flat, without identity matrices."""
+    """A flattened matrix product without identity matrices."""
     chain = [g for f in forms for g in (f.args if f.kind == "product" else (f,)) if g.kind != "eye"]
     if not chain:
         return forms[0]
@@ -85,9 +85,9 @@ def _hadamard(items: Sequence[tuple[Form, Any]], rank: int) -> Form:
 
 
 def form_of(total: Sum, broadcast: bool = False) -> Form:
-    """A sum in matrix notation. Raises NoCompactForm if it has none.
+    """A sum in matrix notation. Raises NoCompactForm if there is none.
 
-    With `broadcast` a number may stand for a vector or a matrix filled with it, next to other terms of that shape.
+    With `broadcast` a number may be broadcast to a vector or a matrix.
     """
     rank = len(total.out)
     if rank > 2 and rank != 4:
@@ -156,12 +156,12 @@ def _term_form(term: Term, out: Sequence[Index], broadcast: bool) -> tuple[Any, 
     if broadcast and not term.factors:
         return term.coefficient, Form("number", value=ONE, rank=0)
     network = _Network(term, out)
-    body = kronecker(network, out) if len(out) == 4 else network.form()
+    body = kronecker_form(network, out) if len(out) == 4 else network.form()
     return term.coefficient, _scaled(ONE, network.scalars, body)
 
 
 class _Network:
-    """The factors of a term as forms, each at one or two indices, which are contracted until only the output's are left."""
+    """The factors of a term as forms with one or two indices, which are contracted until only the indices of the output remain."""
 
     def __init__(self, term: Term, out: Sequence[Index]):
         self.out = tuple(out)
@@ -220,7 +220,7 @@ class _Network:
         return [item for item in self.items if index in item[1]]
 
     def _single(self, index: Index) -> bool:
-        """The sum over an index that only one factor has."""
+        """The sum over an index of only one factor."""
         found = self._items_at(index)
         if len(found) != 1:
             return False
@@ -270,7 +270,7 @@ class _Network:
         return True
 
     def _diagonal(self) -> bool:
-        """A vector at an index of several matrices becomes a diagonal matrix next to one of them."""
+        """A vector that shares an index with several matrices becomes a diagonal matrix that multiplies one of them."""
         for vector in self.items:
             if len(vector[1]) == 1:
                 for matrix in self.items:
@@ -304,7 +304,7 @@ class _Network:
         return self.matrix(*self.out)
 
     def matrix(self, i: Index, k: Index) -> Form:
-        """The form of the items at two indices of the output, if no other items are there."""
+        """The form of the items at two indices of the output; there are no other items."""
         found = next((item for item in self.items if set(item[1]) == {i, k}), None)
         vectors = [next((item for item in self.items if item[1] == (index,)), None) for index in (i, k)]
         if found is None:
@@ -326,7 +326,7 @@ def _dot(a: Form, b: Form) -> Form:
 
 
 def _trace(a: Form, b: Form) -> Form:
-    """The trace of a product, rotated so that it has the fewest transposes."""
+    """The trace of a product, cyclically permuted so that it has the fewest transposes."""
     if transposed(a) == b and a.kind != "product":
         return Form("square", (b,), rank=0)
     output = _product(a, b)

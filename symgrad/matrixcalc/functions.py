@@ -11,8 +11,11 @@ __all__ = ["FUNCTIONS", "Elementwise"]
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A function of one number. `derivative` is a list of products (coefficient, factors): each factor a function's name and a power, or
-    "1+" or "1-" with names and powers for 1 + ... and 1 - ...; the name "" is the argument itself."""
+    """A function of one number, with its notation.
+
+    `derivative` is a sum of products (coefficient, factors). A factor is (base, power); its base is the name of a function, "" for the argument
+    itself, or (sign, name, power) for 1 + sign name(x)^power.
+    """
 
     name: str
     text: str

@@ -15,11 +15,11 @@ LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
 
 class _Names(dict):
-    """Letters for indices, in order of their appearance, except the names of arrays."""
+    """Letters for indices in the order of their first use; names of arrays are not used."""
 
-    def __init__(self, taken: Collection[str] = (), known: Mapping[Index, str] | None = None):
+    def __init__(self, used: Collection[str] = (), known: Mapping[Index, str] | None = None):
         super().__init__(known or {})
-        self.letters = [letter for letter in LETTERS if letter not in taken]
+        self.letters = [letter for letter in LETTERS if letter not in used]
 
     def __missing__(self, index: Index) -> str:
         self[index] = self.letters[len(self)] if len(self) < len(self.letters) else f"i{len(self)}"
@@ -112,12 +112,12 @@ def index_numpy(total: Sum, size: Callable[[Any], str]) -> str:
     for term in total.terms:
         names = _Names()
         out = [i for i in total.out if any(i in f.indices for f in term.factors)]
-        arrays, words = [], []
+        arrays, subscripts = [], []
         for f in term.factors:
             source = _source(f, size)
             arrays.append(source if f.power == 1 else f"{source}**({f.power})")
-            words.append("".join(names[i] for i in f.indices))
-        source = f"np.einsum(\"{','.join(words)}->{''.join(names[i] for i in out)}\", {', '.join(arrays)})" if arrays else "1.0"
+            subscripts.append("".join(names[i] for i in f.indices))
+        source = f"np.einsum(\"{','.join(subscripts)}->{''.join(names[i] for i in out)}\", {', '.join(arrays)})" if arrays else "1.0"
         if len(out) < len(total.out):
             spread = ", ".join(":" if i in out else "None" for i in total.out)
             lengths = ", ".join(size(i.dimension) for i in total.out)

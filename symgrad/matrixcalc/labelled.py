@@ -19,21 +19,21 @@ from symgrad.matrixcalc.terms import (
     NoCompactForm,
     Sum,
     Term,
+    as_one_factor,
     constant,
-    grouped,
     plus,
-    renamed,
+    rename_indices,
     times,
 )
 
-__all__ = ["Axes", "Condition", "Labelled", "aligned", "applied", "fresh_axes", "identity", "indexed", "lift", "with_axes", "indices_of", "number_of",
-           "one_plus_exp", "power_of", "general_power", "square"]
+__all__ = ["Axes", "Condition", "Labelled", "align", "apply_function", "fresh_axes", "general_power", "get_item", "identity", "indices_of", "lift",
+           "number_of", "one_plus_exp", "power_of", "square", "with_axes"]
 
 Axes = tuple[Index | None, ...]
 
 
 class Labelled:
-    """A value of the carrier: a sum, and for each axis its index, or None along an axis of one element."""
+    """A value of the carrier: a sum, and the index of each axis, None for an axis of one element."""
 
     __slots__ = ("axes", "total")
     __array_ufunc__ = None
@@ -49,37 +49,37 @@ class Labelled:
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """The number of axes."""
         return len(self.axes)
 
     @property
     def indices(self) -> tuple[Index, ...]:
-        """The indices of the axes that have one."""
+        """The indices of all axes with more than one element."""
         return tuple(i for i in self.axes if i is not None)
 
     def __add__(self, other: Any) -> Labelled:
-        return _added(self, other, 1)
+        return _add(self, other, 1)
 
     def __radd__(self, other: Any) -> Labelled:
-        return _added(lift(other), self, 1)
+        return _add(lift(other), self, 1)
 
     def __sub__(self, other: Any) -> Labelled:
-        return _added(self, other, -1)
+        return _add(self, other, -1)
 
     def __rsub__(self, other: Any) -> Labelled:
-        return _added(lift(other), self, -1)
+        return _add(lift(other), self, -1)
 
     def __mul__(self, other: Any) -> Labelled:
-        return _multiplied(self, other)
+        return _multiply(self, other)
 
     def __rmul__(self, other: Any) -> Labelled:
-        return _multiplied(lift(other), self)
+        return _multiply(lift(other), self)
 
     def __truediv__(self, other: Any) -> Labelled:
-        return _multiplied(self, power_of(lift(other), -1))
+        return _multiply(self, power_of(lift(other), -1))
 
     def __rtruediv__(self, other: Any) -> Labelled:
-        return _multiplied(lift(other), power_of(self, -1))
+        return _multiply(lift(other), power_of(self, -1))
 
     def __neg__(self) -> Labelled:
         return self * -1
@@ -91,11 +91,11 @@ class Labelled:
         return general_power(lift(other), self)
 
     def __getitem__(self, index: Any) -> Labelled:
-        return indexed(self, index)
+        return get_item(self, index)
 
 
 class Condition:
-    """A comparison of a difference with 0: "eq", or "gt", which is negated or not."""
+    """A comparison of a difference with 0: "eq" or "gt", possibly negated."""
 
     dtype = np.dtype(bool)
 
@@ -122,12 +122,12 @@ def lift(value: Any) -> Labelled:
         return Labelled(axes, Sum(tuple(i for i in axes if i is not None), constant(exact_number(array.flat[0].item())).terms))
     if array.ndim == 2 and array.shape[0] == array.shape[1] and (array == np.eye(len(array))).all():
         return identity(len(array))
-    raise NoCompactForm(f"matrix_expr: a constant of shape {list(array.shape)} has no name; make it a tensor with a symbol of its own, as "
+    raise NoCompactForm(f"matrix_expr: a constant of shape {list(array.shape)} has no name; make it a tensor with a symbol, as "
                         f"symgrad.tensor(b, symbol=\"b\")")
 
 
-def aligned(values: Sequence[Labelled]) -> tuple[Axes, list[tuple[Index, ...]]]:
-    """The axes of values that are broadcast together, and the indices of each among them."""
+def align(values: Sequence[Labelled]) -> tuple[Axes, list[tuple[Index, ...]]]:
+    """The common axes of values that are broadcast, and the indices of each value among them."""
     rank = max(v.ndim for v in values)
     axes: list[Index | None] = [None] * rank
     for v in values:
@@ -152,15 +152,15 @@ def indices_of(axes: Axes) -> tuple[Index, ...]:
     return tuple(i for i in axes if i is not None)
 
 
-def _added(a: Labelled, other: Any, sign: int) -> Labelled:
+def _add(a: Labelled, other: Any, sign: int) -> Labelled:
     b = lift(other)
-    axes, (first, second) = aligned([a, b])
+    axes, (first, second) = align([a, b])
     return Labelled(axes, plus(indices_of(axes), [(1, a.total, first), (sign, b.total, second)]))
 
 
-def _multiplied(a: Labelled, other: Any) -> Labelled:
+def _multiply(a: Labelled, other: Any) -> Labelled:
     b = lift(other)
-    axes, (first, second) = aligned([a, b])
+    axes, (first, second) = align([a, b])
     return Labelled(axes, times(indices_of(axes), [(a.total, first), (b.total, second)]))
 
 
@@ -174,18 +174,18 @@ def power_of(x: Labelled, power: Any) -> Labelled:
         return x
     inside = one_plus_exp(x) if power == -1 else None
     if inside is not None:
-        return applied("sigmoid", -inside)
+        return apply_function("sigmoid", -inside)
     if len(terms) == 1 and not terms[0].factors:
         return Labelled(x.axes, Sum(x.total.out, (Term(terms[0].coefficient**power),)))
     if len(terms) == 1 and terms[0].coefficient == 1 and len(terms[0].factors) == 1 and set(terms[0].indices()) <= set(x.total.out) \
             and (power.is_Integer or terms[0].factors[0].power == 1):  # (x²)^½ is |x|
         head, indices, before = terms[0].factors[0]
         return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (Factor(head, indices, before * power),)),)))
-    return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (grouped(x.total, x.total.out, power),)),)))
+    return Labelled(x.axes, Sum(x.total.out, (Term(sympy.S.One, (as_one_factor(x.total, x.total.out, power),)),)))
 
 
 def one_plus_exp(x: Labelled) -> Labelled | None:
-    """z, where x is 1 + exp(z)."""
+    """z if x is 1 + exp(z), else None."""
     numbers = [t for t in x.total.terms if not t.factors]
     others = [t for t in x.total.terms if t.factors]
     if len(numbers) != 1 or len(others) != 1 or numbers[0].coefficient != 1 or others[0].coefficient != 1 or len(others[0].factors) != 1:
@@ -196,8 +196,8 @@ def one_plus_exp(x: Labelled) -> Labelled | None:
     return Labelled(x.axes, Sum(x.total.out, head.argument.rename(indices)))
 
 
-def applied(name: str, x: Any) -> Labelled:
-    """An elementwise function of the table."""
+def apply_function(name: str, x: Any) -> Labelled:
+    """The elementwise function with a name, applied to a value."""
     x = lift(x)
     used = {i for t in x.total.terms for i in t.indices()}
     kept = tuple(i for i in x.total.out if i in used)
@@ -213,21 +213,21 @@ def with_axes(x: Labelled, axes: Axes, order: Sequence[Index] | None = None) -> 
 
 
 def fresh_axes(axes: Axes) -> Axes:
-    """Axes of the same lengths with indices of their own."""
+    """Axes of the same lengths with new indices."""
     return tuple(None if i is None else Index(i.dimension) for i in axes)
 
 
 def number_of(x: Any) -> Labelled:
-    """A number that SymPy represents exactly."""
+    """A SymPy number as a value."""
     return Labelled((), constant(x))
 
 
 def square(x: Labelled) -> Sum:
-    """A matrix with indices of its own, whose two axes are of one length."""
+    """A square matrix as a sum with new indices; the lengths of its axes are merged."""
     i, k = x.indices
     i.dimension.join(k.dimension)
     indices = Index(i.dimension), Index(i.dimension)
-    return Sum(indices, tuple(renamed(t, dict(zip(x.total.out, indices))) for t in x.total.terms))
+    return Sum(indices, tuple(rename_indices(t, dict(zip(x.total.out, indices))) for t in x.total.terms))
 
 
 def identity(n: int) -> Labelled:
@@ -238,21 +238,21 @@ def identity(n: int) -> Labelled:
 
 
 def general_power(a: Any, b: Any) -> Labelled:
-    """a^b, by a number or through exp(b log a)."""
+    """a^b for a number b, otherwise exp(b log a)."""
     b = lift(b)
     if not b.total.terms:
         return lift(a) * 0 + 1
     if not b.axes and len(b.total.terms) == 1 and not b.total.terms[0].factors:
         return power_of(lift(a), b.total.terms[0].coefficient)
-    return applied("exp", applied("log", a) * b)
+    return apply_function("exp", apply_function("log", a) * b)
 
 
-def indexed(x: Labelled, index: Any) -> Labelled:
-    """Full slices, and new axes of size one."""
+def get_item(x: Labelled, index: Any) -> Labelled:
+    """The value at an index that consists of full slices and new axes of size one."""
     parts = list(index) if isinstance(index, tuple) else [index]
     if any(p is not None and p is not Ellipsis and not (isinstance(p, slice) and p == slice(None)) for p in parts):
         raise NoCompactForm("matrix_expr: indexing has no compact form; select elements by a product, as symgrad.dot(e, x) with a named vector e, or "
-                            "ask for .expr, which has a formula for every element")
+                            "use .expr, which has a formula for every element")
     if Ellipsis not in parts:
         parts.append(Ellipsis)
     at = parts.index(Ellipsis)

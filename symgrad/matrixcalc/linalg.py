@@ -23,7 +23,7 @@ from symgrad.matrixcalc.labelled import Labelled
 __all__ = ["det", "determinant", "inv", "inverse", "logdet", "solve"]
 
 
-def _t(xp: Any, x: Any) -> Any:
+def _transpose(xp: Any, x: Any) -> Any:
     return xp.permute(x, (1, 0))
 
 
@@ -46,7 +46,7 @@ def determinant(xp: Any, x: Any) -> Any:
         return carrier.determinant(x)
     if isinstance(x, Cells):
         return type(x).fill([_cells_determinant(x)], ())
-    return np.asarray(np.linalg.det(x))[()] if isinstance(x, np.ndarray) else _expanded(_rows(xp, x))
+    return np.asarray(np.linalg.det(x))[()] if isinstance(x, np.ndarray) else _laplace_expansion(_rows(xp, x))
 
 
 def _logdeterminant(xp: Any, x: Any) -> Any:
@@ -61,14 +61,14 @@ def _logdeterminant(xp: Any, x: Any) -> Any:
 def _cells_determinant(x: Any) -> Any:
     """The determinant of an array of SymPy expressions or many-digit floats."""
     rows = x.tolist()
-    return _expanded(rows) if _symbolic(x) else _eliminated(rows)[0]
+    return _laplace_expansion(rows) if _is_symbolic(x) else _eliminate(rows)[0]
 
 
 def _cells_inverse(x: Any) -> Any:
-    """The inverse of an array of SymPy expressions or many-digit floats. Raises ZeroDivisionError where a float matrix has none."""
-    if _symbolic(x):
-        return _adjugate(x) / _expanded(x.tolist())
-    inverse, out = _eliminated(x.tolist())[1], x.copy()
+    """The inverse of an array of SymPy expressions or many-digit floats. Raises ZeroDivisionError for a singular matrix of floats."""
+    if _is_symbolic(x):
+        return _adjugate(x) / _laplace_expansion(x.tolist())
+    inverse, out = _eliminate(x.tolist())[1], x.copy()
     if not inverse:
         raise ZeroDivisionError("inv: the matrix is singular")
     for i, row in enumerate(inverse):
@@ -87,12 +87,12 @@ def _adjugate_in(xp: Any, x: Any) -> Any:
     return xp.stack([xp.stack([_cofactor(rows, k, i) for k in range(n)], 0) for i in range(n)], 0) if n > 1 else xp.ones_like(x)
 
 
-def _symbolic(x: Any) -> bool:
+def _is_symbolic(x: Any) -> bool:
     return any(isinstance(e, sympy.Basic) for e in x.ravel().tolist())
 
 
-def _eliminated(rows: list[list[Any]]) -> tuple[Any, list[list[Any]]]:
-    """The determinant and the inverse of a matrix of numbers, by elimination with the largest pivots."""
+def _eliminate(rows: list[list[Any]]) -> tuple[Any, list[list[Any]]]:
+    """The determinant and the inverse of a matrix of numbers, by elimination with partial pivoting."""
     n, determinant = len(rows), 1
     rows = [[*row, *(int(i == k) for k in range(n))] for i, row in enumerate(rows)]
     for k in range(n):
@@ -110,22 +110,21 @@ def _eliminated(rows: list[list[Any]]) -> tuple[Any, list[list[Any]]]:
     return determinant, [row[n:] for row in rows]
 
 
-def _expanded(rows: list[list[Any]]) -> Any:
-    """A determinant of exact elements, by its first row."""
+def _laplace_expansion(rows: list[list[Any]]) -> Any:
+    """The determinant of exact elements by expansion along the first row."""
     if not rows:
         return 1
     total: Any = 0
     for k, element in enumerate(rows[0]):
         rest = [row[:k] + row[k + 1:] for row in rows[1:]]
-        product = element * _expanded(rest) if rest else element
+        product = element * _laplace_expansion(rest) if rest else element
         total = product if not k else total - product if k % 2 else total + product
     return total
 
 
 def _adjugate(x: Any) -> Any:
-    """The transposed cofactors of exact elements, in an array like the one given."""
+    """The adjugate of a matrix of exact elements."""
     rows, n = x.tolist(), len(x)
-
     out = x.copy()
     for i in range(n):
         for k in range(n):
@@ -134,34 +133,34 @@ def _adjugate(x: Any) -> Any:
 
 
 def _cofactor(rows: list[list[Any]], i: int, k: int) -> Any:
-    found = _expanded([row[:k] + row[k + 1:] for m, row in enumerate(rows) if m != i])
+    found = _laplace_expansion([row[:k] + row[k + 1:] for m, row in enumerate(rows) if m != i])
     return -found if (i + k) % 2 else found
 
 
 def _cofactors(xp: Any, x: Any) -> Any:
-    """The derivative of the determinant, det X · X⁻ᵀ where there is an inverse; it is a polynomial."""
+    """The matrix of cofactors, which is the derivative of the determinant: det X · X⁻ᵀ for a regular matrix, and a polynomial for every one."""
     if isinstance(x, Tensor):
         return _cofactor_matrix(x)
     if isinstance(x, Labelled):
-        return carrier.determinant(x) * _t(xp, carrier.inverse(x))
+        return carrier.determinant(x) * _transpose(xp, carrier.inverse(x))
     if isinstance(x, Cells):
-        return _t(xp, _adjugate(x))
+        return _transpose(xp, _adjugate(x))
     if not isinstance(x, np.ndarray):
-        return _t(xp, _adjugate_in(xp, x))
+        return _transpose(xp, _adjugate_in(xp, x))
     u, s, v = np.linalg.svd(x)
     others = np.array([np.prod(np.delete(s, i)) for i in range(len(s))])
     return np.linalg.det(u) * np.linalg.det(v) * ((u * others) @ v)
 
 
 def _cofactors_pushforward(xp: Any, x: Any, t: Any) -> Any:
-    """The derivative of the cofactors along T, which is its own transpose: the recursion of Faddeev and LeVerrier, which divides by no element."""
+    """The derivative of the cofactors along t, a symmetric map, by the recursion of Faddeev and LeVerrier, which needs no division by elements."""
     n = x.shape[0]
     eye = xp.eye_like(x, n)
     m, tangent = eye, xp.zeros_like(x)
     for k in range(1, n):
         product, moved = xp.mm(x, m), xp.mm(t, m) + xp.mm(x, tangent)
         m, tangent = product - xp.trace(product) / k * eye, moved - xp.trace(moved) / k * eye
-    return _t(xp, tangent if n % 2 else -tangent)
+    return _transpose(xp, tangent if n % 2 else -tangent)
 
 
 def _solution(xp: Any, a: Any, b: Any) -> Any:
@@ -175,9 +174,9 @@ def _solution(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _solve_vjp(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> tuple[Any, Any]:
-    back = _solution(xp, _t(xp, args[0]), g)
+    back = _solution(xp, _transpose(xp, args[0]), g)
     if y.ndim == 2:
-        return -xp.mm(back, _t(xp, y)), back
+        return -xp.mm(back, _transpose(xp, y)), back
     return -(xp.reshape(back, (*back.shape, 1)) * y), back
 
 
@@ -187,18 +186,18 @@ def _solve_jvp(xp: Any, tangents: Any, y: Any, args: Any) -> Any:
 
 
 def _op(name: str, forward: Callable, vjp: Callable, jvp: Callable, *arguments: str) -> Op:
-    """An op outside the registry, with the rules of matrix calculus only."""
+    """An op that is not in the registry; its rules use only the functions of this module and of the matrix carrier."""
     assert list(inspect.signature(forward).parameters)[1:] == list(arguments)
     return Op(name, "primitive", forward, vjp, jvp, len(arguments), arguments, (), f"Linalg{name.capitalize()}Backward0", public=False)
 
 
-INV = _op("inv", lambda xp, input: inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_t(xp, y), xp.mm(g, _t(xp, y))),),
+INV = _op("inv", lambda xp, input: inverse(xp, input), lambda xp, g, y, args, needs: (-xp.mm(_transpose(xp, y), xp.mm(g, _transpose(xp, y))),),
           lambda xp, tangents, y, args: -xp.mm(y, xp.mm(tangents[0], y)), "input")
 COFACTORS = _op("cofactors", lambda xp, input: _cofactors(xp, input), lambda xp, g, y, args, needs: (_cofactors_pushforward(xp, args[0], g),),
                 lambda xp, tangents, y, args: _cofactors_pushforward(xp, args[0], tangents[0]), "input")
 DET = _op("det", lambda xp, input: determinant(xp, input), lambda xp, g, y, args, needs: (g * _cofactors(xp, args[0]),),
           lambda xp, tangents, y, args: xp.sum(_cofactors(xp, args[0]) * tangents[0]), "input")
-LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _t(xp, inverse(xp, args[0])),),
+LOGDET = _op("logdet", lambda xp, input: _logdeterminant(xp, input), lambda xp, g, y, args, needs: (g * _transpose(xp, inverse(xp, args[0])),),
              lambda xp, tangents, y, args: xp.trace(xp.mm(inverse(xp, args[0]), tangents[0])), "input")
 SOLVE = _op("solve", lambda xp, input, other: _solution(xp, input, other), _solve_vjp, _solve_jvp, "input", "other")
 _inv, _det, _logdet, _solve, _cofactor_matrix = map(core, (INV, DET, LOGDET, SOLVE, COFACTORS))
@@ -212,7 +211,7 @@ def _square_matrix(name: str, x: Any) -> Tensor:
 
 
 def inv(input: Any) -> Tensor:
-    """The inverse of a square matrix of floats. Raises RuntimeError for another shape, numpy.linalg.LinAlgError if there is no inverse.
+    """The inverse of a square matrix of floats. Raises RuntimeError for another shape, numpy.linalg.LinAlgError for a singular matrix.
 
     >>> import symgrad
     >>> from symgrad.matrixcalc import inv
@@ -226,7 +225,7 @@ def inv(input: Any) -> Tensor:
 def det(input: Any) -> Tensor:
     """The determinant of a square matrix of floats. Raises RuntimeError for another shape.
 
-    Its derivative is the matrix of cofactors, whether or not there is an inverse.
+    Its derivative is the matrix of cofactors, also for a singular matrix.
 
     >>> import symgrad
     >>> from symgrad.matrixcalc import det
@@ -237,7 +236,7 @@ def det(input: Any) -> Tensor:
 
 
 def logdet(input: Any) -> Tensor:
-    """The logarithm of the determinant of a square matrix, NaN where that is negative. Raises RuntimeError for another shape.
+    """The logarithm of the determinant of a square matrix, NaN for a negative determinant. Raises RuntimeError for another shape.
 
     >>> import symgrad
     >>> from symgrad.matrixcalc import logdet
@@ -248,7 +247,7 @@ def logdet(input: Any) -> Tensor:
 
 
 def solve(input: Any, other: Any) -> Tensor:
-    """The solution X of A X = B, for a vector or a matrix B. Raises RuntimeError where A is not square or the sizes differ.
+    """The solution X of A X = B for a vector or a matrix B. Raises RuntimeError if A is not square or the sizes differ.
 
     >>> import symgrad
     >>> from symgrad.matrixcalc import solve

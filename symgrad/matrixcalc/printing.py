@@ -11,20 +11,20 @@ import sympy
 
 from symgrad.matrixcalc.form import Form
 
-__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "Text", "multiple", "number_text", "ordered"]
+__all__ = ["ATOM", "Latex", "PRODUCT", "SUM", "Text", "scaled", "number_text", "ordered_terms"]
 
 SUM, PRODUCT, ATOM = 1, 2, 4
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number_text(number: Any) -> str:
-    """A readable number: a short fraction, else a decimal."""
+    """A number as a short fraction, otherwise as a decimal."""
     if number.is_Rational and (number.q == 1 or max(abs(number.p), number.q) < 10_000):
         return str(number)
     return repr(float(number)) if number.is_Rational else str(number)
 
 
-def multiple(form: Form, number: Any) -> Form:
+def scaled(form: Form, number: Any) -> Form:
     """A number times a form."""
     if form.kind == "scale":
         return Form("scale", form.args, (form.value[0] * number, form.value[1]), form.rank)
@@ -33,8 +33,8 @@ def multiple(form: Form, number: Any) -> Form:
     return form if number == 1 else Form("scale", (form,), (number, ()), form.rank)
 
 
-def ordered(form: Form) -> list[tuple[Form, Any]]:
-    """The terms of a sum with their numbers, starting with a nonnegative one if possible."""
+def ordered_terms(form: Form) -> list[tuple[Form, Any]]:
+    """The terms of a sum with their coefficients, starting with a nonnegative one if possible."""
     pairs = list(zip(form.args, form.value))
     first = next((n for n, (_, number) in enumerate(pairs) if not number < 0), 0)
     return [pairs[first], *pairs[:first], *pairs[first + 1:]]
@@ -49,11 +49,11 @@ class Text:
                  "vec": "vec"}
 
     def show(self, form: Form, level: int = 0) -> str:
-        """A form, in brackets if it binds less tightly than `level`."""
+        """A form, in brackets if its precedence is lower than `level`."""
         if form.kind in self.leaves:
             return self.leaves[form.kind]
         if form.kind in self.functions:
-            return self.called(self.functions[form.kind], self.show(form.args[0]))
+            return self.call(self.functions[form.kind], self.show(form.args[0]))
         text, precedence = getattr(self, f"_{form.kind}")(form)
         return text if precedence >= level else self.brackets(text)
 
@@ -65,7 +65,7 @@ class Text:
         """The text with an exponent such as "2", "-1" or "T"."""
         return text + exponent.translate(SUPERSCRIPTS).replace("-T", "⁻ᵀ").replace("⁻T", "⁻ᵀ").replace("T", "ᵀ")
 
-    def called(self, name: str, inner: str) -> str:
+    def call(self, name: str, inner: str) -> str:
         """A function applied to an argument."""
         return f"{name}({inner})"
 
@@ -189,8 +189,8 @@ class Text:
 
     def _add(self, form: Form) -> tuple[str, int]:
         text = ""
-        for f, number in ordered(form):
-            part = self.show(multiple(f, number))
+        for f, number in ordered_terms(form):
+            part = self.show(scaled(f, number))
             negative = part.startswith("-")
             if text:
                 text += f" {self.minus if negative else '+'} {part[1:] if negative else part}"
@@ -199,7 +199,7 @@ class Text:
         return text, SUM
 
     def _apply(self, form: Form) -> tuple[str, int]:
-        return self.called(form.value.text, self.show(form.args[0])), ATOM
+        return self.call(form.value.text, self.show(form.args[0])), ATOM
 
     def _kron(self, form: Form) -> tuple[str, int]:
         return self.tensor.join(self.show(f, PRODUCT) for f in form.args), PRODUCT
@@ -220,15 +220,15 @@ class Latex(Text):
     def superscript(self, text: str, exponent: str) -> str:
         return f"{text}^{{{exponent.replace('T', chr(92) + 'top')}}}"
 
-    def called(self, name: str, inner: str) -> str:
+    def call(self, name: str, inner: str) -> str:
         known = {"det": r"\det", "log det": r"\log\det"}
         shown = known.get(name, rf"\operatorname{{{name}}}" if name.isalpha() else name)
         return f"{shown}{self.brackets(inner)}"
 
     def name(self, name: str) -> str:
-        head, _, tail = name.partition("_")
-        head = self.NAMES.get(head, head if len(head) == 1 else rf"\mathrm{{{head}}}")
-        return f"{head}_{{{tail.replace('_', ' ')}}}" if tail else head
+        base, _, tail = name.partition("_")
+        base = self.NAMES.get(base, base if len(base) == 1 else rf"\mathrm{{{base}}}")
+        return f"{base}_{{{tail.replace('_', ' ')}}}" if tail else base
 
     def fraction(self, above: str, below: Sequence[str]) -> str:
         return rf"\frac{{{above}}}{{{self.times.join(below)}}}"
@@ -254,4 +254,4 @@ class Latex(Text):
             ATOM if form.value >= 0 else SUM
 
     def _apply(self, form: Form) -> tuple[str, int]:
-        return self.called(form.value.latex, self.show(form.args[0])), ATOM
+        return self.call(form.value.latex, self.show(form.args[0])), ATOM

@@ -1,4 +1,4 @@
-"""From a recorded graph to the normal form."""
+"""Conversion of a recorded graph to the normal form."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class TensorGraph:
             elif type(node) is DerivativeNode:
                 values[node] = lift(node.value) if node.parents[0] is None else values[node.parents[0]]
             else:
-                values[node] = self._applied(node, values)
+                values[node] = self._value_of(node, values)
         return values
 
-    def _applied(self, node: Node, values: dict[Node, Any]) -> Any:
+    def _value_of(self, node: Node, values: dict[Node, Any]) -> Any:
         name = node.op.name
         args = arguments(node, values, lambda value: value)
         if name in ("cat", "stack"):
             scalars = [self.leaves[p].name for p in node.parents if isinstance(p, Leaf) and p in self.leaves and not p.value.ndim]
             raise NoCompactForm(f"matrix_expr: {name} has no compact form" + (
                 f": its elements are named one by one ({', '.join(scalars)}); make one tensor with one symbol" if scalars else
-                "; ask for .expr, which has a formula for every element"))
+                "; use .expr, which has a formula for every element"))
         if name == "softmax" or name == "expm1":
             inner = node.parents[0]
             if type(inner) is not Leaf and inner is not None and getattr(inner, "op", None) is not None and inner.op.name == "log_softmax":
@@ -76,14 +76,13 @@ class TensorGraph:
         except NoCompactForm as error:
             raise NoCompactForm(str(error).replace("matrix_expr: ", f"matrix_expr: {name}: ", 1) if name not in str(error) else str(error)) from None
         except (TypeError, AttributeError, ValueError) as error:
-            raise NoCompactForm(f"matrix_expr: {name} has no compact form ({error}); ask for .expr, which has a formula for every element") from None
+            raise NoCompactForm(f"matrix_expr: {name} has no compact form ({error}); use .expr, which has a formula for every element") from None
 
     def _checked(self, leaf: _UnnamedLeaf) -> Any:
         try:
             return lift(leaf.node.value)
         except NoCompactForm:
-            raise NoCompactForm(f"matrix_expr: a leaf of shape {list(leaf.node.value.shape)} has no name; name it with symbol=\"A\" where it is "
-                                f"made") from None
+            raise NoCompactForm(f"matrix_expr: a leaf of shape {list(leaf.node.value.shape)} has no name; create it with symbol=\"A\"") from None
 
     def _leaf(self, leaf: Leaf) -> Labelled:
         name, shape = leaf.symbol, leaf.value.shape
@@ -106,7 +105,7 @@ class TensorGraph:
         return Labelled(indices, Sum(indices, (Term(ONE, (Factor(symbol, indices),)),)))
 
     def _mean(self, x: Labelled, dim: tuple[int, ...], keepdim: bool) -> Labelled:
-        """The sum over the number of elements, by the names of the axes."""
+        """The sum over some axes divided by their symbolic lengths."""
         total = carrier.sum(x, dim, keepdim)
         for d in dim:
             index = x.axes[d]
@@ -116,7 +115,7 @@ class TensorGraph:
         return total
 
     def _var(self, x: Labelled, dim: tuple[int, ...], correction: Any, keepdim: bool) -> Labelled:
-        """Σ (x - mean)² over the number of elements less the correction."""
+        """Σ (x - mean)² divided by the number of elements minus the correction."""
         total = carrier.sum(carrier.square(x - self._mean(x, dim, True)), dim, keepdim)
         count = lift(1)
         for d in dim:

@@ -1,9 +1,9 @@
-"""Alternative ways to write a sum, of which the most compact is chosen: softmax by name, no minus before a difference, products of inverses."""
+"""Alternative forms of a sum, of which the most compact is chosen: with softmax, without a minus before a difference, with products of inverses."""
 
 from __future__ import annotations
 
 from symgrad.matrixcalc.functions import FUNCTIONS
-from symgrad.matrixcalc.simplify import simplified
+from symgrad.matrixcalc.simplify import simplify
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
@@ -17,10 +17,10 @@ from symgrad.matrixcalc.terms import (
     Term,
 )
 
-__all__ = ["reflected", "split", "with_softmax", "without_minus"]
+__all__ = ["reflect_sigmoids", "split_inverses", "with_softmax", "without_minus"]
 
 
-def reflected(total: Sum) -> Sum:
+def reflect_sigmoids(total: Sum) -> Sum:
     """A sum with every σ(-x) replaced by 1 - σ(x)."""
     sigmoid, terms = FUNCTIONS["sigmoid"], []
     for term in total.terms:
@@ -28,7 +28,7 @@ def reflected(total: Sum) -> Sum:
         for f in term.factors:
             inner = f.head.argument
             if isinstance(f.head, Applied) and f.head.function is None:
-                f = Factor(Applied(None, reflected(inner)), f.indices, f.power)
+                f = Factor(Applied(None, reflect_sigmoids(inner)), f.indices, f.power)
             elif isinstance(f.head, Applied) and f.head.function is sigmoid and inner.terms and all(t.coefficient < 0 for t in inner.terms):
                 opposite = Applied(sigmoid, Sum(inner.out, tuple(Term(-t.coefficient, t.factors) for t in inner.terms)))
                 f = Factor(Applied(None, Sum(inner.out, (Term(ONE), Term(-ONE, (Factor(opposite, inner.out),))))), f.indices, f.power)
@@ -85,7 +85,7 @@ def _softmaxes(factors: list[Factor]) -> tuple[Factor, ...]:
     return tuple(factors)
 
 
-def split(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
+def split_inverses(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
     """A sum with inverses and determinants of products of square matrices as products of those of the factors."""
     terms = []
     for term in total.terms:
@@ -101,7 +101,7 @@ def split(total: Sum, kinds: tuple[type, ...] = (Inverse, Determinant)) -> Sum:
             indices = [f.indices[0], *(Index(f.indices[0].dimension) for _ in chain[1:]), f.indices[1]]
             factors += [Factor(Inverse(m), (indices[n], indices[n + 1])) for n, m in enumerate(reversed(chain))]
         terms.append(Term(term.coefficient, tuple(factors)))
-    return simplified(Sum(total.out, tuple(terms)))
+    return simplify(Sum(total.out, tuple(terms)))
 
 
 def _chain(matrix: Sum) -> list[Sum] | None:

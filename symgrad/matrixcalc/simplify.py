@@ -1,4 +1,4 @@
-"""Simplification of the normal form: deltas contracted, equal terms collected, inverses cancelled, common factors taken out."""
+"""Simplification of the normal form: contraction of deltas, collection of equal terms, cancellation of inverses, common factors."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from symgrad.matrixcalc.terms import (
     Size,
     Sum,
     Term,
-    counted,
-    renamed,
+    rename_indices,
     term_key,
+    with_lengths,
 )
 
-MANY = 12  # the largest number of terms for a search of common factors
-__all__ = ["expanded", "factored", "simplified"]
+MOST_TERMS = 12  # the most terms for a search of common factors
+__all__ = ["expand", "factor", "simplify"]
 
 
-def simplified(total: Sum, unwrap: bool = True) -> Sum:
-    """A sum with every head simplified, every delta contracted and equal terms collected; `unwrap` expands a bracket that is a whole term."""
-    return Sum(total.out, _collected([found for term in total.terms for found in _cleaned(term, total.out, unwrap)], total.out))
+def simplify(total: Sum, unwrap: bool = True) -> Sum:
+    """A sum with simplified heads, contracted deltas and collected equal terms; with `unwrap`, a bracket that is the only factor is expanded."""
+    return Sum(total.out, _collect([found for term in total.terms for found in _simplify_term(term, total.out, unwrap)], total.out))
 
 
-def _collected(terms: Sequence[Term], out: Sequence[Index]) -> tuple[Term, ...]:
+def _collect(terms: Sequence[Term], out: Sequence[Index]) -> tuple[Term, ...]:
     places = {index: f"o{n}" for n, index in enumerate(out)}
     found: dict[str, Term] = {}
     for term in terms:
@@ -45,16 +45,16 @@ def _collected(terms: Sequence[Term], out: Sequence[Index]) -> tuple[Term, ...]:
     return tuple(t for t in found.values() if t.coefficient != 0)
 
 
-def _cleaned(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]:
-    """One term simplified: usually one, several if it was a single bracketed sum, none if it is zero."""
+def _simplify_term(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]:
+    """A simplified term, as a list: several terms for a single bracketed sum, none for zero."""
     coefficient, factors = term.coefficient, list(term.factors)
     done: list[Factor] = []
     while factors:
         f = factors.pop(0)
-        scale, replaced = _simpler(f)
+        scale, replaced = _simplify_factor(f)
         coefficient *= scale
         if replaced:
-            lost = counted(Term(ONE, (*done, *factors, *replaced)), f.indices, out).factors[len(done) + len(factors) + len(replaced):]
+            lost = with_lengths(Term(ONE, (*done, *factors, *replaced)), f.indices, out).factors[len(done) + len(factors) + len(replaced):]
             replaced = [*replaced, *lost]
         if replaced is None:
             done.append(f)
@@ -64,24 +64,24 @@ def _cleaned(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]:
             factors = replaced + factors
     if coefficient == 0:
         return []
-    done = _merged(_contracted(done, out), out)
+    done = _merge_powers(_contract_deltas(done, out), out)
     while True:
-        cancelled = _cancelled(done, out)
+        cancelled = _cancel_inverse(done, out)
         if cancelled is None:
             break
-        done = _merged(_contracted(cancelled, out), out)
+        done = _merge_powers(_contract_deltas(cancelled, out), out)
     if unwrap and len(done) == 1 and isinstance(done[0].head, Applied) and done[0].head.function is None and done[0].power == 1 and not \
             [i for i in done[0].indices if i not in out] and len(set(done[0].indices)) == len(done[0].indices):
         return [Term(coefficient * t.coefficient, t.factors) for t in done[0].head.argument.rename(done[0].indices)]
     return [Term(coefficient, tuple(done))]
 
 
-def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
-    """A number and the simpler factors that a factor equals; None if it cannot be simplified."""
+def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
+    """A number and simpler factors whose product equals a factor; None in place of the factors if it cannot be simplified."""
     head, indices, power = f
     if head.argument is None:
         return ONE, None
-    argument = _marked(head.argument if "is_simplified" in head.argument.__dict__ else simplified(head.argument))
+    argument = _mark_simplified(head.argument if "is_simplified" in head.argument.__dict__ else simplify(head.argument))
     if isinstance(head, Applied) and head.function is not None:
         return ONE, None if argument is head.argument else [Factor(Applied(head.function, argument), indices, power)]
     if isinstance(head, (Determinant, LogDeterminant)):
@@ -99,7 +99,7 @@ def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
             return content**-power, [Factor(Applied(None, inner.head.argument), tuple(indices[k] for k in order), power)]
         if argument is head.argument and content == 1:
             return ONE, None
-        return content**-power, [Factor(Inverse(_marked(Sum(argument.out, terms))), indices, power)]
+        return content**-power, [Factor(Inverse(_mark_simplified(Sum(argument.out, terms))), indices, power)]
     if len(terms) == 1:
         bound = terms[0].indices() - set(argument.out)
         if power == 1 or power.is_Integer and not bound or len(terms[0].factors) <= 1 and not bound and all(g.power == 1 for g in terms[0].factors):
@@ -107,17 +107,17 @@ def _simpler(f: Factor) -> tuple[Any, list[Factor] | None]:
             return content**power, [Factor(g.head, g.indices, g.power * power) for g in only.factors]
     if argument is head.argument and content == 1:
         return ONE, None
-    return content**power, [Factor(Applied(None, _marked(Sum(argument.out, terms))), indices, power)]
+    return content**power, [Factor(Applied(None, _mark_simplified(Sum(argument.out, terms))), indices, power)]
 
 
-def _marked(total: Sum) -> Sum:
+def _mark_simplified(total: Sum) -> Sum:
     """The sum, marked as simplified."""
     total.__dict__["is_simplified"] = True
     return total
 
 
 def _content(total: Sum, signed: bool) -> Any:
-    """The greatest common coefficient of a sum; with `signed` it is negative if the first term is."""
+    """The greatest common divisor of the coefficients of a sum; with `signed`, with the sign of the first term."""
     numbers = [t.coefficient for t in total.terms]
     if not numbers or not all(n.is_Rational for n in numbers):
         return ONE
@@ -125,8 +125,8 @@ def _content(total: Sum, signed: bool) -> Any:
     return -size if signed and numbers[0] < 0 else size
 
 
-def _contracted(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
-    """The factors after contraction of all deltas that can be contracted."""
+def _contract_deltas(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
+    """The factors after the contraction of all deltas with an index outside the output."""
     factors = list(factors)
     n = 0
     while n < len(factors):
@@ -153,8 +153,8 @@ def _contracted(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]
     return factors
 
 
-def _merged(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
-    """Equal factors as one with a power."""
+def _merge_powers(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
+    """The factors with equal ones combined to a power."""
     found: dict[Any, Factor] = {}
     for f in factors:
         ids = tuple(map(id, f.indices))
@@ -162,14 +162,14 @@ def _merged(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
         before = found.get(key)
         found[key] = f if before is None else Factor(before.head, before.indices, ONE if isinstance(f.head, Delta) else before.power + f.power)
     kept = tuple(f for f in found.values() if f.power != 0)
-    return list(counted(Term(ONE, kept), [i for f in factors for i in f.indices], out).factors)
+    return list(with_lengths(Term(ONE, kept), [i for f in factors for i in f.indices], out).factors)
 
 
 # Inverses
 
 
-def _cancelled(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor] | None:
-    """The factors with one A⁻¹ A replaced by a delta; None if there is none."""
+def _cancel_inverse(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor] | None:
+    """The factors with one product A⁻¹ A replaced by a delta; None if there is none."""
     for n, f in enumerate(factors):
         if not isinstance(f.head, Inverse) or f.power != 1:
             continue
@@ -181,7 +181,7 @@ def _cancelled(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor] 
                 continue
             for place in (0, 1) if f.head.symmetric else (1 - end,):
                 start, free = matrix.out[1 - place], matrix.out[place]
-                for used, mapping in _embedded(matrix.terms[0].factors, {start: shared}, rest, set()):
+                for used, mapping in _embeddings(matrix.terms[0].factors, {start: shared}, rest, set()):
                     inner = [mapping[i] for g in matrix.terms[0].factors for i in g.indices if i not in matrix.out]
                     left = [g for k, g in enumerate(rest) if k not in used]
                     if any(i in out or any(i in g.indices for g in left) for i in inner) or mapping[free] in inner:
@@ -191,15 +191,15 @@ def _cancelled(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor] 
 
 
 def _product_of(matrix: Sum) -> Sum:
-    """A matrix as one product, in brackets if it is a sum."""
+    """A matrix as one product; a sum becomes a bracket."""
     if len(matrix.terms) == 1:
         return matrix
     return Sum(matrix.out, (Term(ONE, (Factor(Applied(None, matrix), matrix.out),)),))
 
 
-def _embedded(pattern: Sequence[Factor], mapping: dict[Index, Index], factors: Sequence[Factor],
+def _embeddings(pattern: Sequence[Factor], mapping: dict[Index, Index], factors: Sequence[Factor],
               used: set[int]) -> Iterator[tuple[set[int], dict[Index, Index]]]:
-    """The matches of all factors of a pattern among other factors, with their indices."""
+    """The matches of all factors of a pattern with other factors: the used factors, and the mapping of indices."""
     if not pattern:
         yield used, mapping
         return
@@ -211,7 +211,7 @@ def _embedded(pattern: Sequence[Factor], mapping: dict[Index, Index], factors: S
         for indices in _orders(g):
             found = _consistent(mapping, f.indices, indices)
             if found is not None:
-                yield from _embedded(rest, found, factors, used | {n})
+                yield from _embeddings(rest, found, factors, used | {n})
 
 
 def _orders(f: Factor) -> list[tuple[Index, ...]]:
@@ -219,7 +219,7 @@ def _orders(f: Factor) -> list[tuple[Index, ...]]:
 
 
 def _consistent(mapping: Mapping[Index, Index], old: Sequence[Index], new: Sequence[Index]) -> dict[Index, Index] | None:
-    """The mapping extended by old to new indices, one to one; None if that is a contradiction."""
+    """The mapping extended by old to new indices; None if it would not be one-to-one."""
     found = dict(mapping)
     for a, b in zip(old, new):
         if found.setdefault(a, b) is not b or any(v is b and k is not a for k, v in found.items()):
@@ -230,10 +230,10 @@ def _consistent(mapping: Mapping[Index, Index], old: Sequence[Index], new: Seque
 # Common factors
 
 
-def factored(total: Sum, last: bool = False) -> Sum:
-    """A sum with common factors taken out, the largest number at a time; of equal ones the first, or the `last`."""
+def factor(total: Sum, last: bool = False) -> Sum:
+    """A sum with common factors extracted, the largest set first; of equally large sets the first one, or the `last`."""
     terms = list(total.terms)
-    if len(terms) > MANY:
+    if len(terms) > MOST_TERMS:
         return total
     while True:
         best: tuple[int, int, int, dict[int, int], dict[Index, Index]] | None = None
@@ -243,13 +243,13 @@ def factored(total: Sum, last: bool = False) -> Sum:
                 if pairs and (best is None or len(pairs) > best[0]):
                     best = len(pairs), a, b, pairs, mapping
         if best is None:
-            return total if len(terms) == len(total.terms) else simplified(Sum(total.out, tuple(terms)))
+            return total if len(terms) == len(total.terms) else simplify(Sum(total.out, tuple(terms)))
         _, a, b, pairs, mapping = best
-        terms[a] = _joined(terms[a], terms.pop(b), pairs, mapping, total.out)
+        terms[a] = _join_terms(terms[a], terms.pop(b), pairs, mapping, total.out)
 
 
 def _common(first: Term, second: Term, out: Sequence[Index], last: bool) -> tuple[dict[int, int], dict[Index, Index]]:
-    """The factors of the second term matched with those of the first, and the mapping of its indices."""
+    """The matches of factors of the second term with those of the first, and the mapping of indices."""
     best: tuple[dict[int, int], dict[Index, Index]] = {}, {}
     fixed = {i: i for i in out}
 
@@ -281,8 +281,8 @@ def _common(first: Term, second: Term, out: Sequence[Index], last: bool) -> tupl
     return best
 
 
-def _keeps_products(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
-    """Whether no scalar product is split if some of the factors are taken out."""
+def _keeps_products(term: Term, removed: set[int], out: Sequence[Index]) -> bool:
+    """Whether no scalar product is split by the removal of some factors."""
     left = set(range(len(term.factors)))
     while left:
         part, edge = set(), {left.pop()}
@@ -291,27 +291,27 @@ def _keeps_products(term: Term, taken: set[int], out: Sequence[Index]) -> bool:
             indices = {i for n in edge for i in term.factors[n].indices if i not in out}
             edge = {n for n in left if indices & set(term.factors[n].indices)}
             left -= edge
-        if part & taken and not part <= taken and not any(i in out for n in part for i in term.factors[n].indices):
+        if part & removed and not part <= removed and not any(i in out for n in part for i in term.factors[n].indices):
             return False
     return True
 
 
-def _joined(first: Term, second: Term, pairs: Mapping[int, int], mapping: Mapping[Index, Index], out: Sequence[Index]) -> Term:
+def _join_terms(first: Term, second: Term, pairs: Mapping[int, int], mapping: Mapping[Index, Index], out: Sequence[Index]) -> Term:
     shared = [f for n, f in enumerate(first.factors) if n in pairs.values()]
-    other = renamed(Term(second.coefficient, tuple(f for m, f in enumerate(second.factors) if m not in pairs)), mapping)
+    other = rename_indices(Term(second.coefficient, tuple(f for m, f in enumerate(second.factors) if m not in pairs)), mapping)
     rest = Term(first.coefficient, tuple(f for n, f in enumerate(first.factors) if n not in pairs.values()))
     outer = {i for f in shared for i in f.indices} | set(out)
     interface = tuple(dict.fromkeys(i for t in (rest, other) for f in t.factors for i in f.indices if i in outer))
     inner = tuple(Index(i.dimension) for i in interface)
     replaced = dict(zip(interface, inner))
-    group = Sum(inner, (renamed(rest, replaced), renamed(other, replaced)))
+    group = Sum(inner, (rename_indices(rest, replaced), rename_indices(other, replaced)))
     return Term(ONE, (*shared, Factor(Applied(None, group), interface)))
 
 
-def expanded(total: Sum, axes: int = 0) -> Sum:
-    """A sum with every bracket of at least so many axes expanded, unless that gives too many terms."""
+def expand(total: Sum, axes: int = 0) -> Sum:
+    """A sum with every bracket of at least `axes` axes expanded, unless it has too many terms."""
     terms = []
-    if len(total.terms) > MANY:
+    if len(total.terms) > MOST_TERMS:
         return total
     for term in total.terms:
         at = next((n for n, f in enumerate(term.factors)
@@ -321,7 +321,7 @@ def expanded(total: Sum, axes: int = 0) -> Sum:
             continue
         f = term.factors[at]
         rest = term.factors[:at] + term.factors[at + 1:]
-        inner = expanded(f.head.argument, axes).rename(f.indices)
-        terms += [counted(Term(term.coefficient * t.coefficient, rest + t.factors), f.indices, total.out) for t in inner]
+        inner = expand(f.head.argument, axes).rename(f.indices)
+        terms += [with_lengths(Term(term.coefficient * t.coefficient, rest + t.factors), f.indices, total.out) for t in inner]
     found = Sum(total.out, tuple(terms))
-    return simplified(found) if len(terms) == len(total.terms) else expanded(found, axes)
+    return simplify(found) if len(terms) == len(total.terms) else expand(found, axes)

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from symgrad.matrixcalc.form import Form
-from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, multiple, ordered
+from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, ordered_terms, scaled
 
 __all__ = ["NumPy"]
 
@@ -18,13 +18,13 @@ FUNCTIONS = {"inverse": "np.linalg.inv({})", "diag": "np.diag({})", "diagonal": 
 
 
 class NumPy:
-    """NumPy source; vectors are arrays of one axis. `size` gives the source of the length of an axis."""
+    """NumPy source; vectors are arrays with one axis. `size` returns the source of the length of an axis."""
 
     def __init__(self, size: Callable[[Any], str]):
         self.size = size
 
     def show(self, form: Form, level: int = 0) -> str:
-        """A form, in brackets if it binds less tightly than `level`."""
+        """A form, in brackets if its precedence is lower than `level`."""
         if form.kind in FUNCTIONS:
             return FUNCTIONS[form.kind].format(self.show(form.args[0]))
         text, precedence = getattr(self, f"_{form.kind}")(form)
@@ -99,8 +99,8 @@ class NumPy:
 
     def _add(self, form: Form) -> tuple[str, int]:
         out = ""
-        for f, number in ordered(form):
-            part = self.show(multiple(f, number))
+        for f, number in ordered_terms(form):
+            part = self.show(scaled(f, number))
             out += part if not out else f" - {part[1:]}" if part.startswith("-") else f" + {part}"
         return out, SUM
 

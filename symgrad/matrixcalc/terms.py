@@ -2,9 +2,9 @@
 
     Σ over the indices outside the output of  coefficient · factor[i, j]^p · factor[j, k]^q · ...
 
-A factor is a head with one index per axis: a symbol, a Kronecker delta, an elementwise function of another sum, an inverse, a (log-)determinant
-or the length of an axis. Powers are elementwise. An index is a position along an axis whose length is its `Dimension`; those of two axes
-are merged when the axes are multiplied or added elementwise.
+A factor is a head with one index per axis. The head (the term of term rewriting) is a symbol, a Kronecker delta, an elementwise function of another
+sum, an inverse, a (log-)determinant or the length of an axis. Powers are elementwise. An index is a position along an axis whose length is its
+`Dimension`; the dimensions of two axes are merged when the axes are multiplied or added elementwise.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ import sympy
 from symgrad.matrixcalc.functions import Elementwise
 
 __all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Size",
-           "Softmax", "Sum", "Symbol", "Term", "as_factors", "constant", "counted", "grouped", "plus", "renamed", "times", "with_symbols"]
+           "Softmax", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times", "with_lengths",
+           "with_symbols"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 
 
 class NoCompactForm(ValueError):
-    """There is no compact form; the message says why, and what to do."""
+    """The error for a value without a compact form; the message has the reason and the remedy."""
 
 
 class Dimension:
-    """The length of an axis. Two that are found equal are merged (union-find)."""
+    """The length of an axis. Equal dimensions are merged (union-find)."""
 
     __slots__ = ("_size", "_name", "_parent")
 
@@ -78,14 +79,14 @@ class Index:
 
 
 class Head:
-    """A factor without its indices."""
+    """The head of a factor: the factor without its indices and its power."""
 
     dimensions: tuple[Dimension, ...] = ()
     argument: Any = None
 
     @cached_property
     def key(self) -> str:
-        """A complete description, equal for equal heads."""
+        """A text that is equal for equal heads only."""
         return self.describe()
 
     def describe(self) -> str:
@@ -94,7 +95,7 @@ class Head:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether a head of two axes is symmetric in them."""
+        """Whether the head has two axes and is symmetric in them."""
         argument = self.argument
         if len(self.dimensions) != 2 or argument is None or self.dimensions[0].root() is not self.dimensions[1].root():
             return False
@@ -135,7 +136,7 @@ class Size(Head):
 
 
 class _WithArgument(Head):
-    """A head with an argument; `label` is its name."""
+    """A head with an argument; `label` is its name in `key`."""
 
     label = ""
 
@@ -163,7 +164,7 @@ class Applied(_SameShape):
 
 
 class Softmax(_SameShape):
-    """exp(x) / Σ exp(x) of a vector; it is introduced last and never differentiated."""
+    """exp(x) / Σ exp(x) of a vector; it is introduced after all derivatives."""
 
     label = "softmax"
 
@@ -195,7 +196,7 @@ class Factor(NamedTuple):
 
 
 class Term(NamedTuple):
-    """A coefficient and the factors it multiplies."""
+    """A coefficient times factors."""
 
     coefficient: Any
     factors: tuple[Factor, ...] = ()
@@ -219,13 +220,13 @@ class Sum:
         return " + ".join(sorted(f"{t.coefficient} {term_key(t, places)}" for t in self.terms))
 
     def rename(self, indices: Sequence[Index]) -> tuple[Term, ...]:
-        """The terms with the output's indices replaced, and fresh summation indices."""
+        """The terms with other output indices, and new summation indices."""
         outer = dict(zip(self.out, indices))
-        return tuple(renamed(term, outer) for term in self.terms)
+        return tuple(rename_indices(term, outer) for term in self.terms)
 
 
-def renamed(term: Term, outer: Mapping[Index, Index]) -> Term:
-    """A term with some indices replaced and all others fresh."""
+def rename_indices(term: Term, outer: Mapping[Index, Index]) -> Term:
+    """A term with some indices replaced, and new ones in place of all others."""
     mapping = dict(outer)
     for index in (i for f in term.factors for i in f.indices):
         if index not in mapping:
@@ -234,28 +235,28 @@ def renamed(term: Term, outer: Mapping[Index, Index]) -> Term:
 
 
 def term_key(term: Term, places: Mapping[Index, str]) -> str:
-    """A description of the factors of a term with canonical names of indices, independent of their order."""
+    """A canonical text of the factors of a term, independent of their order and of the names of indices."""
     colours = {i: places.get(i, "b") for f in term.factors for i in f.indices}
     for _ in range(len(colours) + 1):
-        described = _described(term, colours)
+        described = _descriptions(term, colours)
         bound: dict[str, list[Index]] = {}
         for i in colours:
             if i not in places:
-                seen = sorted(f"{text}@{[n for n, k in enumerate(f.indices) if k is i] if not f.head.symmetric else 's'}"
+                occurrences = sorted(f"{text}@{[n for n, k in enumerate(f.indices) if k is i] if not f.head.symmetric else 's'}"
                               for f, text in described if i in f.indices)
-                bound.setdefault(str(seen), []).append(i)
+                bound.setdefault(str(occurrences), []).append(i)
         ranks = {text: n for n, text in enumerate(sorted(bound))}
         new = {i: f"b{ranks[text]}" for text, several in bound.items() for i in several}
         if len(set(new.values())) == len(new):
-            return "*".join(sorted(text for _, text in _described(term, colours | new)))
-        if all(colours[i] == new[i] for i in new):  # indices that are equal in all their neighbours: distinguish one of them
+            return "*".join(sorted(text for _, text in _descriptions(term, colours | new)))
+        if all(colours[i] == new[i] for i in new):  # indices with equal neighbours: distinguish one of them
             equal = next(text for text in sorted(bound) if len(bound[text]) > 1)
             new[bound[equal][0]] += "'"
         colours |= new
-    return "*".join(sorted(text for _, text in _described(term, colours)))
+    return "*".join(sorted(text for _, text in _descriptions(term, colours)))
 
 
-def _described(term: Term, colours: Mapping[Index, str]) -> list[tuple[Factor, str]]:
+def _descriptions(term: Term, colours: Mapping[Index, str]) -> list[tuple[Factor, str]]:
     out = []
     for f in term.factors:
         names = [colours[i] for i in f.indices]
@@ -266,7 +267,7 @@ def _described(term: Term, colours: Mapping[Index, str]) -> list[tuple[Factor, s
 
 
 def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[int, Head] | None = None) -> Sum:
-    """A sum with other symbols of the same names."""
+    """A sum with symbols replaced by those of the same name."""
     memo = {} if memo is None else memo
 
     def replaced(head: Head) -> Head:
@@ -283,7 +284,7 @@ def with_symbols(total: Sum, symbols: Mapping[str, Symbol], memo: dict[int, Head
     return Sum(total.out, tuple(Term(t.coefficient, tuple(Factor(replaced(f.head), f.indices, f.power) for f in t.factors)) for t in total.terms))
 
 
-# Building
+# Construction
 
 
 def constant(number: Any) -> Sum:
@@ -291,22 +292,22 @@ def constant(number: Any) -> Sum:
     return Sum((), (Term(sympy.sympify(number)),) if number != 0 else ())
 
 
-def grouped(total: Sum, indices: Sequence[Index], power: Any = ONE) -> Factor:
-    """A sum as one factor, without the indices that it does not depend on."""
+def as_one_factor(total: Sum, indices: Sequence[Index], power: Any = ONE) -> Factor:
+    """A sum as one factor, without indices that it does not depend on."""
     used = {i for term in total.terms for i in term.indices()}
     kept = [(o, i) for o, i in zip(total.out, indices) if o in used]
     return Factor(Applied(None, Sum(tuple(o for o, _ in kept), total.terms)), tuple(i for _, i in kept), power)
 
 
 def as_factors(total: Sum, indices: Sequence[Index]) -> Term:
-    """A sum at some indices as a product: its only term, or the sum as one factor."""
+    """A sum at some indices as a product: its only term, or a bracket."""
     if len(total.terms) == 1:
         return total.rename(indices)[0]
-    return Term(ONE, (grouped(total, indices),)) if total.terms else Term(ZERO)
+    return Term(ONE, (as_one_factor(total, indices),)) if total.terms else Term(ZERO)
 
 
 def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], coefficient: Any = ONE) -> Sum:
-    """The generic product: sums at given indices multiplied, and summed over the indices that are not in the output."""
+    """The generic product: the product of sums at given indices, summed over the indices that are not in the output."""
     factors: list[Factor] = []
     several = None
     parts = list(parts)
@@ -326,17 +327,17 @@ def times(out: Sequence[Index], parts: Iterable[tuple[Sum, Sequence[Index]]], co
     return with_sizes(out, terms, set(several[1]))
 
 
-def counted(term: Term, before: Iterable[Index], out: Sequence[Index]) -> Term:
+def with_lengths(term: Term, before: Iterable[Index], out: Sequence[Index]) -> Term:
     """A term times the length of every summation index that it no longer depends on."""
     lost = dict.fromkeys(i for i in before if i not in out and i not in term.indices())
     return Term(term.coefficient, term.factors + tuple(Factor(Size(i.dimension)) for i in lost)) if lost else term
 
 
 def with_sizes(out: Sequence[Index], terms: Iterable[Term], summed: set[Index]) -> Sum:
-    """A sum of terms over `summed` and all indices outside the output; an index that a term does not depend on gives its length as a factor."""
-    return Sum(tuple(out), tuple(counted(t, summed, out) for t in terms))
+    """A sum of terms over `summed` and all indices outside the output; a term gets the lengths of indices on which it does not depend as factors."""
+    return Sum(tuple(out), tuple(with_lengths(t, summed, out) for t in terms))
 
 
 def plus(out: Sequence[Index], parts: Iterable[tuple[Any, Sum, Sequence[Index]]]) -> Sum:
-    """Sums at given indices, each times a number, added."""
+    """The linear combination of sums at given indices."""
     return Sum(tuple(out), tuple(Term(c * t.coefficient, t.factors) for c, total, indices in parts for t in total.rename(indices) if c != 0))

@@ -49,7 +49,7 @@ def __copy__(self: Tensor) -> Any:
 
 @METHODS.define
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
-    """A leaf with new memory, and a copy of the gradient; tensors that share memory have copies that do.
+    """A leaf with new memory, and a copy of the gradient; copies of tensors that share memory share memory.
 
     Raises RuntimeError for a non-leaf.
     """
@@ -62,7 +62,7 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
     if special:
         self._escape()
     value = self._value
-    out = rebuilt(type(self), _copied(value, memo) if isinstance(value, np.ndarray) else value, self.requires_grad, _symbol(self),
+    out = rebuilt(type(self), _copy_within_storage(value, memo) if isinstance(value, np.ndarray) else value, self.requires_grad, _symbol(self),
                   copy.deepcopy(_attributes(self), memo))
     memo[id(self)] = out
     if self.grad is not None:
@@ -70,21 +70,21 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Any:
     return out
 
 
-def _copied(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
+def _copy_within_storage(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
     """A copy of an array within a copy of its whole storage."""
-    whole = owner(array)
-    if not (whole.flags.c_contiguous or whole.flags.f_contiguous) or whole.dtype != array.dtype or not array.size:
+    storage = owner(array)
+    if not (storage.flags.c_contiguous or storage.flags.f_contiguous) or storage.dtype != array.dtype or not array.size:
         return array.copy("K")
-    if id(whole) not in memo:
-        memo[id(whole)] = whole.copy("K")
-    offset = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-    flat = memo[id(whole)].reshape(-1, order="A" if whole.flags.c_contiguous else "F")
+    if id(storage) not in memo:
+        memo[id(storage)] = storage.copy("K")
+    offset = array.__array_interface__["data"][0] - storage.__array_interface__["data"][0]
+    flat = memo[id(storage)].reshape(-1, order="A" if storage.flags.c_contiguous else "F")
     return np.ndarray(array.shape, array.dtype, flat, offset, array.strides)
 
 
 @METHODS.define
 def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
-    """What `pickle` keeps: the class, value, `requires_grad` and symbol; neither the graph nor the gradient."""
+    """The class, value, `requires_grad` and symbol, for `pickle`; neither the graph nor the gradient is stored."""
     if special:
         self._escape()
     return rebuilt, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)

@@ -25,7 +25,7 @@ __all__ = ["bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitw
 METHODS = MethodTable()
 
 
-def _of(value: Any) -> Tensor:
+def _as_array(value: Any) -> Tensor:
     value = value if type(value) is Batched else np.asarray(value)
     return wrap(value if value.ndim or type(value) is Batched else value[()])
 
@@ -54,9 +54,9 @@ _unique2, _unique_dim, _unique_consecutive = (_without_derivative(*names) for na
     ("_unique2", "Unique2Backward0"), ("unique_dim", "UniqueDimBackward0"), ("unique_consecutive", "UniqueConsecutiveBackward0")))
 
 
-def _answer(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
-    asked = [values] + [wrap(np.asarray(inverse))] * bool(return_inverse) + [wrap(np.asarray(counts))] * bool(return_counts)
-    return tuple(asked) if len(asked) > 1 else values
+def _unique_result(values: Tensor, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    results = [values] + [wrap(np.asarray(inverse))] * bool(return_inverse) + [wrap(np.asarray(counts))] * bool(return_counts)
+    return tuple(results) if len(results) > 1 else values
 
 
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
@@ -73,10 +73,10 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
         flat = value.ravel()
         _, first, inverse, counts = np.unique(flat, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
         values = _unique2(input, np.unravel_index(first, value.shape)) if value.ndim else _unique2(input, (None,))
-        return _answer(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
+        return _unique_result(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
     dim = _axis(dim, value.ndim)
     _, first, inverse, counts = np.unique(value, return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    return _answer(_unique_dim(input, (slice(None),) * dim + (first,)), inverse.reshape(-1), counts, return_inverse, return_counts)
+    return _unique_result(_unique_dim(input, (slice(None),) * dim + (first,)), inverse.reshape(-1), counts, return_inverse, return_counts)
 
 
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
@@ -94,8 +94,9 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     inverse, counts = np.cumsum(new) - 1, np.diff([*first, len(rows)])
     if dim is None:
         values = _unique_consecutive(input, np.unravel_index(first, value.shape) if value.ndim else (None,))
-        return _answer(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
-    return _answer(_unique_consecutive(input, (slice(None),) * _axis(dim, value.ndim) + (first,)), inverse, counts, return_inverse, return_counts)
+        return _unique_result(values, inverse.reshape(value.shape), counts, return_inverse, return_counts)
+    return _unique_result(_unique_consecutive(input, (slice(None),) * _axis(dim, value.ndim) + (first,)), inverse, counts, return_inverse,
+                          return_counts)
 
 
 # Where and how many
@@ -134,7 +135,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """The number of nonzero elements, of all or along one or several dimensions."""
     value = input._value
     dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
-    return _of(np.add.reduce(value != 0, axis=dims, dtype=np.int64))
+    return _as_array(np.add.reduce(value != 0, axis=dims, dtype=np.int64))
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -148,7 +149,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """
     value = np.asarray(input._value)
     if value.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.words}'")
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_type}'")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if value.ndim != 1 or value.size and value.min() < 0:
@@ -188,7 +189,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     else:
         pairs = zip(rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]))
         out = np.stack([np.searchsorted(row, wanted, where_equal) for row, wanted in pairs]).reshape(values.shape)
-    return _of(out.astype(np.int32 if out_int32 else np.int64))
+    return _as_array(out.astype(np.int32 if out_int32 else np.int64))
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -207,7 +208,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     """
     value = np.asarray(input._value)
     if value.dtype.kind in "biu":
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.words}'")
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_type}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if min > max:
@@ -227,28 +228,28 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     >>> symgrad.isin(symgrad.tensor([1, 2, 3]), symgrad.tensor([2, 3]))
     tensor([False,  True,  True])
     """
-    return _of(np.isin(as_value(elements), as_value(test_elements), invert=invert))
+    return _as_array(np.isin(as_value(elements), as_value(test_elements), invert=invert))
 
 
 def isposinf(input: Tensor) -> Tensor:
     """Whether inf, elementwise."""
-    return _of(input._value == np.inf)
+    return _as_array(input._value == np.inf)
 
 
 def isneginf(input: Tensor) -> Tensor:
     """Whether -inf, elementwise."""
-    return _of(input._value == -np.inf)
+    return _as_array(input._value == -np.inf)
 
 
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0, elementwise."""
-    return _of(np.isreal(input._value))
+    return _as_array(np.isreal(input._value))
 
 
 def signbit(input: Tensor) -> Tensor:
     """Whether the sign bit is set, as for -0.0, elementwise."""
     value = input._value
-    return _of(np.signbit(value) if value.dtype.kind == "f" else value < 0)
+    return _as_array(np.signbit(value) if value.dtype.kind == "f" else value < 0)
 
 
 # Integers
@@ -259,9 +260,9 @@ def _integer_function(name: str, ufunc: Any, what: str, booleans: bool = True) -
         for x in (input, other):
             value = as_value(x)
             if value.dtype.kind not in "biu":
-                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype_of(value.dtype).words}'")
+                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype_of(value.dtype).scalar_type}'")
         a, b = (x._value if isinstance(x, Tensor) else int(x) if not isinstance(x, (bool, np.ndarray)) else x for x in (input, other))
-        return _of(ufunc(a, b))
+        return _as_array(ufunc(a, b))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{what}, elementwise, of integers{' or booleans' if booleans else ''}."
@@ -280,8 +281,8 @@ lcm = _integer_function("lcm", np.lcm, "The least common multiple", False)
 def bitwise_not(input: Tensor) -> Tensor:
     """The bitwise not of integers, the logical not of booleans, elementwise."""
     if input._value.dtype.kind not in "biu":
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.words}'")
-    return _of(np.invert(input._value))
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.scalar_type}'")
+    return _as_array(np.invert(input._value))
 
 
 for _function in (bincount, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, count_nonzero, gcd, histc,

@@ -25,14 +25,14 @@ __all__ = ["elementwise", "linear", "multilinear", "primitive"]
 
 Rule = Callable[..., Any]
 BUILT_IN = frozenset(REGISTRY)
-_own: dict[str, frozenset[str]] = {}  # the ops declared here, with their names and aliases
+_declared: dict[str, frozenset[str]] = {}  # the ops declared here, with their names and aliases
 
 
-def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict[str, Any]) -> Callable[..., Tensor]:
+def _declare(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict[str, Any]) -> Callable[..., Tensor]:
     """Register and lift an op; it replaces an op of the same name that was declared here."""
     rest.setdefault("method", False)
     names = frozenset((name, *rest.get("aliases", ())))
-    mine = _own.get(name, frozenset())
+    mine = _declared.get(name, frozenset())
     for each in names:
         if not (isinstance(each, str) and each.isidentifier()):
             raise ValueError(f"an op is named by an identifier such as 'swish', not by {each!r}")
@@ -44,7 +44,7 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
             raise TypeError(f"{name}: rule {i} is {rule!r}, which cannot be called; a rule is a function of the namespace xp and the arguments")
     before = REGISTRY.pop(name, None)
     try:
-        op = REGISTRY[name] = _kept_narrow(constructor(name, *rules, **rest))
+        op = REGISTRY[name] = _keep_bfloat16(constructor(name, *rules, **rest))
         function = install(op)
         detach(mine)
         attach(methods_of(op, function))
@@ -53,41 +53,41 @@ def _declared(constructor: Callable[..., Op], name: str, rules: tuple, rest: dic
         if before is not None:
             REGISTRY[name] = before
         raise
-    _own[name] = names
+    _declared[name] = names
     function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # the caller's module, where pickle looks the name up
     return function
 
 
-def _narrow(x: Any) -> bool:
+def _is_bfloat16(x: Any) -> bool:
     """Whether an array or a Tensor is in bfloat16."""
     dtype = getattr(getattr(x, "_value", x), "dtype", None)  # None for carriers without machine types
     return getattr(dtype, "kind", "") == "V"
 
 
-def _kept_narrow(op: Op) -> Op:
+def _keep_bfloat16(op: Op) -> Op:
     """The op with value and derivatives converted back to bfloat16 where NumPy promotes them with Python numbers in its rules."""
     @functools.wraps(op.forward)
     def forward(xp: Any, *args: Any) -> Any:
         y = op.forward(xp, *args)
         given = args[:1] if op.arity is None else args[:op.arity]
-        x = next(filter(_narrow, given[0] if op.arity is None else given), None)
-        return y if x is None or _narrow(y) else kept_narrow(y, x.dtype)
+        x = next(filter(_is_bfloat16, given[0] if op.arity is None else given), None)
+        return y if x is None or _is_bfloat16(y) else kept_narrow(y, x.dtype)
 
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
         out = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
-        return tuple(c if c is None or _narrow(c) else xp.astype(c, g.dtype) for c in out) if _narrow(g) else out
+        return tuple(c if c is None or _is_bfloat16(c) else xp.astype(c, g.dtype) for c in out) if _is_bfloat16(g) else out
 
     def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
         t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
-        return t if t is None or not _narrow(y) or _narrow(t) else xp.astype(t, y.dtype)
+        return t if t is None or not _is_bfloat16(y) or _is_bfloat16(t) else xp.astype(t, y.dtype)
 
     return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp)
 
 
-def _forget(name: str) -> None:
+def _unregister(name: str) -> None:
     """Remove a declared op; used by tests."""
     REGISTRY.pop(name, None)
-    names = _own.pop(name, frozenset())
+    names = _declared.pop(name, frozenset())
     detach(names)
     for each in names:
         if each in vars(type(traced)):
@@ -115,7 +115,7 @@ def elementwise(name: str, forward: Rule, *partials: Any, **rest: Any) -> Callab
         if not partials or len(partials) > count:
             raise ValueError(f"{name}: forward has {count} argument{'s' * (count != 1)} after xp, and {len(partials)} partials are given; "
                              f"give one for each")
-    return _declared(ops.elementwise, name, (forward, *partials), rest)
+    return _declare(ops.elementwise, name, (forward, *partials), rest)
 
 
 def linear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Callable[..., Tensor]:
@@ -130,7 +130,7 @@ def linear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Callable
     >>> twice(symgrad.tensor([1.0, 2.0]))
     tensor([2., 4.])
     """
-    return _declared(ops.linear, name, (forward, *transposes), rest)
+    return _declare(ops.linear, name, (forward, *transposes), rest)
 
 
 def multilinear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Callable[..., Tensor]:
@@ -145,7 +145,7 @@ def multilinear(name: str, forward: Rule, *transposes: Rule, **rest: Any) -> Cal
     >>> area(symgrad.tensor(3.0), symgrad.tensor(4.0))
     tensor(12.)
     """
-    return _declared(ops.multilinear, name, (forward, *transposes), rest)
+    return _declare(ops.multilinear, name, (forward, *transposes), rest)
 
 
 def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | None = None, **rest: Any) -> Callable[..., Tensor]:
@@ -164,4 +164,4 @@ def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | 
     """
     if (vjp is None) != (jvp is None):
         raise ValueError(f"{name}: give both vjp and jvp, or neither; only {'jvp' if vjp is None else 'vjp'} is given")
-    return _declared(ops.primitive, name, (forward,), {"vjp": vjp, "jvp": jvp, **rest})
+    return _declare(ops.primitive, name, (forward,), {"vjp": vjp, "jvp": jvp, **rest})

@@ -11,14 +11,14 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.storage.views import as_strided
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.factories.generators import between, numbers
+from symgrad.factories.generators import numpy_generator, random_integers
 from symgrad.types.strides import address
 
 __all__ = ["bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
 
 METHODS = MethodTable()
 
-WHOLE = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which all integers are exact
+LARGEST_EXACT = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16": 2**8, "bool": 1}  # up to which all integers are exact
 
 
 def _fill(self: Tensor, drawn: Any) -> Tensor:
@@ -27,7 +27,7 @@ def _fill(self: Tensor, drawn: Any) -> Tensor:
 
 def _floats(self: Tensor, message: str, error: type[Exception] = NotImplementedError) -> None:
     if not (self.is_floating_point() or self.is_complex()):
-        raise error(message.format(self.dtype.words))
+        raise error(message.format(self.dtype.scalar_type))
 
 
 @METHODS.define
@@ -43,7 +43,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     _floats(self, "\"normal_kernel_cpu\" not implemented for '{}'")
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    source = numbers(generator)
+    source = numpy_generator(generator)
     drawn = source.standard_normal(self._value.shape)
     if self.is_complex():
         drawn = (drawn + 1j * source.standard_normal(self._value.shape)) * np.sqrt(0.5)
@@ -60,7 +60,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: An
     _floats(self, "\"check_uniform_bounds\" not implemented for '{}'")
     if from_ > to:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={from_} > to={to}")
-    drawn = (from_ + (to - from_) * numbers(generator).random(self._value.shape)).astype(self._value.dtype)
+    drawn = (from_ + (to - from_) * numpy_generator(generator).random(self._value.shape)).astype(self._value.dtype)
     return _fill(self, np.where(drawn < to, drawn, from_) if to > from_ else drawn)  # rounding may give `to` itself
 
 
@@ -73,9 +73,9 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
     from_ = words.pop("from", from_)
     kind = self.dtype
     if to is None and from_ is None:
-        to = (WHOLE[kind.name] if kind.name in WHOLE else int(np.iinfo(kind.numpy).max) - (kind.name == "int64")) + 1
+        to = (LARGEST_EXACT[kind.name] if kind.name in LARGEST_EXACT else int(np.iinfo(kind.numpy).max) - (kind.name == "int64")) + 1
     low, high = (0, from_) if to is None else (from_ or 0, to)
-    return _fill(self, between(int(low), int(high), self._value.shape, kind.numpy, generator))  # type: ignore[arg-type]
+    return _fill(self, random_integers(int(low), int(high), self._value.shape, kind.numpy, generator))  # type: ignore[arg-type]
 
 
 @METHODS.define
@@ -87,7 +87,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     chance = as_value(p)
     if not np.all((chance >= 0) & (chance <= 1)):
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return _fill(self, numbers(generator).random(self._value.shape) < chance)
+    return _fill(self, numpy_generator(generator).random(self._value.shape) < chance)
 
 
 @METHODS.define
@@ -100,7 +100,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
             RuntimeError)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _fill(self, numbers(generator).exponential(1 / lambd, self._value.shape))
+    return _fill(self, numpy_generator(generator).exponential(1 / lambd, self._value.shape))
 
 
 @METHODS.define
@@ -111,7 +111,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return _fill(self, numbers(generator).geometric(p, self._value.shape))
+    return _fill(self, numpy_generator(generator).geometric(p, self._value.shape))
 
 
 @METHODS.define
@@ -123,7 +123,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
     _floats(self, "\"log_normal\" not implemented for '{}'")
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return _fill(self, numbers(generator).lognormal(mean, std, self._value.shape))
+    return _fill(self, numpy_generator(generator).lognormal(mean, std, self._value.shape))
 
 
 @METHODS.define
@@ -135,7 +135,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     _floats(self, "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}", RuntimeError)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    return _fill(self, median + sigma * numbers(generator).standard_cauchy(self._value.shape))
+    return _fill(self, median + sigma * numpy_generator(generator).standard_cauchy(self._value.shape))
 
 
 @METHODS.define

@@ -30,22 +30,22 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.operators import plain_index, split_integer_indices
+from symgrad.methods.operators import index_without_tensors, split_integer_indices
 from symgrad.types.dtypes import DTYPES
 
 __all__ = ["augmented", "in_place"]
 
 METHODS = MethodTable()
 
-NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}
+NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}  # operators in the carrier
 
 
-def _asks(args: Any) -> bool:
+def _any_requires_grad(args: Any) -> bool:
     return any(isinstance(a, Tensor) and a.requires_grad for a in args)
 
 
-def _known(args: Any) -> bool:
-    """Whether an operation on these is recorded, if only by the recorder of a Function's forward."""
+def _is_recorded(args: Any) -> bool:
+    """Whether an operation on these arguments is recorded, be it only by the recorder of a Function's forward."""
     flags = thread.modes.recorder.flags
     return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
 
@@ -55,30 +55,30 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = (*args, *kwargs.values())
-        if thread.modes.grad and _asks((self, *others)):
+        if thread.modes.grad and _any_requires_grad((self, *others)):
             refuse_in_place(self)
         x = self._array()
         p = self._node
         for a in others if thread.modes.grad else ():
             if isinstance(a, Tensor):
-                a._node  # noqa: B018  a view that has no place in the graph any more says so first
+                a._node  # noqa: B018  raises for a view whose node is no longer defined
         check_memory(name, x)
         alias = False  # whether an operand shares this tensor's memory
         for a in others:
             if isinstance(a, Tensor) and isinstance(a._value, np.ndarray):
                 refuse_overlap(x, a._value)
                 alias |= a is self or np.may_share_memory(x, a._value)
-        known = _known((self, *others))
+        known = _is_recorded((self, *others))
         result = (recorded if recorded is not None and known else function)(wrap(x.copy() if known else x, p), *args, **kwargs)
         check_result(name, x, result._value.shape, result._value.dtype)
-        return _settle(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
+        return _write_result(self, result if result._value.dtype == x.dtype else convert(result, x.dtype), name, alias)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As `{name[:-1]}`, in place: the result is written into this tensor's memory, and the tensor is returned."
     return method
 
 
-def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
+def _write_result(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Tensor:
     """Write a result into a tensor, which gets the node of the result."""
     x, node, old = self._array(), result._node, self._node
     refuse_inference(old)
@@ -87,7 +87,7 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
     before = None
     if node is not None:
         base = base_of(self)
-        if base is not None and not _known((base,)):
+        if base is not None and not _is_recorded((base,)):
             before = base._value.copy()
     if node is None:
         write(x, result._value, name)
@@ -105,10 +105,9 @@ def _settle(self: Tensor, result: Tensor, name: str, alias: bool = False) -> Ten
     return self
 
 
-def _hot(op: Op, name: str) -> Callable[..., Tensor]:
+def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
     """The hot path for one operand, or for two of one shape and dtype; other calls take the general path."""
-    ufunc: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
-    call: Any = (lambda x, z, out: ufunc(x, z, out=out)) if ufunc in (np.maximum, np.minimum) else ufunc  # in these `out` is keyword-only
+    call: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
     first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
@@ -169,7 +168,7 @@ def _hot(op: Op, name: str) -> Callable[..., Tensor]:
     return method
 
 
-def _truth(op: Op) -> Callable[..., Any]:
+def _comparison_op(op: Op) -> Callable[..., Any]:
     """An op with boolean results, converted to the dtype of the written tensor, with derivative zero."""
     zeros = (0,) * (op.arity or 1)
 
@@ -183,12 +182,10 @@ def _truth(op: Op) -> Callable[..., Any]:
                         jvp=lambda xp, tangents, y, args: None, differentiable=True, names=names))
 
 
-def _method_of(op: Op, name: str) -> Callable[..., Tensor]:
+def _in_place_op(op: Op, name: str) -> Callable[..., Tensor]:
     if op.kind == "elementwise" and not op.differentiable:
-        return in_place(name, FUNCTIONS[op.name], _truth(op))
-    ufunc = NUMPY.get(op.name) or getattr(numeric, op.name, None)
-    hot = op.kind == "elementwise" and op.differentiable and not op.parameters and isinstance(ufunc, np.ufunc)
-    return _hot(op, name) if hot and op.arity in (1, 2) or op.name in NUMPY else in_place(name, FUNCTIONS[op.name])
+        return in_place(name, FUNCTIONS[op.name], _comparison_op(op))
+    return _in_place_ufunc(op, name) if op.takes_out else in_place(name, FUNCTIONS[op.name])
 
 
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
@@ -197,7 +194,7 @@ OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum",
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):
-            METHODS[_name + "_"] = _method_of(_op, _name + "_")
+            METHODS[_name + "_"] = _in_place_op(_op, _name + "_")
 
 
 expand = FUNCTIONS["expand"]
@@ -212,12 +209,12 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     Raises RuntimeError where the shapes do not broadcast, and for a leaf that requires grad.
     """
     source = src if isinstance(src, Tensor) else wrap(as_value(src))
-    if thread.modes.grad and _asks((self, source)):
+    if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
-    return _assign(self, source, "copy_", _overwrite)
+    return _write_source(self, source, "copy_", _overwrite)
 
 
-def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = False) -> Tensor:
+def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = False) -> Tensor:
     x = self._array()
     same = name == "copy_" and isinstance(source._value, np.ndarray) and x.shape == source._value.shape and alike(x, source._value)
     if name == "copy_" and not same:
@@ -226,7 +223,7 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
         except ValueError:
             shape = x.shape
         check_result(name, x, shape, x.dtype)
-    if not _fits(source._value.shape, x.shape):
+    if not _is_broadcastable(source._value.shape, x.shape):
         expand(source, x.shape)  # raises the error of `expand`
     if name == "__setitem__" and source.shape != self.shape:
         if source.ndim:  # a scalar is broadcast
@@ -240,10 +237,10 @@ def _assign(self: Tensor, source: Tensor, name: str, op: Any, repeated: bool = F
     if source.ndim > x.ndim:
         source = source.reshape(source.shape[source.ndim - x.ndim:])  # type: ignore[attr-defined]
     p = self._node
-    return _settle(self, op(wrap(x, p), source), name)
+    return _write_result(self, op(wrap(x, p), source), name)
 
 
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+def _is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     extra = len(shape) - len(target)
     return all(n == 1 for n in shape[:max(extra, 0)]) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1]))
 
@@ -257,9 +254,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     source = value if isinstance(value, Tensor) else wrap(np.asarray(value, self._value.dtype)[()])
     if source.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
-    if thread.modes.grad and _asks((self, source)):
+    if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
-    return _assign(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
+    return _write_source(self, source, "fill_", _fill if source is value else _fill_number, source is not value)
 
 
 @METHODS.define
@@ -269,7 +266,7 @@ def zero_(self: Tensor) -> Tensor:
         refuse_in_place(self)
     x = self._array()
     check_memory("zero_", x, repeated=True)
-    return _settle(self, _zero(wrap(x, self._node)), "zero_")
+    return _write_result(self, _zero(wrap(x, self._node)), "zero_")
 
 
 def _is_full_index(t: Tensor, index: Any) -> bool:
@@ -287,7 +284,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
     Raises IndexError for an index out of range, RuntimeError for values that do not broadcast, a leaf that requires grad, and read-only memory.
     """
-    index = plain_index(index)
+    index = index_without_tensors(index)
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
     if is_basic(index):
         try:
@@ -295,22 +292,22 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             target = self if whole else self[index]  # type: ignore[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
-        if thread.modes.grad and _asks((target, source)):
+        if thread.modes.grad and _any_requires_grad((target, source)):
             refuse_in_place(target)
-        _assign(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
+        _write_source(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
     first, rest = split_integer_indices(index)
     if first:
         self[first][rest] = value  # type: ignore[index]
         return
-    if thread.modes.grad and _asks((self, source)):
+    if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
     x = self._array()
     try:
         piece = numeric.getitem(x, index)
     except IndexError as error:
         raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
-    if not _fits(source._value.shape, piece.shape):
+    if not _is_broadcastable(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(piece.shape)}: __setitem__ writes a value that broadcasts to the indexed elements")
     check_memory("__setitem__", x)
@@ -320,7 +317,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if source.ndim > piece.ndim:
         source = source.reshape(source.shape[source.ndim - piece.ndim:])  # type: ignore[attr-defined]
     p = self._node
-    _settle(self, traced.put(wrap(x.copy() if _known((self, source)) else x, p), source, index, False), "__setitem__")
+    _write_result(self, traced.put(wrap(x.copy() if _is_recorded((self, source)) else x, p), source, index, False), "__setitem__")
 
 
 _float_power = in_place("float_power_", FUNCTIONS["float_power"])
@@ -334,7 +331,8 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """
     wide = DTYPES["complex128" if any(isinstance(x, complex) or isinstance(x, Tensor) and x.is_complex() for x in (self, exponent)) else "float64"]
     if self.dtype is not wide:
-        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.words} but the operation's result requires dtype {wide.words}")
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.scalar_type} but the operation's result requires dtype "
+                           f"{wide.scalar_type}")
     return _float_power(self, exponent)
 
 

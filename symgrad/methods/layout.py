@@ -13,7 +13,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.types.devices import CPU, FORMATS, IMAGES, LAYOUTS, device, missing, on_cpu
+from symgrad.types.devices import CPU, FORMATS, IMAGE_AXES, LAYOUTS, check_cpu, device, unavailable_error
 from symgrad.types.dtypes import ALIASES, DTYPES, DType, dtype_of
 from symgrad.types.storage import UntypedStorage
 from symgrad.types.strides import address
@@ -32,7 +32,7 @@ def _is_device(x: Any) -> bool:
     return isinstance(x, (str, device)) or isinstance(x, int) and not isinstance(x, bool)
 
 
-def _asked(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
+def _parse_to_arguments(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
     """The device and dtype among the positional arguments of `to`, and the remaining arguments."""
     if args and isinstance(args[0], Tensor):
         return None, args[0].dtype, args[1:]
@@ -58,23 +58,23 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     >>> symgrad.tensor([1.5, 2.0]).to("cpu", symgrad.int64)
     tensor([1, 2])
     """
-    where, dtype, rest = _asked(args, dtype, device)
+    where, dtype, rest = _parse_to_arguments(args, dtype, device)
     if len(rest) > 2 or not all(isinstance(x, bool) for x in rest):
         raise TypeError(f"to() received an invalid combination of arguments: {', '.join(map(repr, args))}; call it as to(device, dtype), "
                         f"to(dtype) or to(other), followed by the booleans non_blocking and copy")
     copy = rest[1] if len(rest) > 1 else copy
     if where is not None:
-        on_cpu(where)
+        check_cpu(where)
     target = self.dtype if dtype is None else dtype_of(dtype)
     out = _copied(self, target.numpy, self._value.dtype) if copy and (target.is_floating_point or target.is_complex) else convert(self, target)
     if copy and out is self:
         out = wrap(np.array(self._value))
-    return _laid_out(out, memory_format)
+    return _in_memory_format(out, memory_format)
 
 
 def _converter(name: str, target: DType) -> Any:
     def converted(self: Tensor, memory_format: Any = None) -> Tensor:
-        return _laid_out(convert(self, target), memory_format)
+        return _in_memory_format(convert(self, target), memory_format)
 
     converted.__name__, converted.__qualname__, converted.__doc__ = name, f"Tensor.{name}", f"The tensor as {target.name}."
     return converted
@@ -93,7 +93,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @METHODS.define
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: it is on the CPU."""
-    return _laid_out(self, memory_format)
+    return _in_memory_format(self, memory_format)
 
 
 @METHODS.define
@@ -102,7 +102,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_fo
 
     Raises AssertionError, as torch without CUDA does.
     """
-    raise missing(_Device("cuda" if device is None or isinstance(device, int) else device))
+    raise unavailable_error(_Device("cuda" if device is None or isinstance(device, int) else device))
 
 
 _Device = device
@@ -111,8 +111,8 @@ _Device = device
 # Memory
 
 
-def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
-    """The tensor in a memory format: itself if it is in that format already."""
+def _in_memory_format(t: Tensor, memory_format: Any) -> Tensor:
+    """The tensor itself if it is in the memory format, else a copy in that format."""
     if memory_format is None or memory_format is FORMATS["preserve_format"] or is_contiguous(t, memory_format):
         return t
     return traced.clone(t, memory_format=memory_format)
@@ -121,15 +121,15 @@ def _laid_out(t: Tensor, memory_format: Any) -> Tensor:
 @METHODS.define
 def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> Tensor:
     """The tensor itself if it is contiguous, else a contiguous copy."""
-    return _laid_out(self, memory_format)
+    return _in_memory_format(self, memory_format)
 
 
 @METHODS.define
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
     """Whether the elements are contiguous in memory, row by row or in the order of a `memory_format`."""
     value = self._value if type(self._value) is Batched else np.asarray(self._value)
-    if repr(memory_format) in IMAGES:
-        order = IMAGES[repr(memory_format)]
+    if repr(memory_format) in IMAGE_AXES:
+        order = IMAGE_AXES[repr(memory_format)]
         return value.ndim == len(order) and bool(value.transpose(order).flags.c_contiguous)
     return bool(value.flags.c_contiguous)
 
@@ -154,11 +154,11 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return strides(self._value)
     if not -self.ndim <= dim < self.ndim:
-        raise _out_of_range(dim, self.ndim)
+        raise _dim_error(dim, self.ndim)
     return strides(self._value)[dim]
 
 
-def _out_of_range(dim: int, ndim: int) -> IndexError:
+def _dim_error(dim: int, ndim: int) -> IndexError:
     if not ndim:
         return IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
@@ -173,7 +173,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return self.shape
     if not -self.ndim <= dim < self.ndim:
-        raise _out_of_range(dim, self.ndim)
+        raise _dim_error(dim, self.ndim)
     return self.shape[dim]
 
 
@@ -275,7 +275,7 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 _permute = core(REGISTRY["permute"])
 
 
-def _reversed(self: Tensor) -> Tensor:
+def _T(self: Tensor) -> Tensor:
     """The matrix transposed."""
     if self._value.ndim == 2:
         return _permute(self, (1, 0))
@@ -288,7 +288,7 @@ def _reversed(self: Tensor) -> Tensor:
     return traced.permute(self, tuple(reversed(range(self.ndim))))
 
 
-def _matrix(name: str, batches: bool) -> Any:
+def _matrix_property(name: str, batches: bool) -> Any:
     def transposed(self: Tensor) -> Tensor:
         if not self.ndim:
             advice = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
@@ -304,7 +304,7 @@ def _matrix(name: str, batches: bool) -> Any:
     return property(transposed, doc=f"The last two dimensions exchanged{', conjugated' * name.endswith('H')}.")
 
 
-METHODS["T"] = property(_reversed)
+METHODS["T"] = property(_T)
 METHODS["real"] = property(lambda self: traced.real(self), doc="The real parts: a view; the tensor itself, if it is real.")
 METHODS["imag"] = property(lambda self: traced.imag(self), doc="The imaginary parts: a view.")
 
@@ -322,4 +322,4 @@ def is_neg(self: Tensor) -> bool:
 
 
 for _name in ("mT", "mH", "H"):
-    METHODS[_name] = _matrix(_name, _name != "H")
+    METHODS[_name] = _matrix_property(_name, _name != "H")

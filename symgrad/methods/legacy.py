@@ -14,10 +14,10 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.tensor import new as bare
 from symgrad.factories import creation
-from symgrad.factories.factory import finished, is_integer, sizes_of
+from symgrad.factories.factory import is_integer, new_leaf, sizes_of
+from symgrad.types.devices import check_cpu
 from symgrad.types.devices import device as device_of
-from symgrad.types.devices import on_cpu
-from symgrad.types.dtypes import DTYPES, WORDS, DType, dtype_of, get_default_dtype, set_default_dtype
+from symgrad.types.dtypes import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype, set_default_dtype
 
 __all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
 
@@ -45,10 +45,10 @@ def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(first, (Sequence, np.ndarray)):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return np.array(creation.read(first, target))
+    return np.array(creation.read_data(first, target))
 
 
-def _tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
+def _new_tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
     """An uninitialized tensor of the given sizes, a tensor of the given data in the default dtype, or an alias of another tensor.
 
     Raises TypeError for other arguments, such as `requires_grad`, which belongs to `symgrad.tensor`.
@@ -60,13 +60,13 @@ def _tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tensor:
         raise TypeError(f"new() received an invalid combination of arguments: {', '.join(words)}; call it as Tensor(*sizes), Tensor(data) or "
                         f"Tensor(other), or use symgrad.tensor(data, {next(iter(words))}=...)")
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return _as(cls, args[0].view(args[0].shape))  # type: ignore[attr-defined]
+        return _as_class(cls, args[0].view(args[0].shape))  # type: ignore[attr-defined]
     out = bare(cls)
     out._value, out._node, out._view = _legacy_value(get_default_dtype(), args, device), None, None
     return out
 
 
-def _as(cls: type, t: Tensor) -> Any:
+def _as_class(cls: type, t: Tensor) -> Any:
     """A tensor as an instance of a subclass, with the same value, memory and node."""
     out = bare(cls)
     out._value, out._node, out._view = t._value, t._node, None
@@ -75,15 +75,15 @@ def _as(cls: type, t: Tensor) -> Any:
 
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
     """A leaf of a subclass with the memory of a tensor."""
-    return _as(cls, data.detach()).requires_grad_(require_grad)
+    return _as_class(cls, data.detach()).requires_grad_(require_grad)
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:
     """This tensor as an instance of a subclass, with the same memory and node."""
-    return _as(cls, self)
+    return _as_class(cls, self)
 
 
-METHODS["__new__"] = _tensor
+METHODS["__new__"] = _new_tensor
 METHODS["_make_subclass"] = staticmethod(_make_subclass)
 METHODS["as_subclass"] = as_subclass
 
@@ -105,61 +105,61 @@ class tensortype(type):
             if args[0].dtype is not cls.dtype:
                 raise TypeError(f"expected a tensor of {cls.dtype} (got one of {args[0].dtype}); convert it with .to({cls.dtype})")
             return args[0].view(args[0].shape)  # type: ignore[attr-defined]
-        return finished(_legacy_value(cls.dtype, args, device))
+        return new_leaf(_legacy_value(cls.dtype, args, device))
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return not cls.is_cuda and isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
 
-def _type(dtype: DType, module: str) -> tensortype:
-    name = f"{dtype.words}Tensor"
-    doc = f"Tensors of {dtype.name}: called as {name}(2, 3) or {name}([1, 2]), and asked by isinstance(x, {name})."
+def _make_type(dtype: DType, module: str) -> tensortype:
+    name = f"{dtype.scalar_type}Tensor"
+    doc = f"Tensors of {dtype.name}: called as {name}(2, 3) or {name}([1, 2]), and the type in isinstance(x, {name})."
     return tensortype(name, (), {"dtype": dtype, "__module__": module, "__doc__": doc, "is_cuda": module != "torch", "is_sparse": False})
 
 
-TYPES = {f"{word}Tensor": _type(DTYPES[name], "torch") for name, word in WORDS.items()}
-CUDA_TYPES = {name: _type(t.dtype, "torch.cuda") for name, t in TYPES.items()}
+TYPES = {f"{word}Tensor": _make_type(DTYPES[name], "torch") for name, word in SCALAR_TYPES.items()}
+CUDA_TYPES = {name: _make_type(t.dtype, "torch.cuda") for name, t in TYPES.items()}
 _BY_NAME = {f"{t.__module__}.{name}": t for table in (TYPES, CUDA_TYPES) for name, t in table.items()}
 
 
-def _named(asked: Any) -> DType:
+def _dtype_named(kind: Any) -> DType:
     """The dtype of a type, the name of a type, or a dtype."""
-    if isinstance(asked, str):
-        if asked == "torch.Tensor":
+    if isinstance(kind, str):
+        if kind == "torch.Tensor":
             return get_default_dtype()
-        if asked not in _BY_NAME:
-            raise ValueError(f"invalid type: {asked!r}")
-        asked = _BY_NAME[asked]
-    if asked is Tensor:
+        if kind not in _BY_NAME:
+            raise ValueError(f"invalid type: {kind!r}")
+        kind = _BY_NAME[kind]
+    if kind is Tensor:
         return get_default_dtype()
-    if isinstance(asked, tensortype):
-        if asked.is_cuda:
-            on_cpu("cuda")
-        return asked.dtype
-    if isinstance(asked, type):
-        raise ValueError(f"invalid type: {asked.__name__!r}")
-    if not isinstance(asked, (DType, np.dtype)):
+    if isinstance(kind, tensortype):
+        if kind.is_cuda:
+            check_cpu("cuda")
+        return kind.dtype
+    if isinstance(kind, type):
+        raise ValueError(f"invalid type: {kind.__name__!r}")
+    if not isinstance(kind, (DType, np.dtype)):
         raise TypeError("dtype must be a type, str, or dtype object")
-    return dtype_of(asked)
+    return dtype_of(kind)
 
 
-def typed(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, such as 'torch.FloatTensor'; with `dtype` (a dtype, a type or its name) the tensor converted to it.
 
     Raises ValueError for an unknown name, TypeError for other arguments.
     """
-    return f"torch.{self.dtype.words}Tensor" if dtype is None else convert(self, _named(dtype))
+    return f"torch.{self.dtype.scalar_type}Tensor" if dtype is None else convert(self, _dtype_named(dtype))
 
 
-typed.__name__ = "type"
-METHODS["type"] = typed
+type_.__name__ = "type"
+METHODS["type"] = type_
 
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default dtype by a tensor type or its name; deprecated in favour of `set_default_dtype`."""
     warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
                   "torch.set_default_device() as alternatives.", UserWarning, stacklevel=2)
-    set_default_dtype(_named(t))
+    set_default_dtype(_dtype_named(t))
 
 
 # Like this tensor
@@ -170,7 +170,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype, of sizes or with data as `Tensor(...)` takes them."""
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].view(args[0].shape)  # type: ignore[attr-defined]
-    return finished(_legacy_value(self.dtype, args, device))
+    return new_leaf(_legacy_value(self.dtype, args, device))
 
 
 @METHODS.define

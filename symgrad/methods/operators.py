@@ -20,23 +20,23 @@ __all__ = ["NUMPY_FUNCTIONS"]
 
 METHODS = MethodTable()
 
-UNKNOWN = (str, bytes, dict, set, type(None))
+UNSUPPORTED = (str, bytes, dict, set, type(None))
 
 
 def _comparison(name: str) -> Any:
     function = getattr(traced, name)
 
     def compare(self: Tensor, other: Any) -> Any:
-        return NotImplemented if isinstance(other, UNKNOWN) else function(self, other)
+        return NotImplemented if isinstance(other, UNSUPPORTED) else function(self, other)
 
     return compare
 
 
 def _reflected(name: str) -> Any:
-    function, turned = getattr(traced, name), name in ("add", "mul")  # commutative
+    function, commutative = getattr(traced, name), name in ("add", "mul")
 
     def operate(self: Tensor, other: Any) -> Any:
-        return NotImplemented if isinstance(other, UNKNOWN) else function(self, other) if turned else function(other, self)
+        return NotImplemented if isinstance(other, UNSUPPORTED) else function(self, other) if commutative else function(other, self)
 
     return operate
 
@@ -50,7 +50,7 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     METHODS[f"__{_name}__"] = _comparison(_name)
 
 
-def _integers(*xs: Any) -> bool:
+def _all_integers(*xs: Any) -> bool:
     return all(isinstance(x, int) or isinstance(x, Tensor) and x._value.dtype.kind in "biu" for x in xs)
 
 
@@ -70,11 +70,11 @@ def __pos__(self: Tensor) -> Tensor:
     return self
 
 
-def _bits(name: str, ufunc: Any, logical: Any) -> None:
+def _bitwise(name: str, ufunc: Any, logical: Any) -> None:
     def operate(self: Tensor, other: Any) -> Any:
-        if isinstance(other, UNKNOWN):
+        if isinstance(other, UNSUPPORTED):
             return NotImplemented
-        if not _integers(self, other) and not isinstance(other, (bool, np.ndarray, np.generic)):
+        if not _all_integers(self, other) and not isinstance(other, (bool, np.ndarray, np.generic)):
             raise TypeError(f"{name}: bitwise operators take integers and booleans, not {self.dtype} and {other!r}")
         if self._value.dtype == bool and (isinstance(other, bool) or as_value(other).dtype == bool):
             return logical(self, other)
@@ -84,15 +84,15 @@ def _bits(name: str, ufunc: Any, logical: Any) -> None:
     METHODS[f"__r{name}__"] = operate
 
 
-_bits("and", np.bitwise_and, traced.logical_and)
-_bits("or", np.bitwise_or, traced.logical_or)
-_bits("xor", np.bitwise_xor, traced.ne)
+_bitwise("and", np.bitwise_and, traced.logical_and)
+_bitwise("or", np.bitwise_or, traced.logical_or)
+_bitwise("xor", np.bitwise_xor, traced.ne)
 
 
 @METHODS.define
 def __invert__(self: Tensor) -> Tensor:
     """The logical not of booleans, the bits of integers flipped."""
-    if not _integers(self):
+    if not _all_integers(self):
         raise TypeError(f"~ takes integers and booleans, not {self.dtype}; use logical_not")
     return traced.logical_not(self) if self._value.dtype == bool else wrap(np.invert(self._value))
 
@@ -109,7 +109,7 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return _select(self, index)
     if kind is slice:
         return _slice(self, index)
-    index = plain_index(index)
+    index = index_without_tensors(index)
     if not is_basic(index):
         first, rest = split_integer_indices(index) if type(index) is tuple else ((), index)
         return traced.getitem(self[first] if first else self, rest)
@@ -121,13 +121,13 @@ def _last_part(parts: tuple, shape: tuple[int, ...]) -> Any:
     """The last part of a basic index that is not a slice of everything, after which torch names the node; Ellipsis if there is none."""
     for k in range(len(parts) - 1, -1, -1):
         part = parts[k]
-        if part is Ellipsis or isinstance(part, slice) and (part == ALL or _is_whole(part, parts, k, shape)):
+        if part is Ellipsis or isinstance(part, slice) and (part == ALL or _is_full_slice(part, parts, k, shape)):
             continue
         return part
     return Ellipsis
 
 
-def _is_whole(part: slice, parts: tuple, k: int, shape: tuple[int, ...]) -> bool:
+def _is_full_slice(part: slice, parts: tuple, k: int, shape: tuple[int, ...]) -> bool:
     """Whether a slice, part `k` of an index, ends at or after the end of its axis and begins at 0; -n for the beginning is no such slice in torch."""
     if part.start or part.step not in (None, 1):
         return False
@@ -152,10 +152,10 @@ def split_integer_indices(index: Any) -> tuple[tuple, Any]:
     return tuple(first), tuple([part for part, number in zip(parts, numbers) if not number])
 
 
-def plain_index(index: Any) -> Any:
+def index_without_tensors(index: Any) -> Any:
     """An index with its Tensors replaced by arrays and its lists by integer or boolean arrays."""
     if isinstance(index, tuple):
-        return tuple(map(plain_index, index))
+        return tuple(map(index_without_tensors, index))
     if isinstance(index, Tensor):
         value = index._value
         if value.dtype.kind not in "biu":
@@ -178,14 +178,14 @@ PYTHON_OPERATORS = {"floor_divide": operator.floordiv, "bitwise_and": operator.a
                     "invert": operator.invert, "divmod": divmod}
 
 
-def _of_tensors(operate: Any) -> Any:
+def _lift_first(operate: Any) -> Any:
     return lambda first, *rest: operate(first if isinstance(first, Tensor) else wrap(as_value(first)), *rest)
 
 
 def _numpy_table() -> dict[str, Any]:
     table = dict(FUNCTIONS)
     table.update({numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()})
-    table.update({numpy: _of_tensors(operate) for numpy, operate in PYTHON_OPERATORS.items()})
+    table.update({numpy: _lift_first(operate) for numpy, operate in PYTHON_OPERATORS.items()})
     return table
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
-from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, promoted
+from symgrad.types.dtypes import DType, common_dtype, dtype_of, get_default_dtype
 from symgrad.types.storage import UntypedStorage
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
@@ -125,7 +125,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     a, b = _promotion_operand(tensor1), _promotion_operand(tensor2)
     if isinstance(tensor1, Tensor) != isinstance(tensor2, Tensor):  # a number does not widen a 0-d tensor either
         a, b = (np.empty((1,) * isinstance(x, Tensor), v.dtype) for x, v in ((tensor1, a), (tensor2, b)))
-    return dtype_of(promoted(a, b))
+    return dtype_of(common_dtype(a, b))
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

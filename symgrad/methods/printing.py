@@ -87,17 +87,17 @@ def _style(values: np.ndarray) -> Style:
     numbers = values.astype(np.float64).ravel()
     numbers = numbers[np.isfinite(numbers) & (numbers != 0)]
     if not numbers.size:
-        return _whole, 1
+        return _integer_text, 1
     sizes = np.abs(numbers)
     largest, smallest, whole = float(sizes.max()), float(sizes.min()), bool((sizes == np.trunc(sizes)).all())
     scientific = _options.sci_mode
     if scientific is None:
         scientific = largest / smallest > SPREAD or largest > LARGE or (not whole and smallest < SMALL)
-    write = f"{{:.{_options.precision}e}}".format if scientific else _whole if whole else f"{{:.{_options.precision}f}}".format
+    write = f"{{:.{_options.precision}e}}".format if scientific else _integer_text if whole else f"{{:.{_options.precision}f}}".format
     return write, max(map(len, map(write, numbers.tolist())))
 
 
-def _whole(number: float) -> str:
+def _integer_text(number: float) -> str:
     return f"{number:.0f}." if np.isfinite(number) else str(number)
 
 
@@ -120,7 +120,7 @@ def _cells(values: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _lines(cells: Any, gaps: tuple[bool, ...], indent: int, width: int) -> str:
-    """Nested cells in brackets; `gaps` says in which dimensions the middle is left out."""
+    """Nested cells in brackets; `gaps` lists the dimensions whose middle is left out."""
     edge, deeper = _options.edgeitems, len(gaps) - 1
     if not deeper:
         items = [*cells[:edge], " ...", *cells[edge:]] if gaps[0] else cells

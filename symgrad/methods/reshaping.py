@@ -34,7 +34,7 @@ __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
 METHODS = MethodTable()
 
 
-def _begin(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
+def _check_in_place(self: Tensor, *others: Any) -> tuple[np.ndarray, Node | None]:
     """The array and the node of a tensor before an in-place change; raises if the change is not allowed."""
     if thread.modes.grad and any(isinstance(t, Tensor) and t.requires_grad for t in (self, *others)):
         refuse_in_place(self)
@@ -102,7 +102,7 @@ def _reshaping(name: str, of: str, **changes: Any) -> Callable[..., Tensor]:
     function = lift(replace(REGISTRY[of], name=name, view=False, **changes))
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        x, p = _begin(self)
+        x, p = _check_in_place(self)
         result = function(wrap(x, p), *args, **kwargs)
         return _replace_value(self, result._value, result._node, name)
 
@@ -129,7 +129,7 @@ def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storag
     >>> symgrad.arange(9.0).as_strided_((3,), (4,))
     tensor([0., 4., 8.])
     """
-    x, p = _begin(self)
+    x, p = _check_in_place(self)
     result = as_strided(wrap(x, p), size, stride, storage_offset)
     node = result._node
     if node is not None and not isinstance(node, Leaf):
@@ -165,7 +165,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if not size:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
-    x, shape = _begin(self)[0], sizes(size)
+    x, shape = _check_in_place(self)[0], sizes(size)
     if shape == x.shape:
         return self
     if any(n < 0 for n in shape):
@@ -220,7 +220,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
                         f"UntypedStorage, which storage_offset, size and stride may follow")
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {_type_name(source.dtype)} to a tensor of type {_type_name(self.dtype)}")
-    x, p = _begin(self, source)
+    x, p = _check_in_place(self, source)
     q = None
     if source is None:
         value = np.empty(0, x.dtype)

@@ -123,7 +123,7 @@ def __bool__(self: Tensor) -> bool:
 
 
 @METHODS.define
-def _only(self: Tensor) -> Any:
+def _single_element(self: Tensor) -> Any:
     if self._value.size != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars; this one has shape {list(self.shape)}")
     return self.item()
@@ -131,17 +131,17 @@ def _only(self: Tensor) -> Any:
 
 @METHODS.define
 def __float__(self: Tensor) -> float:
-    return float(self._only())
+    return float(self._single_element())
 
 
 @METHODS.define
 def __int__(self: Tensor) -> int:
-    return int(self._only())
+    return int(self._single_element())
 
 
 @METHODS.define
 def __complex__(self: Tensor) -> complex:
-    return complex(self._only())
+    return complex(self._single_element())
 
 
 @METHODS.define

@@ -4,7 +4,7 @@ from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL
 
 
-def _times_alpha(xp, input, other, *, alpha=1):
+def _add_arguments(xp, input, other, *, alpha=1):
     return input, other if alpha == 1 else other * alpha if isinstance(other, (int, float, complex)) else xp.scaled(other, alpha)
 
 
@@ -12,7 +12,7 @@ linear("scaled", lambda xp, input, factor: input * factor, lambda xp, g, shape, 
        doc="input * factor, for a Python number.")
 
 
-def _plain(x):
+def _is_python_number(x):
     """Whether an argument is a Python number, and not a NumPy scalar."""
     return type(x) in (int, float, complex, bool)
 
@@ -22,24 +22,25 @@ def _mul_vjp(xp, g, y, args, needs):
     return None if needs[0] is None else g * b, None if needs[1] is None else g * a
 
 
-elementwise("add", None, 1, 1, integers=True, prepare=_times_alpha, usage="symgrad.add(x, x, alpha=2)", doc="input + alpha * other.")
-elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _plain(node.args[0]) else None,
-            prepare=_times_alpha, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", doc="input - alpha * other.")
+elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", takes_out=True,
+            doc="input + alpha * other.")
+elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
+            prepare=_add_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
-            aliases=("multiply",), doc="input * other.")
+            aliases=("multiply",), takes_out=True, doc="input * other.")
 
 
-def _is_whole(x):
+def _is_integer(x):
     return not (x.is_floating_point() or x.is_complex()) if hasattr(x, "dtype") else isinstance(x, int)
 
 
-def _quotient(xp, input, other, *, rounding_mode=None):
+def _div_arguments(xp, input, other, *, rounding_mode=None):
     """The arguments of a division, or its result if that is rounded."""
     if rounding_mode is None:
         return input, other
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    if not _is_whole(input) or not _is_whole(other):
+    if not _is_integer(input) or not _is_integer(other):
         return xp.rounded_quotient(input, other, rounding_mode)
     down = xp.floor_divide(input, other)
     if rounding_mode == "floor":
@@ -48,13 +49,13 @@ def _quotient(xp, input, other, *, rounding_mode=None):
 
 
 elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, saved=("other", "input other"),
-            names=lambda node: "MulBackward0" if _plain(node.args[0]) else None, domain=(REAL, NONZERO),
-            aliases=("divide", "true_divide"), prepare=_quotient, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
-            doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to floats "
-                "unless it is.")
-elementwise("neg", None, -1, integers=True, aliases=("negative",), doc="-input.")
-elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, doc="1 / input.")
-elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", doc="input².")
+            names=lambda node: "MulBackward0" if _is_python_number(node.args[0]) else None, domain=(REAL, NONZERO),
+            aliases=("divide", "true_divide"), prepare=_div_arguments, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
+            takes_out=True, doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to "
+                                "floats unless it is.")
+elementwise("neg", None, -1, integers=True, aliases=("negative",), takes_out=True, doc="-input.")
+elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, takes_out=True, doc="1 / input.")
+elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", takes_out=True, doc="input².")
 
 
 def _power_by_base(xp, y, a, b):
@@ -76,10 +77,10 @@ def _power_by_exponent(xp, y, a, b):
 
 elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
                   saved=("input exponent", "input exponent result"),
-                  names=lambda node: f"PowBackward{2 if _plain(node.args[0]) else 0 if _plain(node.args[1]) else 1}",
+                  names=lambda node: f"PowBackward{2 if _is_python_number(node.args[0]) else 0 if _is_python_number(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
 elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), saved=("", "input other"),
-            names=lambda node: f"RemainderBackward{int(not _plain(node.args[1]))}",
+            names=lambda node: f"RemainderBackward{int(not _is_python_number(node.args[1]))}",
                         domain=(REAL, NONZERO), integers=True, doc="input - floor(input / other) * other: it has the sign of `other`.")
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
@@ -130,8 +131,8 @@ def _same_dtype(name, input, other):
     if not hasattr(other, "dtype"):
         raise TypeError(f"{name}(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"{input.dtype.words} did not match {other.dtype.words}: {name} compares tensors of one dtype; convert one of them with "
-                           f".to()")
+        raise RuntimeError(f"{input.dtype.scalar_type} did not match {other.dtype.scalar_type}: {name} compares tensors of one dtype; convert one "
+                           f"of them with .to()")
 
 
 @composite("isclose", arity=2, usage="symgrad.isclose(x, x + 1e-9)")

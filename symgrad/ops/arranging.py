@@ -4,10 +4,10 @@ import warnings
 
 from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis, sizes
-from symgrad.types.indices import plain, repeated
+from symgrad.types.indices import index_array, repeated_indices
 
 
-def _repeats(xp, input, *repeats):
+def _repeat_arguments(xp, input, *repeats):
     times = sizes(repeats)
     if len(times) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -18,24 +18,24 @@ def _repeats(xp, input, *repeats):
     return input, times
 
 
-def _interleaved(shape, times):
+def _interleave_shape(shape, times):
     """The shape of alternating repetitions and sizes, and the axes of the repetitions."""
     whole = (1,) * (len(times) - len(shape)) + tuple(shape)
     return tuple(n for pair in zip(times, whole) for n in pair), tuple(range(0, 2 * len(times), 2)), whole
 
 
 def _repeat(xp, input, repeats):
-    pairs, _, whole = _interleaved(input.shape, repeats)
+    pairs, _, whole = _interleave_shape(input.shape, repeats)
     ones = tuple(n for m in whole for n in (1, m))
     return xp.reshape(xp.copy(xp.broadcast_to(xp.reshape(input, ones), pairs), "C"), tuple(n * m for n, m in zip(repeats, whole)))
 
 
-def _summed(xp, g, shape, repeats):
-    pairs, at, _ = _interleaved(shape, repeats)
+def _repeat_transpose(xp, g, shape, repeats):
+    pairs, at, _ = _interleave_shape(shape, repeats)
     return xp.reshape(xp.sum(xp.reshape(g, pairs), at, False) if at else g, shape)
 
 
-linear("repeat", _repeat, _summed, prepare=_repeats, examples=(((2, 3),), ((2, 1, 2),)), usage="a.repeat(2, 1)",
+linear("repeat", _repeat, _repeat_transpose, prepare=_repeat_arguments, examples=(((2, 3),), ((2, 1, 2),)), usage="a.repeat(2, 1)",
        doc="The input repeated along each dimension, and along new leading ones.")
 
 
@@ -50,11 +50,11 @@ def tile(xp, input, *dims):
 def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
     """Each slice along `dim`, by default each element, repeated consecutively; with `repeats` alone, the indices of these slices."""
     if repeats is None:
-        return input.new_tensor(repeated(plain(input)), dtype=int)
+        return input.new_tensor(repeated_indices(index_array(input)), dtype=int)
     if dim is None:
         input, dim = xp.reshape(input, (-1,)), 0
     dim = axis(dim, input.ndim)
-    counts = plain(repeats)
+    counts = index_array(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("Repeats must be non-negative" if counts.ndim == 0 else "repeats can not be negative")
     if not counts.ndim or counts.shape == (1,):
@@ -66,10 +66,10 @@ def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
     if len(counts) != input.shape[dim]:
         raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {len(counts)} and input.size({dim}) = "
                            f"{input.shape[dim]}")
-    return xp.index_select(input, dim, repeated(counts))
+    return xp.index_select(input, dim, repeated_indices(counts))
 
 
-def _unflattened(xp, input, dim, sizes):
+def _unflatten_arguments(xp, input, dim, sizes):
     dim, parts = axis(dim, input.ndim), list(sizes)
     if not parts:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -85,7 +85,7 @@ def _unflattened(xp, input, dim, sizes):
     return input, (*input.shape[:dim], *parts, *input.shape[dim + 1:])
 
 
-for _name, _node, _prepare in (("unflatten", "View", _unflattened), ("unsafe_view", "UnsafeView", None)):
+for _name, _node, _prepare in (("unflatten", "View", _unflatten_arguments), ("unsafe_view", "UnsafeView", None)):
     linear(_name, lambda xp, input, shape: xp.reshape(input, shape), lambda xp, g, shape, size: xp.reshape(g, shape), node_name=_node,
            prepare=_prepare, view=True, public=_prepare is not None, examples=(((3, 2, 2),),), usage="symgrad.unflatten(x, 0, (1, 3))",
            doc="One dimension split into several with the same product of sizes; one size may be -1.")
@@ -103,13 +103,13 @@ def ravel(xp, input):
 @composite("atleast_1d", view=True, arity=None, usage="symgrad.atleast_1d(x)", method=False)
 def atleast_1d(xp, *tensors):
     """The tensors, where tensors of no dimensions become vectors of one element."""
-    return _each(tensors, lambda x: x if x.ndim else xp.reshape(x, (1,)))
+    return _map_tensors(tensors, lambda x: x if x.ndim else xp.reshape(x, (1,)))
 
 
 @composite("atleast_2d", view=True, arity=None, usage="symgrad.atleast_2d(x)", method=False)
 def atleast_2d(xp, *tensors):
     """The tensors, where vectors become matrices of one row."""
-    return _each(tensors, lambda x: x if x.ndim > 1 else xp.unsqueeze(x, 0) if x.ndim else xp.reshape(x, (1, 1)))
+    return _map_tensors(tensors, lambda x: x if x.ndim > 1 else xp.unsqueeze(x, 0) if x.ndim else xp.reshape(x, (1, 1)))
 
 
 @composite("atleast_3d", view=True, arity=None, usage="symgrad.atleast_3d(x)", method=False)
@@ -122,16 +122,16 @@ def atleast_3d(xp, *tensors):
             return xp.unsqueeze(x, -1)
         return xp.unsqueeze(xp.unsqueeze(x, 0), -1) if x.ndim else xp.reshape(x, (1, 1, 1))
 
-    return _each(tensors, lifted)
+    return _map_tensors(tensors, lifted)
 
 
-def _each(tensors, change):
+def _map_tensors(tensors, change):
     if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
         return change(tensors[0])
     return tuple(change(x) for x in (tensors[0] if len(tensors) == 1 else tensors))
 
 
-def _given(name, tensors):
+def _check_not_empty(name, tensors):
     if not len(tensors):
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     return tensors
@@ -140,29 +140,29 @@ def _given(name, tensors):
 @composite("hstack", arity=None, usage="symgrad.hstack([a, a])", method=False)
 def hstack(xp, tensors):
     """Tensors joined along their second dimension, vectors along their only dimension."""
-    parts = [atleast_1d(xp, x) for x in _given("hstack", tensors)]
+    parts = [atleast_1d(xp, x) for x in _check_not_empty("hstack", tensors)]
     return xp.cat(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 @composite("vstack", arity=None, usage="symgrad.vstack([x, x])", method=False, aliases=("row_stack",))
 def vstack(xp, tensors):
     """Tensors joined along their first dimension, vectors as rows."""
-    return xp.cat([atleast_2d(xp, x) for x in _given("vstack", tensors)], 0)
+    return xp.cat([atleast_2d(xp, x) for x in _check_not_empty("vstack", tensors)], 0)
 
 
 @composite("dstack", arity=None, usage="symgrad.dstack([a, a])", method=False)
 def dstack(xp, tensors):
     """Tensors joined along their third dimension."""
-    return xp.cat([atleast_3d(xp, x) for x in _given("dstack", tensors)], 2)
+    return xp.cat([atleast_3d(xp, x) for x in _check_not_empty("dstack", tensors)], 2)
 
 
 @composite("column_stack", arity=None, usage="symgrad.column_stack([x, x])", method=False)
 def column_stack(xp, tensors):
     """Tensors joined along their second dimension, vectors as columns."""
-    return xp.cat([x if x.ndim > 1 else xp.reshape(x, (x.numel(), 1)) for x in _given("column_stack", tensors)], 1)
+    return xp.cat([x if x.ndim > 1 else xp.reshape(x, (x.numel(), 1)) for x in _check_not_empty("column_stack", tensors)], 1)
 
 
-def _blocks(xp, tensors):
+def _block_diagonal(xp, tensors):
     rows, columns = sum(x.shape[0] for x in tensors), sum(x.shape[1] for x in tensors)
     out, row, column = xp.zeros_like(tensors[0], (rows, columns)), 0, 0
     for x in tensors:
@@ -171,7 +171,7 @@ def _blocks(xp, tensors):
     return out
 
 
-def _unblocked(xp, g, shapes):
+def _block_diagonal_transpose(xp, g, shapes):
     out, row, column = [], 0, 0
     for n, m in shapes:
         out.append(xp.getitem(g, (slice(row, row + n), slice(column, column + m))))
@@ -179,7 +179,7 @@ def _unblocked(xp, g, shapes):
     return out
 
 
-linear("block_diagonal", _blocks, _unblocked, variadic=True, public=False, layout="rows", node_name="BlockDiag",
+linear("block_diagonal", _block_diagonal, _block_diagonal_transpose, variadic=True, public=False, layout="rows", node_name="BlockDiag",
        doc="Matrices along the diagonal of zeros.")
 
 
@@ -189,7 +189,7 @@ def block_diag(xp, *tensors):
     for i, x in enumerate(tensors):
         if x.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
-    return xp.block_diagonal([atleast_2d(xp, x) for x in _given("block_diag", tensors)])
+    return xp.block_diagonal([atleast_2d(xp, x) for x in _check_not_empty("block_diag", tensors)])
 
 
 # Splitting
@@ -203,7 +203,7 @@ def tensor_split(xp, input, indices_or_sections, dim=0):
     dim = axis(dim, input.ndim)
     n, given = input.shape[dim], indices_or_sections
     if hasattr(given, "shape"):
-        given = plain(given).tolist()
+        given = index_array(given).tolist()
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
@@ -216,7 +216,7 @@ def tensor_split(xp, input, indices_or_sections, dim=0):
     return tuple(xp.slice_item(input, (slice(None),) * dim + (slice(*piece.indices(n)[:2]),)) for piece in pieces)
 
 
-def _split(name, dim, least):
+def _define_split(name, dim, least):
     def split(xp, input, indices_or_sections):
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
@@ -232,13 +232,13 @@ def _split(name, dim, least):
 
 
 for _arguments in (("hsplit", 1, 1), ("vsplit", 0, 2), ("dsplit", 2, 3)):
-    _split(*_arguments)
+    _define_split(*_arguments)
 
 
 # Rotations and reversals
 
 
-def _rotation(xp, input, k=1, dims=(0, 1)):
+def _rot90_arguments(xp, input, k=1, dims=(0, 1)):
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
@@ -248,7 +248,7 @@ def _rotation(xp, input, k=1, dims=(0, 1)):
     return input, k % 4, tuple(axis(d, input.ndim) for d in dims)
 
 
-def _rotated(xp, input, k, dims):
+def _rot90(xp, input, k, dims):
     order = list(range(input.ndim))
     order[dims[0]], order[dims[1]] = dims[1], dims[0]
     if k % 2:
@@ -256,7 +256,7 @@ def _rotated(xp, input, k, dims):
     return xp.flip(input, dims) if k else xp.copy(input, "C")
 
 
-linear("rot90", _rotated, lambda xp, g, shape, k, dims: _rotated(xp, g, -k % 4, dims), prepare=_rotation,
+linear("rot90", _rot90, lambda xp, g, shape, k, dims: _rot90(xp, g, -k % 4, dims), prepare=_rot90_arguments,
        examples=((1, (0, 1)), (2, (0, 1)), (3, (1, 0))), usage="symgrad.rot90(a)",
        doc="The input rotated by `k` quarter turns in the plane of two dimensions, from the first towards the second.")
 
@@ -280,10 +280,10 @@ def flipud(xp, input):
 # Grids
 
 
-def _grid(xp, tensors, indexing):
+def _meshgrid_arguments(xp, tensors, indexing):
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
-    for x in _given("meshgrid", tensors):
+    for x in _check_not_empty("meshgrid", tensors):
         if x.ndim > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: one of shape {list(x.shape)}")
         if x.dtype is not tensors[0].dtype:
@@ -301,7 +301,7 @@ def meshgrid(xp, *tensors, indexing=None):
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     if indexing is None:
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
-    return _grid(xp, given, indexing)
+    return _meshgrid_arguments(xp, given, indexing)
 
 
 @composite("cartesian_prod", view=True, arity=None, usage="symgrad.cartesian_prod(x, x)", method=False)
@@ -309,7 +309,7 @@ def cartesian_prod(xp, *tensors):
     """All tuples of one element of each vector, as rows."""
     if len(tensors) == 1:
         return tensors[0]
-    return xp.stack([xp.reshape(x, (-1,)) for x in _grid(xp, tensors, "ij")], 1)
+    return xp.stack([xp.reshape(x, (-1,)) for x in _meshgrid_arguments(xp, tensors, "ij")], 1)
 
 
 @composite("combinations", usage="symgrad.combinations(x)", method=False)

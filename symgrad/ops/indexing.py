@@ -1,8 +1,8 @@
 """Reading and writing through an index: two linear ops, each the transpose of the other; and the views of slices and diagonals."""
 
 from symgrad.graph.op import composite, linear
-from symgrad.ops.rules import axis
-from symgrad.types.indices import diagonal, plain, windows
+from symgrad.ops.rules import axis, inverse_permutation
+from symgrad.types.indices import diagonal, index_array, window_indices
 
 # An index of integers, slices and None gives a view, whose node has the name of the last of them as in torch.
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",
@@ -14,26 +14,27 @@ linear("place", lambda xp, input, index, shape: xp.place(input, index, shape), l
        public=False, node_name="IndexPut", examples=(((slice(1, 4), slice(0, 4)), (5, 6)),), doc="Zeros of `shape` with the input added at `index`.")
 
 
-def _write(xp, input, values, index, accumulate):
+def _put(xp, input, values, index, accumulate):
     return xp.put(input, values, index, accumulate)
 
 
-def _kept(xp, g, shape, index, accumulate):
+def _put_transpose_input(xp, g, shape, index, accumulate):
     return g if accumulate else xp.put(g, 0, index, False)
 
 
-def _written(xp, g, shape, index, accumulate):
+def _put_transpose_values(xp, g, shape, index, accumulate):
     return xp.getitem(g, index)
 
 
-linear("put", _write, _kept, _written, public=False, node_name="IndexPut", layout="first", shapes=((3, 4), (4,)), examples=((0, False), (1, True)),
+linear("put", _put, _put_transpose_input, _put_transpose_values, public=False, node_name="IndexPut", layout="first", shapes=((3, 4), (4,)),
+       examples=((0, False), (1, True)),
        doc="A copy of the input with `values` at `index`.")
 
 
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
-    index = tuple(plain(i) if hasattr(i, "numpy") else i for i in indices)
+    index = tuple(index_array(i) if hasattr(i, "numpy") else i for i in indices)
     return xp.put(input, values, index, bool(accumulate))
 
 
@@ -65,42 +66,38 @@ def narrow(xp, input, dim, start, length):
     return xp.slice_item(input, (slice(None),) * dim + (slice(start, start + length),))
 
 
-def _last(dims, ndim):
+def _order_with_last(dims, ndim):
     """The permutation of dimensions that moves the given ones to the end."""
     return (*(i for i in range(ndim) if i not in dims), *dims)
 
 
-def _turned_back(xp, x, order):
-    return xp.permute(x, tuple(order.index(i) for i in range(len(order))))
-
-
-def _two_axes(dim1, dim2, ndim):
+def _distinct_axes(dim1, dim2, ndim):
     first, second = axis(dim1, ndim), axis(dim2, ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return first, second
 
 
-def _undiagonal(xp, g, shape, offset, dim1, dim2):
-    order = _last((dim1, dim2), len(shape))
-    whole = tuple(shape[i] for i in order)
-    return _turned_back(xp, xp.place(g, diagonal(whole, offset), whole), order)
+def _diagonal_transpose(xp, g, shape, offset, dim1, dim2):
+    order = _order_with_last((dim1, dim2), len(shape))
+    target = tuple(shape[i] for i in order)
+    return xp.permute(xp.place(g, diagonal(target, offset), target), inverse_permutation(order))
 
 
-linear("diagonal", lambda xp, input, offset, dim1, dim2: xp.diagonal(input, offset, dim1, dim2), _undiagonal, view=True,
-       prepare=lambda xp, input, offset=0, dim1=0, dim2=1: (input, offset, *_two_axes(dim1, dim2, input.ndim)), shapes=((2, 3, 4),),
+linear("diagonal", lambda xp, input, offset, dim1, dim2: xp.diagonal(input, offset, dim1, dim2), _diagonal_transpose, view=True,
+       prepare=lambda xp, input, offset=0, dim1=0, dim2=1: (input, offset, *_distinct_axes(dim1, dim2, input.ndim)), shapes=((2, 3, 4),),
        examples=((1, 0, 2), (-1, 2, 1)), usage="symgrad.diagonal(a, 1)", doc="The diagonal of two dimensions as a new last dimension: a view.")
 
 
-def _embedded(xp, input, offset, dim1, dim2):
+def _diag_embed(xp, input, offset, dim1, dim2):
     n = input.shape[-1] + abs(offset)
-    whole = (*input.shape[:-1], n, n)
-    return _turned_back(xp, xp.place(input, diagonal(whole, offset), whole), _last((dim1, dim2), len(whole)))
+    target = (*input.shape[:-1], n, n)
+    return xp.permute(xp.place(input, diagonal(target, offset), target), inverse_permutation(_order_with_last((dim1, dim2), len(target))))
 
 
-linear("diag_embed", _embedded, lambda xp, g, shape, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2), layout="rows",
+linear("diag_embed", _diag_embed, lambda xp, g, shape, offset, dim1, dim2: xp.diagonal(g, offset, dim1, dim2), layout="rows",
        examples=((1, 0, 2), (0, 1, 2)),
-       prepare=lambda xp, input, offset=0, dim1=-2, dim2=-1: (input, offset, *_two_axes(dim1, dim2, input.ndim + 1)), shapes=((2, 3),),
+       prepare=lambda xp, input, offset=0, dim1=-2, dim2=-1: (input, offset, *_distinct_axes(dim1, dim2, input.ndim + 1)), shapes=((2, 3),),
        usage="symgrad.diag_embed(a)", doc="Zeros with the last dimension of the input on a diagonal of two new ones: the transpose of `diagonal`.")
 
 
@@ -110,7 +107,7 @@ def diagflat(xp, input, offset=0):
     return xp.diag_embed(xp.reshape(input, (-1,)), offset)
 
 
-def _windows(xp, input, dimension, size, step):
+def _unfold_arguments(xp, input, dimension, size, step):
     dim, n = axis(dimension, input.ndim), input.shape[axis(dimension, input.ndim)] if input.ndim else 1
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
@@ -121,11 +118,12 @@ def _windows(xp, input, dimension, size, step):
     return input, dim, size, step
 
 
-def _folded(xp, g, shape, dim, size, step):
+def _unfold_transpose(xp, g, shape, dim, size, step):
     order = (*range(dim + 1), len(shape), *range(dim + 1, len(shape)))
-    return xp.place(xp.permute(g, order), (slice(None),) * dim + (windows(shape[dim], size, step),), shape)
+    return xp.place(xp.permute(g, order), (slice(None),) * dim + (window_indices(shape[dim], size, step),), shape)
 
 
-linear("unfold", lambda xp, input, dimension, size, step: xp.unfold(input, dimension, size, step), _folded, prepare=_windows, view=True,
+linear("unfold", lambda xp, input, dimension, size, step: xp.unfold(input, dimension, size, step), _unfold_transpose, prepare=_unfold_arguments,
+       view=True,
        examples=((1, 2, 1), (0, 3, 2)), usage="a.unfold(1, 2, 1)",
        doc="The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view.")

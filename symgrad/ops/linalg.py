@@ -1,9 +1,9 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
-from symgrad.graph.op import composite, linear, multilinear, primitive
+from symgrad.graph.op import composite, linear, multilinear
 
 
-def _matrices(name, *ranks):
+def _product_arguments(name, *ranks):
     def prepare(xp, input, other):
         if (input.ndim, other.ndim) != ranks or input.shape[-1] != other.shape[0]:
             wanted = " and ".join("a vector" if rank == 1 else "a matrix" for rank in ranks)
@@ -13,58 +13,29 @@ def _matrices(name, *ranks):
     return prepare
 
 
-def _t(xp, a):
+def matrix_transpose(xp, a):
     return xp.permute(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
 
 
-def _outer(xp, a, b):
+def outer_product(xp, a, b):
     return xp.reshape(a, (*a.shape, 1)) * b
 
 
-multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, _t(xp, b)), lambda xp, g, a, b: xp.mm(_t(xp, a), g),
-            prepare=_matrices("mm", 2, 2), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
-multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: _outer(xp, g, b), lambda xp, g, a, b: xp.mv(_t(xp, a), g),
-            prepare=_matrices("mv", 2, 1), shapes=((3, 4), (4,)), usage="symgrad.mv(a, x)", doc="The product of a matrix and a vector.")
-multilinear("vm", lambda xp, input, mat: xp.mv(_t(xp, mat), input), lambda xp, g, a, b: xp.mv(b, g), lambda xp, g, a, b: _outer(xp, a, g),
+multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, matrix_transpose(xp, b)),
+            lambda xp, g, a, b: xp.mm(matrix_transpose(xp, a), g),
+            prepare=_product_arguments("mm", 2, 2), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
+multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: outer_product(xp, g, b),
+            lambda xp, g, a, b: xp.mv(matrix_transpose(xp, a), g),
+            prepare=_product_arguments("mv", 2, 1), shapes=((3, 4), (4,)), usage="symgrad.mv(a, x)", doc="The product of a matrix and a vector.")
+multilinear("vm", lambda xp, input, mat: xp.mv(matrix_transpose(xp, mat), input), lambda xp, g, a, b: xp.mv(b, g),
+            lambda xp, g, a, b: outer_product(xp, a, g),
             public=False, node_name="SqueezeBackward4", shapes=((3,), (3, 4)), doc="The product of a vector and a matrix.")
 multilinear("dot", lambda xp, input, tensor: xp.dot(input, tensor), lambda xp, g, a, b: g * b, lambda xp, g, a, b: g * a,
-            prepare=_matrices("dot", 1, 1), shapes=((4,), (4,)),
+            prepare=_product_arguments("dot", 1, 1), shapes=((4,), (4,)),
             usage="symgrad.dot(x, x)", doc="The inner product of two vectors, without conjugation.")
-multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, _t(xp, b)),
-            lambda xp, g, a, b: xp.matmul(_t(xp, a), g), public=False, node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
+multilinear("batched_matmul", lambda xp, input, mat2: xp.matmul(input, mat2), lambda xp, g, a, b: xp.matmul(g, matrix_transpose(xp, b)),
+            lambda xp, g, a, b: xp.matmul(matrix_transpose(xp, a), g), public=False, node_name="Bmm", shapes=((2, 3, 4), (1, 4, 2)),
             doc="Matrix products over broadcast leading axes.")
-
-
-def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
-    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
-        if matrix.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
-    (n, k), (l, m) = mat1.shape, mat2.shape
-    if k != l:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {l}x{m})")
-    if input.ndim > 2:
-        raise RuntimeError(f"The number of sizes provided (2) must be greater or equal to the number of dimensions in the tensor ({input.ndim})")
-    for dim, given, size in zip((1, 0), reversed(input.shape), (m, n)):
-        if given not in (1, size):
-            raise RuntimeError(f"The expanded size of the tensor ({size}) must match the existing size ({given}) at non-singleton dimension {dim}."
-                               f"  Target sizes: {[n, m]}.  Tensor sizes: {list(input.shape)}")
-    return input, mat1, mat2, beta, alpha
-
-
-def _times(number, x):
-    return x if number == 1 else number * x
-
-
-def _addmm_vjp(xp, g, y, input, a, b, beta, alpha):
-    scaled = _times(alpha, g)
-    return _times(beta, g), xp.mm(scaled, _t(xp, b)), xp.mm(_t(xp, a), scaled)
-
-
-primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _times(alpha, xp.mm(mat1, mat2)) + _times(beta, input), arity=3,
-          prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), vjp=_addmm_vjp,
-          saved=("", "mat2", "mat1"),
-          jvp=lambda xp, t, ta, tb, y, input, a, b, beta, alpha: _times(alpha, xp.mm(ta, b) + xp.mm(a, tb)) + _times(beta, t),
-          usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 
 
 @composite("matmul", arity=2, usage="symgrad.matmul(a, x)")
@@ -94,13 +65,13 @@ def outer(xp, input, vec2):
     """The outer product of two vectors."""
     if input.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, but got {input.ndim}D and {vec2.ndim}D")
-    return _outer(xp, input, vec2)
+    return outer_product(xp, input, vec2)
 
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def _explicit(equation, ranks):
+def _explicit_subscripts(equation, ranks):
     """The subscripts of the operands and of the output, explicit, with letters in place of an ellipsis."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -124,7 +95,7 @@ def _explicit(equation, ranks):
 def _einsum_arguments(xp, equation, *operands):
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
-    terms, right = _explicit(equation, [x.ndim for x in operands])
+    terms, right = _explicit_subscripts(equation, [x.ndim for x in operands])
     known = {}
     for term, x in zip(terms, operands):
         for letter, n in zip(term, x.shape):
@@ -139,7 +110,7 @@ def _einsum_arguments(xp, equation, *operands):
     return list(operands), ",".join(terms) + "->" + right
 
 
-def _einsum_back(xp, g, xs, i, equation):
+def _einsum_transpose(xp, g, xs, i, equation):
     """The cotangent of one operand: the equation with that operand and the output exchanged.
 
     A letter in this operand alone is summed, so the cotangent is broadcast along it; a repeated letter reads a diagonal,
@@ -172,21 +143,21 @@ def _einsum_back(xp, g, xs, i, equation):
     return out
 
 
-multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operands), _einsum_back, variadic=True, prepare=_einsum_arguments,
+multilinear("einsum", lambda xp, operands, equation: xp.einsum(equation, operands), _einsum_transpose, variadic=True, prepare=_einsum_arguments,
             method=False, layout="rows", examples=(("ij,ij->ij",), ("ij,kj->ik",), ("ij,ij->",)),
             usage="symgrad.einsum('ij,kj->ik', a, a)", doc="The sum of products with subscripts given by an equation (Einstein summation).")
 
-def _matrix(xp, input):
+def _trace_arguments(xp, input):
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim} (shape {list(input.shape)})")
     return (input,)
 
 
 linear("trace", lambda xp, input: xp.trace(input), lambda xp, g, shape: g * xp.diagonal_place(xp.ones_like(g, (min(shape),)), 0, shape),
-       prepare=_matrix, usage="symgrad.trace(a)", doc="The sum of a matrix's diagonal.")
+       prepare=_trace_arguments, usage="symgrad.trace(a)", doc="The sum of a matrix's diagonal.")
 
 
-def _parts(xp, input, diagonal=0):
+def _diag_arguments(xp, input, diagonal=0):
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
     return input, diagonal
@@ -195,14 +166,14 @@ def _parts(xp, input, diagonal=0):
 linear("diag", lambda xp, input, diagonal=0: xp.diag(input, diagonal),
        lambda xp, g, shape, diagonal=0: xp.diagonal_place(g, diagonal, shape) if len(shape) == 2 else xp.diag(g, diagonal),
        names=lambda node: "DiagonalBackward0_copy" if node.args[0].ndim == 2 else "DiagEmbedBackward0",
-       prepare=_parts, examples=((0,), (1,), (-1,)),
+       prepare=_diag_arguments, examples=((0,), (1,), (-1,)),
        usage="symgrad.diag(a, 1)", doc="A matrix's diagonal as a vector, or a vector as a diagonal matrix.")
 linear("diagonal_place", lambda xp, input, diagonal, shape: xp.diagonal_place(input, diagonal, shape),
        lambda xp, g, shape, diagonal, whole: xp.diag(g, diagonal), public=False, shapes=((3,),),
        examples=((0, (3, 3)), (1, (4, 4)), (-1, (5, 3))), doc="A matrix of zeros with a vector on one diagonal.")
 
 
-def _triangle(name, part):
+def _define_triangle(name, part):
     def read(xp, input, diagonal):
         return getattr(xp, name)(input, diagonal)
 
@@ -215,5 +186,5 @@ def _triangle(name, part):
            examples=((0,), (1,)), layout="rows", usage=f"symgrad.{name}(a, 1)", doc=f"The {part} triangle of a matrix, the rest zero.")
 
 
-_triangle("tril", "lower")
-_triangle("triu", "upper")
+_define_triangle("tril", "lower")
+_define_triangle("triu", "upper")

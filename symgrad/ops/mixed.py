@@ -4,9 +4,10 @@ import math
 import warnings
 
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
-from symgrad.ops.rules import axis
+from symgrad.ops.linalg import matrix_transpose, outer_product
+from symgrad.ops.rules import axis, reduced_count
 from symgrad.types.domains import NONZERO, REAL
-from symgrad.types.indices import largest
+from symgrad.types.indices import largest_of_dtype
 
 elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
             lambda xp, y, a, b, c, value: value * c, lambda xp, y, a, b, c, value: value * b, public=False, node_name="Addcmul", integers=True,
@@ -51,12 +52,12 @@ def float_power(xp, input, exponent):
     return xp.pow(*wide)
 
 
-def _whole_quotient(xp, y, a, b):
+def _integer_quotient(xp, y, a, b):
     """The integer quotient of a and b for which y is the remainder."""
     return -xp.round((a - y) / b)
 
 
-elementwise("fmod_tensor", lambda xp, input, other: xp.fmod(input, other), 1, _whole_quotient, domain=(REAL, NONZERO), integers=True, public=False,
+elementwise("fmod_tensor", lambda xp, input, other: xp.fmod(input, other), 1, _integer_quotient, domain=(REAL, NONZERO), integers=True, public=False,
             node_name="FmodBackward1", saved=("", "input other"), doc="input - trunc(input / other) * other.")
 elementwise("fmod_number", lambda xp, input, other: xp.fmod(input, other), 1, integers=True, public=False, node_name="Fmod",
             examples=((2.0,), (-1.5,)), doc="input - trunc(input / other) * other.")
@@ -68,13 +69,13 @@ def fmod(xp, input, other):
     return (xp.fmod_tensor if hasattr(other, "shape") else xp.fmod_number)(input, other)
 
 
-def _not_whole(xp, input):
+def _frac_arguments(xp, input):
     if not input.is_floating_point():
-        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{input.dtype.words}'")
+        raise NotImplementedError(f"\"frac_cpu\" not implemented for '{input.dtype.scalar_type}'")
     return (input,)
 
 
-elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_not_whole, doc="input - trunc(input): the fractional part.")
+elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_frac_arguments, doc="input - trunc(input): the fractional part.")
 
 
 elementwise("floor_divide", None, 0, 0, domain=(REAL, NONZERO), integers=True, usage="symgrad.floor_divide(x, 0.5)",
@@ -125,8 +126,8 @@ def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
     if not input.is_floating_point():
         return xp.clone(input)
     out = xp.where(xp.isnan(input), 0.0 if nan is None else nan, input)
-    for sign, given in ((1, posinf), (-1, neginf)):
-        out = xp.where(xp.eq(input, sign * math.inf), sign * largest(input) if given is None else given, out)
+    for sign, replacement in ((1, posinf), (-1, neginf)):
+        out = xp.where(xp.eq(input, sign * math.inf), sign * largest_of_dtype(input) if replacement is None else replacement, out)
     return out
 
 
@@ -151,7 +152,7 @@ def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
 # Running products
 
 
-def _shifted(xp, x, dim, step, reverse):
+def _shift(xp, x, dim, step, reverse):
     """The elements shifted along `dim` by a number of steps, up or down, and filled with zeros."""
     n = x.shape[dim]
     before = (slice(None),) * dim
@@ -164,24 +165,24 @@ def _recurrence(xp, a, b, dim, reverse):
     """The solution of s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]) by doubling, without division, so that zeros are allowed."""
     step = 1
     while step < a.shape[dim]:
-        b = b + a * _shifted(xp, b, dim, step, reverse)
-        a = a * _shifted(xp, a, dim, step, reverse)
+        b = b + a * _shift(xp, b, dim, step, reverse)
+        a = a * _shift(xp, a, dim, step, reverse)
         step *= 2
     return b
 
 
-def _before(xp, y, dim):
+def _exclusive_product(xp, y, dim):
     """The running product exclusive of the element itself."""
     first = (slice(None),) * dim + (slice(0, 1),)
     return xp.cat([xp.ones_like(y[first]), y[(slice(None),) * dim + (slice(0, -1),)]], dim)
 
 
 def _cumprod_vjp(xp, g, y, x, dim):
-    return _before(xp, y, dim) * _recurrence(xp, _shifted(xp, x, dim, 1, True), g, dim, True) if x.shape else g
+    return _exclusive_product(xp, y, dim) * _recurrence(xp, _shift(xp, x, dim, 1, True), g, dim, True) if x.shape else g
 
 
 def _cumprod_jvp(xp, t, y, x, dim):
-    return _recurrence(xp, x, _before(xp, y, dim) * t, dim, False) if x.shape else t
+    return _recurrence(xp, x, _exclusive_product(xp, y, dim) * t, dim, False) if x.shape else t
 
 
 primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod_vjp, jvp=_cumprod_jvp, examples=((0,), (1,)), layout="rows",
@@ -192,19 +193,11 @@ primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod
 # Products
 
 
-def _times(number, x):
+def _scale(number, x):
     return x if number == 1 else number * x
 
 
-def _turned(xp, a):
-    return xp.permute(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
-
-
-def _outer(xp, a, b):
-    return xp.reshape(a, (*a.shape, 1)) * b
-
-
-def _fits(name, input, out):
+def _check_expandable(input, out):
     lead = len(out) - input.ndim
     if lead < 0:
         raise RuntimeError(f"The number of sizes provided ({len(out)}) must be greater or equal to the number of dimensions in the tensor "
@@ -213,6 +206,17 @@ def _fits(name, input, out):
         if input.shape[i] not in (1, out[i + lead]):
             raise RuntimeError(f"The expanded size of the tensor ({out[i + lead]}) must match the existing size ({input.shape[i]}) at non-singleton "
                                f"dimension {i + lead}.  Target sizes: {list(out)}.  Tensor sizes: {list(input.shape)}")
+
+
+def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if matrix.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
+    (n, k), (l, m) = mat1.shape, mat2.shape
+    if k != l:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {l}x{m})")
+    _check_expandable(input, (n, m))
+    return input, mat1, mat2, beta, alpha
 
 
 def _addmv_arguments(xp, input, mat, vec, *, beta=1, alpha=1):
@@ -227,53 +231,58 @@ def _addr_arguments(xp, input, vec1, vec2, *, beta=1, alpha=1):
     for i, vector in enumerate((vec1, vec2)):
         if vector.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i + 1}, but got {vector.ndim}-D")
-    _fits("addr", input, (vec1.shape[0], vec2.shape[0]))
+    _check_expandable(input, (vec1.shape[0], vec2.shape[0]))
     return input, vec1, vec2, beta, alpha
 
 
-def _batches(batch1, batch2, input=None):
+def _check_batches(batch1, batch2, input=None):
     for name, batch in (("batch1", batch1), ("batch2", batch2)):
         if batch.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
     if input is not None:
-        _fits("baddbmm", input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+        _check_expandable(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{batch1.shape[0]}, {batch1.shape[2]}] but got: "
                            f"[{batch2.shape[0]}, {batch2.shape[1]}].")
 
 
 def _baddbmm_arguments(xp, input, batch1, batch2, *, beta=1, alpha=1):
-    _batches(batch1, batch2, input)
+    _check_batches(batch1, batch2, input)
     return input, batch1, batch2, beta, alpha
 
 
-def _adding(name, product, by_first, by_second, **rest):
-    """beta * input + alpha * product(a, b): the product is linear in a and in b, and the other two rules are the transposes."""
+def _define_added_product(name, product, transpose_first, transpose_second, **rest):
+    """Declare beta * input + alpha * product(a, b), where the product is linear in a and in b and has the given transposes."""
     def vjp(xp, g, y, input, a, b, beta, alpha):
-        scaled = _times(alpha, g)
-        return _times(beta, g), by_first(xp, scaled, b), by_second(xp, scaled, a)
+        scaled = _scale(alpha, g)
+        return _scale(beta, g), transpose_first(xp, scaled, b), transpose_second(xp, scaled, a)
 
     def jvp(xp, t, ta, tb, y, input, a, b, beta, alpha):
-        return _times(alpha, product(xp, ta, b) + product(xp, a, tb)) + _times(beta, t)
+        return _scale(alpha, product(xp, ta, b) + product(xp, a, tb)) + _scale(beta, t)
 
-    primitive(name, lambda xp, input, first, second, beta, alpha: _times(alpha, product(xp, first, second)) + _times(beta, input), vjp=vjp, jvp=jvp,
+    primitive(name, lambda xp, input, first, second, beta, alpha: _scale(alpha, product(xp, first, second)) + _scale(beta, input), vjp=vjp, jvp=jvp,
               arity=3, integers=True, examples=((1, 1), (0.5, 2.0)), **rest)
 
 
-_adding("addmv", lambda xp, a, b: xp.mv(a, b), _outer, lambda xp, g, a: xp.mv(_turned(xp, a), g), prepare=_addmv_arguments,
-        shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)", doc="beta * input + alpha * (mat @ vec), the input broadcast.")
-_adding("addr", _outer, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(_turned(xp, g), a), prepare=_addr_arguments, layout="first",
-        shapes=((3, 4), (3,), (4,)), usage="symgrad.addr(symgrad.ones(3, 3), x, x)", doc="beta * input + alpha * outer(vec1, vec2), the input "
-                                                                                         "broadcast.")
-_adding("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g, b: xp.matmul(g, _turned(xp, b)), lambda xp, g, a: xp.matmul(_turned(xp, a), g),
-        prepare=_baddbmm_arguments, shapes=((2, 1, 2), (2, 2, 3), (2, 3, 2)), usage="symgrad.baddbmm(symgrad.zeros(1, 2, 2), a[None], a.t()[None])",
-        doc="beta * input + alpha * (batch1 @ batch2), a batch of matrix products, the input broadcast.")
+_define_added_product("addmm", lambda xp, a, b: xp.mm(a, b), lambda xp, g, b: xp.mm(g, matrix_transpose(xp, b)),
+                      lambda xp, g, a: xp.mm(matrix_transpose(xp, a), g), prepare=_addmm_arguments, shapes=((2,), (3, 4), (4, 2)),
+                      usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
+_define_added_product("addmv", lambda xp, a, b: xp.mv(a, b), outer_product, lambda xp, g, a: xp.mv(matrix_transpose(xp, a), g),
+                      prepare=_addmv_arguments, shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)",
+                      doc="beta * input + alpha * (mat @ vec), the input broadcast.")
+_define_added_product("addr", outer_product, lambda xp, g, b: xp.mv(g, b), lambda xp, g, a: xp.mv(matrix_transpose(xp, g), a),
+                      prepare=_addr_arguments, layout="first", shapes=((3, 4), (3,), (4,)), usage="symgrad.addr(symgrad.ones(3, 3), x, x)",
+                      doc="beta * input + alpha * outer(vec1, vec2), the input broadcast.")
+_define_added_product("baddbmm", lambda xp, a, b: xp.matmul(a, b), lambda xp, g, b: xp.matmul(g, matrix_transpose(xp, b)),
+                      lambda xp, g, a: xp.matmul(matrix_transpose(xp, a), g), prepare=_baddbmm_arguments, shapes=((2, 1, 2), (2, 2, 3), (2, 3, 2)),
+                      usage="symgrad.baddbmm(symgrad.zeros(1, 2, 2), a[None], a.t()[None])",
+                      doc="beta * input + alpha * (batch1 @ batch2), a batch of matrix products, the input broadcast.")
 
 
 @composite("bmm", arity=2, usage="symgrad.bmm(a[None], a.t()[None])")
 def bmm(xp, input, mat2):
     """A batch of matrix products."""
-    _batches(input, mat2)
+    _check_batches(input, mat2)
     return xp.batched_matmul(input, mat2)
 
 
@@ -293,10 +302,10 @@ def _cross_arguments(xp, input, other, dim=None):
 
 
 def _cross(xp, a, b, dim):
-    def turned(x, steps):
+    def shift(x, steps):
         return xp.roll(x, (steps,), (dim,))
 
-    return turned(a, -1) * turned(b, -2) - turned(a, -2) * turned(b, -1)
+    return shift(a, -1) * shift(b, -2) - shift(a, -2) * shift(b, -1)
 
 
 multilinear("cross", lambda xp, input, other, dim: _cross(xp, input, other, dim), lambda xp, g, a, b, dim: _cross(xp, b, g, dim),
@@ -322,16 +331,9 @@ def tensordot(xp, a, b, dims=2):
     inner = 1
     for i in first:
         inner *= a.shape[i]
-    product = xp.mm(xp.reshape(xp.permute(a, (*left, *first)), (-1 if a.numel() else _count(a, left), inner)),
-                    xp.reshape(xp.permute(b, (*second, *right)), (inner, -1 if b.numel() else _count(b, right))))
+    product = xp.mm(xp.reshape(xp.permute(a, (*left, *first)), (-1 if a.numel() else reduced_count(a.shape, left), inner)),
+                    xp.reshape(xp.permute(b, (*second, *right)), (inner, -1 if b.numel() else reduced_count(b.shape, right))))
     return xp.reshape(product, (*(a.shape[i] for i in left), *(b.shape[i] for i in right)))
-
-
-def _count(x, dims):
-    out = 1
-    for i in dims:
-        out *= x.shape[i]
-    return out
 
 
 @composite("inner", arity=2, usage="symgrad.inner(a, a)")
@@ -346,7 +348,7 @@ def inner(xp, input, other):
 
 @composite("kron", arity=2, usage="symgrad.kron(a, a)")
 def kron(xp, input, other):
-    """The Kronecker product: each element of the input times the whole of `other`."""
+    """The Kronecker product: each element of the input times `other`."""
     n = max(input.ndim, other.ndim)
     a, b = ((1,) * (n - x.ndim) + tuple(x.shape) for x in (input, other))
     left = xp.reshape(input, tuple(size for m in a for size in (m, 1)))

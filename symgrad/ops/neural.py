@@ -24,10 +24,10 @@ elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta), la
             prepare=lambda xp, input, beta=1.0, threshold=20.0: (input, beta), examples=((), (2.0,)), special=((40.0,), (-40.0,)),
             usage="symgrad.softplus(x, beta=2.0)", doc="log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect.")
 elementwise("logaddexp", None, lambda xp, y, a, b: xp.sigmoid(a - b), lambda xp, y, a, b: xp.sigmoid(b - a),
-            special=((0.0, 0.0),), doc="log(exp(input) + exp(other)), without overflow.")
+            special=((0.0, 0.0),), takes_out=True, doc="log(exp(input) + exp(other)), without overflow.")
 
 
-def _along(xp, input, dim=None, dtype=None):
+def _softmax_arguments(xp, input, dim=None, dtype=None):
     if dim is None:
         raise TypeError("softmax: give the dimension to normalise over, as dim=-1")
     input = input if dtype is None else input.to(dtype)
@@ -63,28 +63,30 @@ def _log_softmax_jvp(xp, t, y, x, dim):
     return t - xp.sum(t * xp.softmax(y, dim), dim, True)
 
 
-primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
+primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
+          shapes=((2, 3),),
           layout="rows",
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
           saved=("result",), usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
-primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_along, examples=(((0,),), ((1,),), ((0, 1),)), shapes=((2, 3),),
+primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
+          shapes=((2, 3),),
           layout="rows",
           vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, saved=("result",),
           usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
 
 
-def _reduced(xp, x, reduction):
+def _reduce(xp, x, reduction):
     if reduction == "none":
         return x
     total = xp.sum(x, tuple(range(x.ndim)), False)
     return total if reduction == "sum" else total / math.prod(x.shape)
 
 
-def _weight(g, shape, reduction):
+def _reduction_cotangent(g, shape, reduction):
     return g / math.prod(shape) if reduction == "mean" else g
 
 
-def _losses(xp, input, target, reduction="mean"):
+def _loss_arguments(xp, input, target, reduction="mean"):
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
     return input, target, reduction
@@ -92,13 +94,13 @@ def _losses(xp, input, target, reduction="mean"):
 
 def _mse_vjp(xp, g, y, x, target, reduction):
     difference = x - target
-    cotangent = 2 * _weight(g, difference.shape, reduction) * difference
+    cotangent = 2 * _reduction_cotangent(g, difference.shape, reduction) * difference
     return cotangent, -cotangent
 
 
-primitive("mse_loss", lambda xp, input, target, reduction: _reduced(xp, xp.square(input - target), reduction), arity=2, prepare=_losses,
+primitive("mse_loss", lambda xp, input, target, reduction: _reduce(xp, xp.square(input - target), reduction), arity=2, prepare=_loss_arguments,
           method=False, layout="operands", vjp=_mse_vjp, saved=("input target",) * 2, examples=(("mean",), ("sum",), ("none",)),
-          jvp=lambda xp, t, s, y, x, target, reduction: _reduced(xp, 2 * (x - target) * (t - s), reduction),
+          jvp=lambda xp, t, s, y, x, target, reduction: _reduce(xp, 2 * (x - target) * (t - s), reduction),
           usage="symgrad.mse_loss(a, 2 * a)", doc="(input - target)², reduced by the mean, the sum, or not.")
 
 
@@ -112,7 +114,7 @@ def _entropy_vjp(rule):
     def vjp(xp, g, y, x, target, weight, *rest):
         *positive, reduction = rest
         each, *partials = rule(xp, x, target, *positive)
-        scaled = _weight(g, each.shape if isinstance(weight, float) else (weight * each).shape, reduction)
+        scaled = _reduction_cotangent(g, each.shape if isinstance(weight, float) else (weight * each).shape, reduction)
         by_x, by_target, *by_positive = (scaled * weight * partial for partial in partials)
         return by_x, by_target, scaled * each, *by_positive
 
@@ -125,18 +127,18 @@ def _entropy_jvp(rule):
         tangents, (_, x, target, weight, *positive), reduction = given[:count], given[count:-1], given[-1]
         each, *partials = rule(xp, x, target, *positive)
         along = sum(partial * t for partial, t in zip(partials, (*tangents[:2], *tangents[3:])))
-        return _reduced(xp, weight * along + tangents[2] * each, reduction)
+        return _reduce(xp, weight * along + tangents[2] * each, reduction)
 
     return jvp
 
 
-def _bernoulli(xp, x, target):
+def _cross_entropy(xp, x, target):
     """-t log(x) - (1 - t) log(1 - x), and its derivatives by x and t."""
     no, yes = xp.maximum(xp.log1p(-x), LEAST_LOG), xp.maximum(xp.log(x), LEAST_LOG)
     return (target - 1) * no - target * yes, (x - target) / xp.maximum((1 - x) * x, LEAST_VARIANCE), no - yes
 
 
-def _logistic(xp, x, target, positive):
+def _logistic_cross_entropy(xp, x, target, positive):
     """-p t log(s(x)) - (1 - t) log(s(-x)), s the sigmoid, and its derivatives by x, t and p: without cancellation in either tail.
 
     `positive` is p; without one it is the number 1.0, and the derivative by t is -x exactly.
@@ -146,39 +148,40 @@ def _logistic(xp, x, target, positive):
             -x if isinstance(positive, float) else no - positive * yes, -target * yes)
 
 
-primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction: _reduced(xp, weight * _bernoulli(xp, input, target)[0], reduction),
-          vjp=_entropy_vjp(_bernoulli), jvp=_entropy_jvp(_bernoulli), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
+primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction: _reduce(xp, weight * _cross_entropy(xp, input, target)[0], reduction),
+          vjp=_entropy_vjp(_cross_entropy), jvp=_entropy_jvp(_cross_entropy), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
           shapes=((2, 3),) * 3, public=False, saved=("input target weight", "input target weight", "input target"),
           doc="-weight (target log(input) + (1 - target) log(1 - input)), reduced by the mean, the sum, or not.")
 primitive("binary_cross_entropy_with_logits", lambda xp, input, target, weight, pos_weight, reduction:
-          _reduced(xp, weight * _logistic(xp, input, target, pos_weight)[0], reduction), vjp=_entropy_vjp(_logistic), jvp=_entropy_jvp(_logistic),
+          _reduce(xp, weight * _logistic_cross_entropy(xp, input, target, pos_weight)[0], reduction), vjp=_entropy_vjp(_logistic_cross_entropy),
+          jvp=_entropy_jvp(_logistic_cross_entropy),
           arity=4, domain=(REAL, PROBABILITY, REAL, REAL), examples=REDUCTIONS, shapes=((2, 2),) * 4, public=False,
           saved=("input target weight pos_weight", "input target weight pos_weight", "input target pos_weight", "input target weight"),
           doc="binary_cross_entropy of sigmoid(input), without cancellation; `pos_weight` is the weight of targets that are 1.")
 
 
-def _placed(xp, values, index, shape):
+def _zeros_with(xp, values, index, shape):
     return xp.put(xp.zeros_like(values, shape), values, index, False)
 
 
-def _gathered(xp, each, total, at):
+def _nll(xp, each, total, at):
     """-Σ each / total; without a total the separate losses, written to zeros at `at` (an index, and the shape)."""
-    return xp.sum(-each, (0,), False) / total if at is None else _placed(xp, -each, *at)
+    return xp.sum(-each, (0,), False) / total if at is None else _zeros_with(xp, -each, *at)
 
 
-def _dealt(xp, g, index, total, at):
+def _nll_transpose(xp, g, index, total, at):
     """The transpose of `_gathered`: a cotangent for each of the elements that `index` names."""
     return -(xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0]))
 
 
-_ROWS = ([0, 1, 2], [1, 0, 1])
+_CLASSES = ([0, 1, 2], [1, 0, 1])
 for _name, _node_name in {"nll_loss": "NllLoss", "nll_loss2d": "NllLoss2D"}.items():
-    linear(_name, lambda xp, input, index, total, at: _gathered(xp, xp.getitem(input, index), total, at),
-           lambda xp, g, shape, index, total, at: _placed(xp, _dealt(xp, g, index, total, at), index, shape), node_name=_node_name,
-           examples=((_ROWS, 3.0, None), (_ROWS, None, ([0, 3, 1], (4,)))), public=False,
+    linear(_name, lambda xp, input, index, total, at: _nll(xp, xp.getitem(input, index), total, at),
+           lambda xp, g, shape, index, total, at: _zeros_with(xp, _nll_transpose(xp, g, index, total, at), index, shape), node_name=_node_name,
+           examples=((_CLASSES, 3.0, None), (_CLASSES, None, ([0, 3, 1], (4,)))), public=False,
            doc="The negative (log-)probabilities of the true classes, reduced by the mean, the sum, or not.")
-    multilinear(f"weighted_{_name}", lambda xp, input, weight, index, total, at: _gathered(xp, weight * xp.getitem(input, index), total, at),
-                lambda xp, g, x, weight, index, total, at: _placed(xp, weight * _dealt(xp, g, index, total, at), index, x.shape),
-                lambda xp, g, x, weight, index, total, at: _dealt(xp, g, index, total, at) * xp.getitem(x, index), node_name=_node_name,
-                shapes=((3, 4), (3,)), examples=((_ROWS, 3.0, None), (_ROWS, None, ([0, 3, 1], (4,)))), public=False,
+    multilinear(f"weighted_{_name}", lambda xp, input, weight, index, total, at: _nll(xp, weight * xp.getitem(input, index), total, at),
+                lambda xp, g, x, weight, index, total, at: _zeros_with(xp, weight * _nll_transpose(xp, g, index, total, at), index, x.shape),
+                lambda xp, g, x, weight, index, total, at: _nll_transpose(xp, g, index, total, at) * xp.getitem(x, index), node_name=_node_name,
+                shapes=((3, 4), (3,)), examples=((_CLASSES, 3.0, None), (_CLASSES, None, ([0, 3, 1], (4,)))), public=False,
                 doc="As nll_loss, with a weight for each of the true classes.")

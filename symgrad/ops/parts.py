@@ -4,27 +4,27 @@ from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.types.domains import COMPLEX, NONZERO
 
 
-def _complex_only(xp, input):
+def _check_complex(xp, input):
     if not input.is_complex():
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return (input,)
 
 
-def _pairs_only(xp, input):
+def _check_pairs(xp, input):
     if not input.is_floating_point():
         raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
-                           f"{input.dtype.words}")
+                           f"{input.dtype.scalar_type}")
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.element_size() < 4:
-        raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.words}; convert with .to(float32) first")
+        raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.scalar_type}; convert with .to(float32) first")
     return (input,)
 
 
-linear("view_as_real", lambda xp, input: xp.view_as_real(input), lambda xp, g, shape: xp.view_as_complex(g), prepare=_complex_only, view=True,
+linear("view_as_real", lambda xp, input: xp.view_as_real(input), lambda xp, g, shape: xp.view_as_complex(g), prepare=_check_complex, view=True,
        method=False, domain=COMPLEX, usage="symgrad.view_as_real(symgrad.complex(x, x))",
        doc="The real and the imaginary parts of complex numbers as a new last dimension of size 2: a view.")
-linear("view_as_complex", lambda xp, input: xp.view_as_complex(input), lambda xp, g, shape: xp.view_as_real(g), prepare=_pairs_only, view=True,
+linear("view_as_complex", lambda xp, input: xp.view_as_complex(input), lambda xp, g, shape: xp.view_as_real(g), prepare=_check_pairs, view=True,
        method=False, domain=COMPLEX, usage="symgrad.view_as_complex(symgrad.ones(3, 2))",
        doc="The complex numbers whose real and imaginary parts are the last dimension: a view.")
 linear("conjugate", lambda xp, input: xp.conj(input), lambda xp, g, shape: xp.conj(g), public=False, node_name="Conj", domain=COMPLEX,
@@ -61,17 +61,17 @@ def imag(xp, input):
     return _part(xp, input, 1)
 
 
-def _joined(xp, first, second):
+def _complex_of(xp, first, second):
     return xp.view_as_complex(xp.stack([first, second], first.ndim))
 
 
-def _parts_of(xp, g):
+def _real_and_imaginary(xp, g):
     pairs = xp.view_as_real(g)
     return xp.getitem(pairs, (..., 0)), xp.getitem(pairs, (..., 1))
 
 
-def _floats(xp, real, imag):
-    kinds = [x.dtype.words for x in (real, imag)]
+def _complex_arguments(xp, real, imag):
+    kinds = [x.dtype.scalar_type for x in (real, imag)]
     if not all(x.is_floating_point() for x in (real, imag)):
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
     if kinds[0] != kinds[1]:
@@ -85,8 +85,9 @@ def _floats(xp, real, imag):
 
 
 for _name, _node in {"complex": "Complex", "polar_parts": "Polar"}.items():
-    linear(_name, lambda xp, real, imag: _joined(xp, real, imag), lambda xp, g, shape: _parts_of(xp, g)[0], lambda xp, g, shape: _parts_of(xp, g)[1],
-           prepare=_floats, method=False, public=_name == "complex", node_name=_node, layout="operands", domain=COMPLEX,
+    linear(_name, lambda xp, real, imag: _complex_of(xp, real, imag), lambda xp, g, shape: _real_and_imaginary(xp, g)[0],
+           lambda xp, g, shape: _real_and_imaginary(xp, g)[1],
+           prepare=_complex_arguments, method=False, public=_name == "complex", node_name=_node, layout="operands", domain=COMPLEX,
            usage="symgrad.complex(x, x)",
            doc="The complex numbers with these real and imaginary parts.")
 
@@ -94,22 +95,22 @@ for _name, _node in {"complex": "Complex", "polar_parts": "Polar"}.items():
 @composite("polar", usage="symgrad.polar(x, x)", method=False)
 def polar(xp, abs, angle):
     """The complex numbers with these absolute values and angles."""
-    abs, angle = _floats(xp, abs, angle)
+    abs, angle = _complex_arguments(xp, abs, angle)
     return xp.polar_parts(abs * xp.cos(angle), abs * xp.sin(angle))
 
 
 def _angle_vjp(xp, g, y, x):
-    a, b = _parts_of(xp, x)
+    a, b = _real_and_imaginary(xp, x)
     rate = g / (a * a + b * b)
-    return _joined(xp, -b * rate, a * rate)
+    return _complex_of(xp, -b * rate, a * rate)
 
 
 def _angle_jvp(xp, t, y, x):
-    (a, b), (u, v) = _parts_of(xp, x), _parts_of(xp, t)
+    (a, b), (u, v) = _real_and_imaginary(xp, x), _real_and_imaginary(xp, t)
     return (a * v - b * u) / (a * a + b * b)
 
 
-primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_parts_of(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
+primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_real_and_imaginary(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
           node_name="Angle", layout="rows", domain=COMPLEX, doc="The angles of complex numbers.")
 elementwise("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), 0, public=False,
             domain=NONZERO, node_name="Angle", doc="The angles of real numbers: 0, or π if negative.")

@@ -2,33 +2,33 @@
 
 from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis
-from symgrad.types.indices import along, diagonal_positions, inside, integers, masked, plain, slices
+from symgrad.types.indices import check_bounds, diagonal_positions, gather_index, index_array, integer_index, mask_indices, slice_index
 
-EVERY = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of shape 3 by 2 into 3 by 4 elements, without repetitions
-TWICE = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
+DISTINCT_INDEX = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of shape 3 by 2 into 3 by 4 elements, without repetitions
+REPEATED_INDEX = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
 
 
-def _replacing(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
+def _define_replacement(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
     """An op that replaces the elements at an index; public if it has a `prepare` that computes the index."""
     linear(name, lambda xp, input, src, index: xp.put(input, src, index, False), lambda xp, g, shape, index: xp.put(g, 0, index, False),
            lambda xp, g, shape, index: xp.getitem(g, index), prepare=prepare, public=prepare is not None, usage=usage, node_name=node_name,
-           shapes=((3, 4), (3, 2)), examples=(EVERY,), layout=layout, doc=doc)
+           shapes=((3, 4), (3, 2)), examples=(DISTINCT_INDEX,), layout=layout, doc=doc)
 
 
-def _adding(name, prepare, usage="", doc=""):
+def _define_addition(name, prepare, usage="", doc=""):
     """An op that adds to the elements at an index, which may repeat elements."""
     linear(name, lambda xp, input, src, index, alpha: xp.put(input, src if alpha == 1 else src * alpha, index, True),
            lambda xp, g, shape, index, alpha: g, lambda xp, g, shape, index, alpha: xp.getitem(g, index) * alpha, prepare=prepare, usage=usage,
            saved=("", "index"),
-           shapes=((3, 4), (3, 2)), examples=((*TWICE, 1), (*TWICE, -2)), layout="rows", doc=doc)
+           shapes=((3, 4), (3, 2)), examples=((*REPEATED_INDEX, 1), (*REPEATED_INDEX, -2)), layout="rows", doc=doc)
 
 
 # At an index along a dimension
 
 
-def _along(name, input, dim, index, src):
+def _elements_index(name, input, dim, index, src):
     dim = axis(dim, input.ndim)
-    index = integers(index, f"{name}(): Expected dtype int32/int64 for index")
+    index = integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if src is not None:
@@ -41,17 +41,17 @@ def _along(name, input, dim, index, src):
             raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to "
                                f"be "
                                f"no larger size than src {list(src.shape)}")
-    return along(inside(index, input.shape[dim] if input.ndim else 1, dim), dim)
+    return gather_index(check_bounds(index, input.shape[dim] if input.ndim else 1, dim), dim)
 
 
-def _part(xp, src, index):
+def _matching_part(xp, src, index):
     """The elements of `src` at the positions of the index's own elements."""
-    shape = tuple(plain(index).shape)
+    shape = tuple(index_array(index).shape)
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
 
-_replacing("scatter_tensor", node_name="Scatter", doc="A copy of the input with the elements at an index replaced by a tensor's.")
-_replacing("scatter_number", node_name="ScatterBackward1", doc="A copy of the input with the elements at an index replaced by a number.")
+_define_replacement("scatter_tensor", node_name="Scatter", doc="A copy of the input with the elements at an index replaced by a tensor's.")
+_define_replacement("scatter_number", node_name="ScatterBackward1", doc="A copy of the input with the elements at an index replaced by a number.")
 
 
 @composite("scatter", usage="symgrad.scatter(a, 1, symgrad.tensor([[0], [2]]), 9.0)")
@@ -59,25 +59,25 @@ def scatter(xp, input, dim, index, src=None, *, value=None):
     """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
     given = value if src is None else src
     if hasattr(given, "shape"):
-        return xp.scatter_tensor(input, _part(xp, given, index), _along("scatter", input, dim, index, given))
-    return xp.scatter_number(input, input.new_tensor(given), _along("scatter", input, dim, index, None))
+        return xp.scatter_tensor(input, _matching_part(xp, given, index), _elements_index("scatter", input, dim, index, given))
+    return xp.scatter_number(input, input.new_tensor(given), _elements_index("scatter", input, dim, index, None))
 
 
-def _scattered(xp, input, dim, index, src):
-    places = _along("scatter_add", input, dim, index, src)
-    return input, _part(xp, src, index), places, 1
+def _scatter_add_arguments(xp, input, dim, index, src):
+    places = _elements_index("scatter_add", input, dim, index, src)
+    return input, _matching_part(xp, src, index), places, 1
 
 
-_adding("scatter_add", _scattered, "symgrad.scatter_add(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2))",
-        "A copy of the input with the elements of `src` added at the positions of an index along `dim`.")
+_define_addition("scatter_add", _scatter_add_arguments, "symgrad.scatter_add(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2))",
+                 "A copy of the input with the elements of `src` added at the positions of an index along `dim`.")
 
 
 # Whole slices
 
 
-def _vector(name, xp, input, dim, index, source=None):
+def _slices_index(name, xp, input, dim, index, source=None):
     """The dimension and the index of slices, and a source with one slice for each."""
-    dim, index = axis(dim, input.ndim), integers(index, f"{name}(): Expected dtype int32/int64 for index")
+    dim, index = axis(dim, input.ndim), integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {index.ndim})")
     index = index.reshape(-1)
@@ -90,31 +90,33 @@ def _vector(name, xp, input, dim, index, source=None):
             raise RuntimeError(f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: {list(input.shape)} at "
                                f"dimension "
                                f"{dim} and source slice shape: {list(source.shape)} at dimension {dim}")
-    return slices(_bounded(name, index, input.shape[dim] if input.ndim else 1, dim), dim)
+    return slice_index(_check_slices(name, index, input.shape[dim] if input.ndim else 1, dim), dim)
 
 
-def _bounded(name, index, size, dim):
+def _check_slices(name, index, size, dim):
     try:
-        return inside(index, size, dim)
+        return check_bounds(index, size, dim)
     except RuntimeError as error:
         raise (RuntimeError if name == "index_add" else IndexError)(str(error)) from None
 
 
-_adding("index_add", lambda xp, input, dim, index, source, *, alpha=1: (input, source, _vector("index_add", xp, input, dim, index, source), alpha),
-        "symgrad.index_add(a, 1, symgrad.tensor([0, 0]), symgrad.ones(2, 2))",
-        "A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names.")
-_replacing("index_copy", lambda xp, input, dim, index, source: (input, source, _vector("index_copy", xp, input, dim, index, source)),
-           "symgrad.index_copy(a, 1, symgrad.tensor([2, 0]), symgrad.ones(2, 2))",
+_define_addition("index_add",
+                 lambda xp, input, dim, index, source, *, alpha=1: (input, source, _slices_index("index_add", xp, input, dim, index, source), alpha),
+                 "symgrad.index_add(a, 1, symgrad.tensor([0, 0]), symgrad.ones(2, 2))",
+                 "A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names.")
+_define_replacement("index_copy", lambda xp, input, dim, index, source: (input, source, _slices_index("index_copy", xp, input, dim, index, source)),
+                    "symgrad.index_copy(a, 1, symgrad.tensor([2, 0]), symgrad.ones(2, 2))",
            "A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names.", "IndexCopyBackward0")
-_replacing("index_fill_number", node_name="IndexFill", layout="first", doc="A copy of the input with the elements at an index replaced by a number.")
-_replacing("index_fill_tensor", node_name="IndexFillBackward1", layout="first",
-           doc="A copy of the input with the elements at an index replaced by a tensor.")
+_define_replacement("index_fill_number", node_name="IndexFill", layout="first",
+                    doc="A copy of the input with the elements at an index replaced by a number.")
+_define_replacement("index_fill_tensor", node_name="IndexFillBackward1", layout="first",
+                    doc="A copy of the input with the elements at an index replaced by a tensor.")
 
 
 @composite("index_fill", usage="symgrad.index_fill(a, 1, symgrad.tensor([0]), 7.0)")
 def index_fill(xp, input, dim, index, value):
     """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
-    places = _vector("index_fill", xp, input, dim, index)
+    places = _slices_index("index_fill", xp, input, dim, index)
     if not hasattr(value, "shape"):
         return xp.index_fill_number(input, input.new_tensor(value), places)
     if value.ndim:
@@ -122,55 +124,57 @@ def index_fill(xp, input, dim, index, value):
     return xp.index_fill_tensor(input, value, places)
 
 
-def _fits(src, shape):
+def _check_size(src, shape):
     if tuple(src.shape) != tuple(shape):
         raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shape)}")
 
 
-def _select_places(xp, input, src, dim, index):
+def _select_arguments(xp, input, src, dim, index):
     dim = axis(dim, input.ndim)
     if not -input.shape[dim] <= index < input.shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
-    _fits(src, (*input.shape[:dim], *input.shape[dim + 1:]))
+    _check_size(src, (*input.shape[:dim], *input.shape[dim + 1:]))
     return input, src, (slice(None),) * dim + (index,)
 
 
-def _slice_places(xp, input, src, dim=0, start=None, end=None, step=1):
+def _slice_arguments(xp, input, src, dim=0, start=None, end=None, step=1):
     dim = axis(dim, input.ndim)
     piece = slice(start, end, step)
-    _fits(src, (*input.shape[:dim], len(range(*piece.indices(input.shape[dim]))), *input.shape[dim + 1:]))
+    _check_size(src, (*input.shape[:dim], len(range(*piece.indices(input.shape[dim]))), *input.shape[dim + 1:]))
     return input, src, (slice(None),) * dim + (piece,)
 
 
-def _diagonal_places(xp, input, src, offset=0, dim1=0, dim2=1):
+def _diagonal_arguments(xp, input, src, offset=0, dim1=0, dim2=1):
     places = diagonal_positions(tuple(input.shape), offset, axis(dim1, input.ndim), axis(dim2, input.ndim))
-    _fits(src, places[0].shape)
+    _check_size(src, places[0].shape)
     return input, src, places
 
 
-_replacing("select_scatter", _select_places, "symgrad.select_scatter(a, symgrad.zeros(2), 1, 0)", "A copy of the input with `src` as one slice "
+_define_replacement("select_scatter", _select_arguments, "symgrad.select_scatter(a, symgrad.zeros(2), 1, 0)",
+                    "A copy of the input with `src` as one slice "
                                                                                                   "along `dim`.", layout="first")
-_replacing("slice_scatter", _slice_places, "symgrad.slice_scatter(a, symgrad.zeros(2, 2), 1, 0, 2)",
-           "A copy of the input with `src` in place of the slices from `start` to `end` along `dim`.", layout="first")
-_replacing("diagonal_scatter", _diagonal_places, "symgrad.diagonal_scatter(a, symgrad.zeros(2))",
-           "A copy of the input with `src` on a diagonal.", layout="first")
+_define_replacement("slice_scatter", _slice_arguments, "symgrad.slice_scatter(a, symgrad.zeros(2, 2), 1, 0, 2)",
+                    "A copy of the input with `src` in place of the slices from `start` to `end` along `dim`.", layout="first")
+_define_replacement("diagonal_scatter", _diagonal_arguments, "symgrad.diagonal_scatter(a, symgrad.zeros(2))",
+                    "A copy of the input with `src` on a diagonal.", layout="first")
 
 
 # Where a mask is true
 
 
-def _unmasked(xp, g, shape, mask):
+def _masked_fill_transpose_input(xp, g, shape, mask):
     return xp.where(mask, xp.zeros_like(g), g)
 
 
-def _under_mask(xp, g, shape, mask):
+def _masked_fill_transpose_value(xp, g, shape, mask):
     return xp.where(mask, g, xp.zeros_like(g))
 
 
 for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "MaskedFillBackward1"}.items():
-    linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _unmasked, _under_mask, public=False, node_name=_node, selects=True,
+    linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _masked_fill_transpose_input, _masked_fill_transpose_value,
+           public=False, node_name=_node, selects=True,
            saves=True, saved=("mask", "mask"), layout="rows",
-           shapes=((2, 2), ()), examples=((plain([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
+           shapes=((2, 2), ()), examples=((index_array([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
 
 
 @composite("masked_fill", usage="symgrad.masked_fill(a, a > 2, 0.0)")
@@ -178,7 +182,7 @@ def masked_fill(xp, input, mask, value):
     """A copy of the input with a number, or a tensor without dimensions, where `mask` is true; shapes broadcast."""
     if hasattr(value, "shape") and value.ndim:
         raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    truth = plain(mask)
+    truth = index_array(mask)
     if truth.dtype != bool:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}")
     if hasattr(value, "shape"):
@@ -186,13 +190,13 @@ def masked_fill(xp, input, mask, value):
     return xp.masked_fill_number(input, input.new_tensor(value), truth.copy())
 
 
-_replacing("masked_scatter_elements", node_name="MaskedScatter", doc="A copy of the input with the elements at a mask replaced.")
+_define_replacement("masked_scatter_elements", node_name="MaskedScatter", doc="A copy of the input with the elements at a mask replaced.")
 
 
 @composite("masked_scatter", usage="symgrad.masked_scatter(a, a > 2, symgrad.zeros(6))")
 def masked_scatter(xp, input, mask, source):
     """A copy of the input with the elements of `source`, in order, where `mask` is true."""
-    shape, places = masked(mask, tuple(input.shape), "masked_scatter_ only supports boolean masks")
+    shape, places = mask_indices(mask, tuple(input.shape), "masked_scatter_ only supports boolean masks")
     count = len(places[0]) if shape else int(places[0])
     if source.numel() < count:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes" if source.dtype is not input.dtype else

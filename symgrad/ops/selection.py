@@ -5,13 +5,26 @@ import math
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axis
 from symgrad.types import return_types
-from symgrad.types.indices import along, first_outside, inside, integers, masked, most_frequent, order, plain, positions, running, single, slices
-from symgrad.types.layouts import laid_out, rows
+from symgrad.types.indices import (
+    check_bounds,
+    element_index,
+    first_outside,
+    gather_index,
+    index_array,
+    integer_index,
+    mask_indices,
+    most_frequent,
+    order,
+    running_extremes,
+    slice_index,
+    unravelled,
+)
+from symgrad.types.layouts import row_major, with_torch_layout
 
 SAMPLE = ((([[2], [0], [2]], [[1, 0], [3, 3], [2, 0]]),),)
 
 
-def _picking(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
+def _define_selection(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
     """An op that selects the elements at an index; public if it has a `prepare` that computes the index.
 
     The index consists of arrays, if only 0-d ones, so that the result is never a view.
@@ -20,71 +33,74 @@ def _picking(name, prepare=None, usage="", doc="", node_name=None, layout="rows"
            public=prepare is not None, usage=usage, node_name=node_name, examples=SAMPLE, layout=layout, doc=doc)
 
 
-def _gathered(xp, input, dim, index, *, sparse_grad=False):
+def _gather_arguments(xp, input, dim, index, *, sparse_grad=False):
     dim = axis(dim, input.ndim)
-    index = integers(index, "gather(): Expected dtype int32/int64 for index")
+    index = integer_index(index, "gather(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for i, (n, m) in enumerate(zip(index.shape, input.shape)):
         if n > m and i != dim:
             raise RuntimeError(f"Size does not match at dimension {i} expected index {list(index.shape)} to be no larger than self "
                                f"{list(input.shape)} apart from dimension {dim}")
-    return _elements(xp, input, dim, inside(index, input.shape[dim] if input.ndim else 1, dim))
+    return _elements_at(xp, input, dim, check_bounds(index, input.shape[dim] if input.ndim else 1, dim))
 
 
-def _elements(xp, input, dim, index, keepdim=True):
+def _elements_at(xp, input, dim, index, keepdim=True):
     """The input and the positions of the elements of an index with its dimensions; a scalar is a vector of one element."""
-    return (input, along(index, dim, keepdim)) if input.ndim else (xp.reshape(input, (1,)), (index,))
+    return (input, gather_index(index, dim, keepdim)) if input.ndim else (xp.reshape(input, (1,)), (index,))
 
 
-def _taken(xp, input, index):
-    index, count = integers(index, f"take(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}"), input.numel()
+def _take_arguments(xp, input, index):
+    index, count = integer_index(index, f"take(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}"), input.numel()
     wrong = first_outside(index, -count, count)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
-    return input if input.ndim else xp.reshape(input, (1,)), positions(index % max(count, 1), tuple(input.shape) or (1,))
+    return input if input.ndim else xp.reshape(input, (1,)), unravelled(index % max(count, 1), tuple(input.shape) or (1,))
 
 
-def _selected(xp, input, dim, index):
+def _index_select_arguments(xp, input, dim, index):
     dim = axis(dim, input.ndim)
-    index = integers(index, "index_select(): Expected dtype int32 or int64 for index")
+    index = integer_index(index, "index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     size = input.shape[dim] if input.ndim else 1
     wrong = first_outside(index, 0, size)
     if wrong is not None:
         raise IndexError(f"index out of range in self: {wrong} is not from 0 to {size - 1}, where dimension {dim} has size {size}")
-    return input if input.ndim else xp.reshape(input, (1,)), slices(index.reshape(-1), dim)
+    return input if input.ndim else xp.reshape(input, (1,)), slice_index(index.reshape(-1), dim)
 
 
-def _masked(xp, input, mask):
-    shape, index = masked(mask, tuple(input.shape), "masked_select: expected BoolTensor for mask")
+def _masked_select_arguments(xp, input, mask):
+    shape, index = mask_indices(mask, tuple(input.shape), "masked_select: expected BoolTensor for mask")
     if not shape:
         return xp.reshape(input, (1,)), (index[0].reshape(1).nonzero()[0],)
     return xp.broadcast_to(input, shape) if shape != input.shape else input, index
 
 
-_picking("gather", _gathered, "symgrad.gather(a, 1, symgrad.tensor([[0, 0], [2, 1]]))",
-         "The elements that an index names along `dim`; the other positions are those of the index.")
-_picking("take", _taken, "symgrad.take(a, symgrad.tensor([0, 5]))", "The elements at positions in the flattened input, in the shape of the index.")
-_picking("index_select", _selected, "symgrad.index_select(a, 1, symgrad.tensor([0, 2]))", "The slices of the input along `dim` that a vector of "
+_define_selection("gather", _gather_arguments, "symgrad.gather(a, 1, symgrad.tensor([[0, 0], [2, 1]]))",
+                  "The elements that an index names along `dim`; the other positions are those of the index.")
+_define_selection("take", _take_arguments, "symgrad.take(a, symgrad.tensor([0, 5]))",
+                  "The elements at positions in the flattened input, in the shape of the index.")
+_define_selection("index_select", _index_select_arguments, "symgrad.index_select(a, 1, symgrad.tensor([0, 2]))",
+                  "The slices of the input along `dim` that a vector of "
                                                                                           "integers names.")
-_picking("masked_select", _masked, "symgrad.masked_select(a, a > 2)", "The elements where `mask` holds, as a vector; shapes broadcast.")
+_define_selection("masked_select", _masked_select_arguments, "symgrad.masked_select(a, a > 2)",
+                  "The elements where `mask` holds, as a vector; shapes broadcast.")
 
 
 @composite("take_along_dim", usage="symgrad.take_along_dim(a, symgrad.argsort(a), 1)")
 def take_along_dim(xp, input, indices, dim=None):
     """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
     if dim is None:
-        return xp.gather(xp.reshape(input, (-1,)), 0, plain(indices).reshape(-1))
-    index, dim = plain(indices), axis(dim, input.ndim)
+        return xp.gather(xp.reshape(input, (-1,)), 0, index_array(indices).reshape(-1))
+    index, dim = index_array(indices), axis(dim, input.ndim)
     if index.ndim != input.ndim:
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions "
                            f"for "
                            f"input, and {index.ndim} dimensions for indices")
     others = [max(n, m) if i != dim else n for i, (n, m) in enumerate(zip(index.shape, input.shape))]
     stretched = [max(n, m) if i != dim else m for i, (n, m) in enumerate(zip(index.shape, input.shape))]
-    mask = plain(xp.expand(indices, others))
+    mask = index_array(xp.expand(indices, others))
     return xp.gather(xp.expand(input, stretched), dim, mask)
 
 
@@ -93,26 +109,26 @@ def take_along_dim(xp, input, indices, dim=None):
 
 for _name, _node in {"sort": "Sort", "stable_sort": "SortBackward1", "topk": "Topk", "kthvalue": "Kthvalue", "median": "MedianBackward1",
                      "nanmedian": "NanmedianBackward1", "mode": "Mode", "cummax": "Cummax", "cummin": "Cummin"}.items():
-    _picking(f"{_name}_elements", node_name=_node, layout="" if "sort" in _name else "rows", doc=f"The elements selected by `{_name}`.")
+    _define_selection(f"{_name}_elements", node_name=_node, layout="" if "sort" in _name else "rows", doc=f"The elements selected by `{_name}`.")
 
 
-def _share(xp, y, x):
+def _tie_share(xp, y, x):
     """Each element's share of the gradient of a value that it equals."""
     at = xp.indicator(xp.eq(x, y), x)
     return at / xp.sum(at, None, False)
 
 
 for _name in ("median", "nanmedian"):
-    primitive(f"{_name}_of_all", lambda xp, input, index: xp.copy(xp.getitem(input, index)), vjp=lambda xp, g, y, x, index: g * _share(xp, y, x),
-              public=False, jvp=lambda xp, t, y, x, index: xp.sum(t * _share(xp, y, x), None, False), node_name=_name.capitalize(),
+    primitive(f"{_name}_of_all", lambda xp, input, index: xp.copy(xp.getitem(input, index)), vjp=lambda xp, g, y, x, index: g * _tie_share(xp, y, x),
+              public=False, jvp=lambda xp, t, y, x, index: xp.sum(t * _tie_share(xp, y, x), None, False), node_name=_name.capitalize(),
               examples=(((1, 2),),),
               selects=True, doc="The median of all elements; elements equal to it share the gradient.")
 
 
-def _pair(xp, kind, pick, input, dim, index, keepdim=True):
+def _values_and_indices(xp, kind, pick, input, dim, index, keepdim=True):
     """The elements at an index with all dimensions, and the index, as a pair of a kind."""
-    index = laid_out(index, (xp.numbers(input),)) if kind is return_types.sort else rows(index)
-    values = pick(*_elements(xp, input, dim, index, keepdim))
+    index = with_torch_layout(index, (xp.numbers(input),)) if kind is return_types.sort else row_major(index)
+    values = pick(*_elements_at(xp, input, dim, index, keepdim))
     return kind((values, input.new_tensor(index if keepdim or not input.ndim else index.squeeze(dim), dtype=int)))
 
 
@@ -121,7 +137,7 @@ def sort(xp, input, dim=-1, descending=False, *, stable=None):
     """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
     dim = axis(dim, input.ndim)
     pick = xp.sort_elements if stable is None else xp.stable_sort_elements
-    return _pair(xp, return_types.sort, pick, input, dim, order(xp.numbers(input), dim, bool(descending)))
+    return _values_and_indices(xp, return_types.sort, pick, input, dim, order(xp.numbers(input), dim, bool(descending)))
 
 
 @composite("msort", usage="symgrad.msort(a)")
@@ -133,7 +149,7 @@ def msort(xp, input):
 @composite("argsort", usage="symgrad.argsort(a)")
 def argsort(xp, input, dim=-1, descending=False, *, stable=False):
     """The indices that sort the input along `dim`; equal elements stay in order."""
-    return input.new_tensor(laid_out(order(xp.numbers(input), axis(dim, input.ndim), bool(descending)), (xp.numbers(input),)), dtype=int)
+    return input.new_tensor(with_torch_layout(order(xp.numbers(input), axis(dim, input.ndim), bool(descending)), (xp.numbers(input),)), dtype=int)
 
 
 @composite("topk", usage="symgrad.topk(a, 2).values")
@@ -143,7 +159,7 @@ def topk(xp, input, k, dim=-1, largest=True, sorted=True):
     if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"selected index k out of range: {k} of {input.shape[dim] if input.ndim else 1}")
     by = order(xp.numbers(input), dim, bool(largest))
-    return _pair(xp, return_types.topk, xp.topk_elements, input, dim, by[slices(slice(0, k), dim)] if input.ndim else by)
+    return _values_and_indices(xp, return_types.topk, xp.topk_elements, input, dim, by[slice_index(slice(0, k), dim)] if input.ndim else by)
 
 
 @composite("kthvalue", usage="symgrad.kthvalue(a, 2)")
@@ -153,23 +169,24 @@ def kthvalue(xp, input, k, dim=-1, keepdim=False):
     if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     by = order(xp.numbers(input), dim)
-    return _pair(xp, return_types.kthvalue, xp.kthvalue_elements, input, dim, by[slices(slice(k - 1, k), dim)] if input.ndim else by, keepdim)
+    return _values_and_indices(xp, return_types.kthvalue, xp.kthvalue_elements, input, dim,
+                               by[slice_index(slice(k - 1, k), dim)] if input.ndim else by, keepdim)
 
 
-def _middle(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
+def _median(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
     """The lower median along `dim`, or of all elements; NaN if there is one, unless `missing`, which ignores NaN."""
     if dim is None:
         if not input.numel():
             return input.new_tensor(math.nan)
-        at = _median_places(xp.numbers(input).reshape(-1), 0, missing)
-        return pick_of_all(input, single(positions(at, tuple(input.shape) or (1,)))[:input.ndim])
+        at = _median_index(xp.numbers(input).reshape(-1), 0, missing)
+        return pick_of_all(input, element_index(unravelled(at, tuple(input.shape) or (1,)))[:input.ndim])
     dim = axis(dim, input.ndim)
     if input.ndim and not input.shape[dim]:
         raise IndexError(f"{kind.__name__}(): Expected reduction dim {dim} to have non-zero size.")
-    return _pair(xp, kind, pick, input, dim, _median_places(xp.numbers(input), dim, missing), keepdim)
+    return _values_and_indices(xp, kind, pick, input, dim, _median_index(xp.numbers(input), dim, missing), keepdim)
 
 
-def _median_places(value, dim, missing):
+def _median_index(value, dim, missing):
     """The position of the median in sorted order: the middle of the elements that are not NaN, or the first NaN after them."""
     by = order(value, dim)
     if not by.ndim:
@@ -177,19 +194,19 @@ def _median_places(value, dim, missing):
     count = (value == value).sum(dim, keepdims=True)
     middle = (count - 1) // 2 * (count > 0)
     whole = (count == by.shape[dim]) | missing
-    return by[along(middle * whole + count * ~whole, dim)]
+    return by[gather_index(middle * whole + count * ~whole, dim)]
 
 
 @composite("median", usage="symgrad.median(a, dim=1).values")
 def median(xp, input, dim=None, keepdim=False):
     """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
-    return _middle(xp, input, dim, keepdim, return_types.median, xp.median_elements, xp.median_of_all, False)
+    return _median(xp, input, dim, keepdim, return_types.median, xp.median_elements, xp.median_of_all, False)
 
 
 @composite("nanmedian", usage="symgrad.nanmedian(a)")
 def nanmedian(xp, input, dim=None, keepdim=False):
     """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
-    return _middle(xp, input, dim, keepdim, return_types.nanmedian, xp.nanmedian_elements, xp.nanmedian_of_all, True)
+    return _median(xp, input, dim, keepdim, return_types.nanmedian, xp.nanmedian_elements, xp.nanmedian_of_all, True)
 
 
 @composite("mode", usage="symgrad.mode(a, dim=1)")
@@ -198,18 +215,18 @@ def mode(xp, input, dim=-1, keepdim=False):
     dim = axis(dim, input.ndim)
     at = most_frequent(xp.numbers(input), dim)
     at = at.reshape((*at.shape[:dim], 1, *at.shape[dim:])) if input.ndim else at
-    return _pair(xp, return_types.mode, xp.mode_elements, input, dim, at, keepdim)
+    return _values_and_indices(xp, return_types.mode, xp.mode_elements, input, dim, at, keepdim)
 
 
 @composite("cummax", usage="symgrad.cummax(a, dim=1).values")
 def cummax(xp, input, dim):
     """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
     dim = axis(dim, input.ndim)
-    return _pair(xp, return_types.cummax, xp.cummax_elements, input, dim, running(xp.numbers(input), dim, True))
+    return _values_and_indices(xp, return_types.cummax, xp.cummax_elements, input, dim, running_extremes(xp.numbers(input), dim, True))
 
 
 @composite("cummin", usage="symgrad.cummin(a, dim=1).values")
 def cummin(xp, input, dim):
     """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
     dim = axis(dim, input.ndim)
-    return _pair(xp, return_types.cummin, xp.cummin_elements, input, dim, running(xp.numbers(input), dim, False))
+    return _values_and_indices(xp, return_types.cummin, xp.cummin_elements, input, dim, running_extremes(xp.numbers(input), dim, False))

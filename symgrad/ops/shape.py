@@ -3,12 +3,12 @@
 import math
 
 from symgrad.graph.op import composite, linear, primitive
-from symgrad.ops.rules import axes, axis, sizes
-from symgrad.types.devices import IMAGES
+from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
+from symgrad.types.devices import IMAGE_AXES
 
 
-def _target(name, shape, size):
-    """A shape with -1 replaced by the size that it stands for."""
+def _infer_shape(name, shape, size):
+    """The shape in which -1 is replaced by the size that it stands for."""
     if -1 not in size and math.prod(size) == math.prod(shape) and min(size, default=0) >= 0:
         return size
     known = math.prod(n for n in size if n != -1)
@@ -17,22 +17,22 @@ def _target(name, shape, size):
         raise RuntimeError("only one dimension can be inferred")
     if any(n < -1 for n in size):
         raise RuntimeError(f"invalid shape dimension {min(size)}")
-    asked = list(size)
+    requested = list(size)
     if -1 in size:
         if known == 0:
             raise RuntimeError(f"cannot {name} tensor of 0 elements into shape {list(size)} because the unspecified dimension size -1 can be "
                                f"any value and is ambiguous")
         size = tuple(total // known if n == -1 else n for n in size)
     if math.prod(size) != total:
-        raise RuntimeError(f"shape '{asked}' is invalid for input of size {total}: the input has shape {list(shape)}")
+        raise RuntimeError(f"shape '{requested}' is invalid for input of size {total}: the input has shape {list(shape)}")
     return size
 
 
-def _reshape_back(xp, g, shape, size):
+def _reshape_transpose(xp, g, shape, size):
     return xp.reshape(g, shape)
 
 
-def _reshaped(node):
+def _reshape_node_name(node):
     x = node.args[0]
     if not hasattr(x, "flags") or x.flags.c_contiguous:
         return None
@@ -40,13 +40,13 @@ def _reshaped(node):
     return "ReshapeAliasBackward0" if base is not None and (base is x or base is x.base) else "UnsafeViewBackward0"
 
 
-linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, node_name="View", view=True, names=_reshaped,
-       examples=(((4, 3),), ((12,),)), prepare=lambda xp, input, *shape: (input, _target("reshape", input.shape, sizes(shape))),
+linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_transpose, node_name="View", view=True, names=_reshape_node_name,
+       examples=(((4, 3),), ((12,),)), prepare=lambda xp, input, *shape: (input, _infer_shape("reshape", input.shape, sizes(shape))),
        usage="symgrad.reshape(a, (3, -1))", doc="The same elements in another shape; one size may be -1.")
 
 
-linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_back, view=True, examples=(((4, 3),), ((12,),)),
-       prepare=lambda xp, input, *shape: (input, _target("view", input.shape, sizes(shape))), usage="a.view(3, 2)",
+linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_transpose, view=True, examples=(((4, 3),), ((12,),)),
+       prepare=lambda xp, input, *shape: (input, _infer_shape("view", input.shape, sizes(shape))), usage="a.view(3, 2)",
        doc="The same elements in another shape, sharing memory; raises if that needs a copy.")
 
 
@@ -80,35 +80,33 @@ def flatten(xp, input, start_dim=0, end_dim=-1):
     return xp.reshape(input, (*shape[:start], math.prod(shape[start:end + 1]), *shape[end + 1:]))
 
 
-def _without_ones(xp, input, dim=None):
+def _squeeze_arguments(xp, input, dim=None):
     dims = axes(dim, input.ndim) if dim is None or input.ndim else ()
     return input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims), dim
 
 
-linear("squeeze", lambda xp, input, shape, dim: xp.reshape(input, shape), lambda xp, g, shape, size, dim: xp.reshape(g, shape), prepare=_without_ones,
+linear("squeeze", lambda xp, input, shape, dim: xp.reshape(input, shape), lambda xp, g, shape, size, dim: xp.reshape(g, shape),
+       prepare=_squeeze_arguments,
        view=True, examples=(((12,), None),),
        names=lambda node: f"SqueezeBackward{0 if node.args[2] is None else 1 if isinstance(node.args[2], int) else 4}",
        usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those in `dim`.")
 
 
-def _with_one(xp, input, dim):
+def _unsqueeze_arguments(xp, input, dim):
     at = axis(dim, input.ndim + 1)
     return input, (*input.shape[:at], 1, *input.shape[at:])
 
 
-linear("unsqueeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_back, prepare=_with_one, view=True, examples=(((1, 3, 4),),),
+linear("unsqueeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_transpose, prepare=_unsqueeze_arguments, view=True,
+       examples=(((1, 3, 4),),),
        usage="symgrad.unsqueeze(a, -1)", doc="A new axis of size 1 at `dim`.")
 
 
-def _inverse(order):
-    return tuple(order.index(i) for i in range(len(order)))
+def _permute_transpose(xp, g, shape, dims):
+    return xp.permute(g, inverse_permutation(dims))
 
 
-def _permute_back(xp, g, shape, dims):
-    return xp.permute(g, _inverse(dims))
-
-
-def _order(xp, input, *dims):
+def _permute_arguments(xp, input, *dims):
     given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     order = axes(given, input.ndim) if given else ()
     if len(order) != input.ndim:
@@ -117,7 +115,7 @@ def _order(xp, input, *dims):
     return input, order
 
 
-def _swapped(xp, input, dim0, dim1):
+def _transpose_arguments(xp, input, dim0, dim1):
     order = list(range(input.ndim))
     if order:
         a, b = axis(dim0, input.ndim), axis(dim1, input.ndim)
@@ -125,13 +123,13 @@ def _swapped(xp, input, dim0, dim1):
     return input, tuple(order)
 
 
-def _matrix_transpose(xp, input):
+def _t_arguments(xp, input):
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use permute or transpose")
     return input, tuple(reversed(range(input.ndim)))
 
 
-def _moved(xp, input, source, destination):
+def _movedim_arguments(xp, input, source, destination):
     given = [source] if isinstance(source, int) else source, [destination] if isinstance(destination, int) else destination
     if len(given[0]) != len(given[1]):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number of "
@@ -143,17 +141,17 @@ def _moved(xp, input, source, destination):
 
 
 for _name, _prepare, _usage, _doc in (
-    ("permute", _order, "a.permute(1, 0)", "The axes in another order."),
-    ("transpose", _swapped, "symgrad.transpose(a, 0, 1)", "Two axes exchanged."),
-    ("t", _matrix_transpose, "symgrad.t(a)", "The transpose of a matrix; vectors and scalars as they are."),
-    ("movedim", _moved, "symgrad.movedim(a, 0, -1)", "Axes moved to other positions; the others keep their order."),
+    ("permute", _permute_arguments, "a.permute(1, 0)", "The axes in another order."),
+    ("transpose", _transpose_arguments, "symgrad.transpose(a, 0, 1)", "Two axes exchanged."),
+    ("t", _t_arguments, "symgrad.t(a)", "The transpose of a matrix; vectors and scalars as they are."),
+    ("movedim", _movedim_arguments, "symgrad.movedim(a, 0, -1)", "Axes moved to other positions; the others keep their order."),
 ):
-    linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_back, prepare=_prepare, view=True, examples=(((1, 0),),),
+    linear(_name, lambda xp, input, dims: xp.permute(input, dims), _permute_transpose, prepare=_prepare, view=True, examples=(((1, 0),),),
            usage=_usage, doc=_doc, node_name="Permute" if _name == "movedim" else None,
            aliases={"transpose": ("swapaxes", "swapdims"), "movedim": ("moveaxis",)}.get(_name, ()))
 
 
-def _expanded(xp, input, *size):
+def _expand_arguments(xp, input, *size):
     size, shape = sizes(size), input.shape
     extra = len(size) - len(shape)
     if extra < 0:
@@ -173,12 +171,12 @@ def _expanded(xp, input, *size):
 
 for _name in ("expand", "broadcast_to"):
     linear(_name, lambda xp, input, size: xp.broadcast_to(input, size), lambda xp, g, shape, size: xp.sum_to_size(g, shape),
-           prepare=_expanded, view=True, node_name="Expand", examples=(((2, 3, 4),),),
+           prepare=_expand_arguments, view=True, node_name="Expand", examples=(((2, 3, 4),),),
            usage="a.expand(4, 2, 3)" if _name == "expand" else "symgrad.broadcast_to(x, (2, 3))",
            doc="The input expanded along axes of size 1 and along new leading axes, without a copy.")
 
 
-def _summable(xp, input, *size):
+def _sum_to_size_arguments(xp, input, *size):
     size, shape = sizes(size), input.shape
     extra = len(shape) - len(size)
     if extra < 0 or any(n not in (1, shape[i + extra]) for i, n in enumerate(size)):
@@ -187,17 +185,18 @@ def _summable(xp, input, *size):
 
 
 linear("sum_to_size", lambda xp, input, size: xp.copy(input) if input.shape == size else xp.sum_to_size(input, size),
-       lambda xp, g, shape, size: xp.broadcast_to(g, shape), prepare=_summable, layout="rows", node_name="Sum", examples=(((1, 4),), ((3, 1),)),
+       lambda xp, g, shape, size: xp.broadcast_to(g, shape), prepare=_sum_to_size_arguments, layout="rows", node_name="Sum",
+       examples=(((1, 4),), ((3, 1),)),
        usage="symgrad.sum_to_size(a, (1, 3))", doc="The sum over the axes along which `size` would be broadcast: the transpose of `expand`.")
 
 
-def _many(name, tensors):
+def _check_not_empty(name, tensors):
     if not isinstance(tensors, (tuple, list)) or not tensors:
         raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
 
 
 def _cat_arguments(xp, tensors, dim=0):
-    _many("cat", tensors)
+    _check_not_empty("cat", tensors)
     if not all(t.ndim for t in tensors):
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack")
     dim = axis(dim, tensors[0].ndim)
@@ -209,7 +208,7 @@ def _cat_arguments(xp, tensors, dim=0):
     return tensors, dim
 
 
-def _cat_back(xp, g, shapes, dim):
+def _cat_transpose(xp, g, shapes, dim):
     out, at = [], 0
     for shape in shapes:
         out.append(xp.getitem(g, (slice(None),) * dim + (slice(at, at + shape[dim]),)))
@@ -217,13 +216,13 @@ def _cat_back(xp, g, shapes, dim):
     return out
 
 
-linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_back, variadic=True, layout="rows", prepare=_cat_arguments,
+linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_transpose, variadic=True, layout="rows", prepare=_cat_arguments,
        aliases=("concat", "concatenate"), method=False, examples=((0,), (1,)), usage="symgrad.cat([a, a], dim=1)",
        doc="Tensors joined along an existing axis.")
 
 
 def _stack_arguments(xp, tensors, dim=0):
-    _many("stack", tensors)
+    _check_not_empty("stack", tensors)
     for i, t in enumerate(tensors):
         if t.shape != tensors[0].shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and {list(t.shape)} "
@@ -237,12 +236,12 @@ linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim),
        usage="symgrad.stack([a, a])", doc="Tensors of one shape joined along a new axis.")
 
 
-def _piece_back(xp, g, shape, index, output_nr):
+def _piece_transpose(xp, g, shape, index, output_nr):
     return xp.place(g, index, shape)
 
 
 for _name in ("split", "split_with_sizes", "unbind"):
-    linear(f"{_name}_piece", lambda xp, input, index, output_nr: xp.getitem(input, index), _piece_back, public=False, view="many",
+    linear(f"{_name}_piece", lambda xp, input, index, output_nr: xp.getitem(input, index), _piece_transpose, public=False, view="many",
            node_name="".join(part.capitalize() for part in _name.split("_")) + "Backward0", examples=(((slice(None), 1), 1), ((slice(0, 2),), 0)),
            doc=f"One of the views returned by `{_name}`.")
 
@@ -295,7 +294,7 @@ linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape
        usage="symgrad.flip(a, (0, 1))", doc="The order reversed along `dims`.")
 
 
-def _shifts(xp, input, shifts, dims=None):
+def _roll_arguments(xp, input, shifts, dims=None):
     if dims is None or dims == ():
         return input, shifts, None
     shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
@@ -310,21 +309,22 @@ def _negated(shifts):
 
 
 linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
-       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_shifts, examples=((1, None), ((2,), (1,))), layout="rows",
+       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_roll_arguments, examples=((1, None), ((2,), (1,))),
+       layout="rows",
        usage="symgrad.roll(a, 1, 0)", doc="The elements shifted cyclically along `dims`, or over the flattened input.")
 
 
 
-def _order_of(xp, input, *, memory_format=None):
+def _clone_arguments(xp, input, *, memory_format=None):
     name = str(memory_format)
-    if name in IMAGES:
-        if input.ndim != len(IMAGES[name]):
-            raise RuntimeError(f"required rank {len(IMAGES[name])} tensor to use {name[6:]} format")
-        return input, IMAGES[name]
+    if name in IMAGE_AXES:
+        if input.ndim != len(IMAGE_AXES[name]):
+            raise RuntimeError(f"required rank {len(IMAGE_AXES[name])} tensor to use {name[6:]} format")
+        return input, IMAGE_AXES[name]
     return input, "C" if name == "torch.contiguous_format" else "K"
 
 
-linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_order_of,
+linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_clone_arguments,
        examples=(("K",), ("C",), ((1, 0),)), usage="symgrad.clone(a)",
        doc="A differentiable copy, in the memory order of the input, or in that of `memory_format`.")
 linear("batch", lambda xp, input, dim, level: xp.batch(input, dim, level),
@@ -332,7 +332,7 @@ linear("batch", lambda xp, input, dim, level: xp.batch(input, dim, level),
        doc="The slices along `dim` as the members of a batch of vmap.")
 
 
-def _members(xp, input, dim, level, count):
+def _unbatch_arguments(xp, input, dim, level, count):
     """The arguments of `unbatch`, or the input repeated if it is not batched."""
     if level in getattr(xp.numbers(input).shape, "levels", ()):
         return input, dim, level, count
@@ -340,9 +340,9 @@ def _members(xp, input, dim, level, count):
 
 
 linear("unbatch", lambda xp, input, dim, level, count: xp.unbatch(input, dim, level, count),
-       lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), prepare=_members, public=False, examples=((0, 0, 2), (1, 0, 3)),
+       lambda xp, g, shape, dim, level, count: xp.batch(g, dim, level), prepare=_unbatch_arguments, public=False, examples=((0, 0, 2), (1, 0, 3)),
        doc="The members of a batch as a dimension.")
 primitive("to_copy", lambda xp, input, dtype, source=None: xp.astype(input, dtype, source),
           vjp=lambda xp, g, y, x, dtype, source=None: xp.astype(g, source or x.dtype, dtype),
           jvp=lambda xp, t, y, x, dtype, source=None: xp.astype(t, dtype, source), saves=False, public=False, node_name="ToCopyBackward0",
-          examples=(("float64",),), doc="The input in another dtype; `source` is its own, which formulas do not know.")
+          examples=(("float64",),), doc="The input in another dtype; `source` is the dtype of the input, which formulas do not have.")

@@ -6,11 +6,11 @@ from symgrad.types.strides import Geometry
 _diagonal = Geometry((3,), 12, (5,), 0)
 
 
-def _unread(xp, g, shape, geometry):
+def _strided_transpose(xp, g, shape, geometry):
     return xp.strided_add(g, geometry, shape) if geometry.overlaps else xp.strided_put(xp.zeros_like(g, shape), g, geometry)
 
 
-linear("strided", lambda xp, input, geometry: xp.strided(input, geometry), _unread, public=False, node_name="AsStridedBackward0",
+linear("strided", lambda xp, input, geometry: xp.strided(input, geometry), _strided_transpose, public=False, node_name="AsStridedBackward0",
        examples=((_diagonal,), (Geometry((2, 3), 12, (0, 4), 1),)), doc="The elements of the input in a view of it.")
 linear("strided_put", lambda xp, input, piece, geometry: xp.strided_put(input, piece, geometry),
        lambda xp, g, shape, geometry: xp.strided_put(g, xp.zeros_like(g, geometry.shape), geometry),

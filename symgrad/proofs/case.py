@@ -1,7 +1,7 @@
-"""One case of a proof: an op with symbols for arguments, its derivatives by its rules, and by SymPy.
+"""One case of a proof: an op with symbolic arguments, its derivatives by its rules and by SymPy.
 
-An op on single numbers has its partial derivatives by each sequence of arguments; one on arrays has the chain of directional derivatives
-φ = Σ g y, ψ = Σ t ∂φ/∂x, χ = Σ u ∂ψ/∂x + Σ v ∂ψ/∂g, in which every direction is a symbol of its own, so that no term vanishes.
+For an elementwise op these are the partial derivatives by each sequence of arguments. For an op on arrays they are directional derivatives
+of φ = Σ g y, ψ = Σ t ∂φ/∂x and χ = Σ u ∂ψ/∂x + Σ v ∂ψ/∂g, with a different symbol for every component of a direction, so that no term vanishes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.domains import REAL, Domain
 
-__all__ = ["Case", "Claims", "Key", "domain_of", "named"]
+__all__ = ["Case", "Claims", "Key", "domain_of", "symbol_array"]
 
 Supply = Callable[[str, tuple[int, ...]], Any]
 Claims = Iterator[tuple["Key", list[Any]]]
 
 
 class Key(NamedTuple):
-    """Which derivative: its order, and in words by which rule and by what."""
+    """The name of a derivative: its order, and a text with its rule and its variables."""
 
     order: int
     what: str
@@ -41,7 +41,7 @@ def domain_of(op: Op, i: int) -> Domain:
 
 @dataclass
 class Case:
-    """One op with one tuple of parameters, on arguments of some shapes; possibly complex."""
+    """One op with one tuple of parameters, on real or complex arguments of some shapes."""
 
     op: Op
     parameters: tuple[Any, ...]
@@ -60,15 +60,15 @@ class Case:
         for i in self.active:
             d = domain_of(self.op, i)
             facts = {"complex": True} if self.complex else d.assumptions
-            self.symbols[self.names[i]] = named(self.names[i], self.shapes[i], facts)
+            self.symbols[self.names[i]] = symbol_array(self.names[i], self.shapes[i], facts)
             if not self.complex:
                 self.domains |= dict.fromkeys(self.symbols[self.names[i]].ravel().tolist(), d)
 
     def __str__(self) -> str:
-        inside = ", ".join([*(list(map(str, self.shapes)) if not self.single else ()), *map(_shown, self.parameters)])
+        inside = ", ".join([*(list(map(str, self.shapes)) if not self.single else ()), *map(_short_text, self.parameters)])
         return " ".join(["complex"] * self.complex + [f"({inside})"] * bool(inside))
 
-    most = 3  # the highest order
+    highest_order = 3
 
     @property
     def variables(self) -> list[sympy.Symbol]:
@@ -78,13 +78,13 @@ class Case:
     def supply(self, name: str, shape: tuple[int, ...]) -> Any:
         """The symbols of an argument or of a direction."""
         if name not in self.symbols:
-            self.symbols[name] = named(name, shape, {"real": True})
+            self.symbols[name] = symbol_array(name, shape, {"real": True})
         return self.symbols[name]
 
     # The derivatives by the rules
 
     def claims(self, recorder: RecordingCarrier, supply: Supply, order: int) -> Claims:
-        """The derivatives up to an order by the op's rules, read and recorded in a carrier where `supply` gives the values of the names."""
+        """The derivatives up to an order by the op's rules, in a recording carrier; `supply` returns the value for a name."""
         boxes: list[Any] = []
         for i, (name, shape) in enumerate(zip(self.names, self.shapes)):
             if i in self.active:
@@ -95,15 +95,15 @@ class Case:
                 boxes.append(Box(recorder, recorder.lift(self.constants.get(i, np.float64(1)))))
         rest = tuple(recorder.box(p) if type(p) is float else p for p in self.parameters)
         y = recorder.apply(self.op, boxes, rest)
-        yield from (self._single if self.single else self._chained)(recorder, supply, boxes, y, rest, order)
+        yield from (self._rule_partials if self.single else self._rule_chain)(recorder, supply, boxes, y, rest, order)
 
     def _leaf(self, recorder: RecordingCarrier, supply: Supply, name: str, shape: tuple[int, ...]) -> Box:
         box = Box(recorder, recorder.lift(supply(name, shape)))
         box.node = Leaf(box, box.value, True)
         return box
 
-    def _pulled(self, recorder: RecordingCarrier, boxes: Sequence[Box], g: Box, y: Box, rest: tuple) -> list[Box]:
-        """The cotangents by the rule itself, of the shapes of the arguments."""
+    def _cotangents(self, recorder: RecordingCarrier, boxes: Sequence[Box], g: Box, y: Box, rest: tuple) -> list[Box]:
+        """The cotangents by the op's vjp, in the shapes of the arguments."""
         assert self.op.vjp is not None
         given = self.op.vjp(recorder, g, y, (*boxes, *rest), (True,) * len(boxes))
         out = []
@@ -115,8 +115,8 @@ class Case:
             out.append(c if tuple(c.shape) == tuple(boxes[i].shape) else recorder.sum_to_size(c, tuple(boxes[i].shape)))
         return out
 
-    def _pushed(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple) -> Box:
-        """The tangent by the rule itself."""
+    def _tangent(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple) -> Box:
+        """The tangent by the op's jvp."""
         assert self.op.jvp is not None
         tangents = [Box(recorder, recorder.lift(supply(f"t_{self.names[i]}", self.shapes[i]))) if i in self.active else None
                     for i in range(len(boxes))]
@@ -125,11 +125,11 @@ class Case:
             return recorder.zeros_like(y)
         return out if tuple(out.shape) == tuple(y.shape) else recorder.broadcast_to(out, tuple(y.shape))
 
-    def _single(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
+    def _rule_partials(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
         g = self._leaf(recorder, supply, "g", ())
-        for i, c in zip(self.active, self._pulled(recorder, boxes, g, y, rest)):
+        for i, c in zip(self.active, self._cotangents(recorder, boxes, g, y, rest)):
             yield Key(1, f"vjp by {self.names[i]}"), elements(c)
-        yield Key(1, "jvp"), elements(self._pushed(recorder, supply, boxes, y, rest))
+        yield Key(1, "jvp"), elements(self._tangent(recorder, supply, boxes, y, rest))
         level: dict[tuple[int, ...], Box] = {(): y}
         leaves = [boxes[i] for i in self.active]
         for k in range(1, order + 1):
@@ -139,13 +139,13 @@ class Case:
                 for path, box in level.items():
                     yield Key(k, "by " + ", ".join(self.names[i] for i in path)), elements(box)
 
-    def _chained(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
+    def _rule_chain(self, recorder: RecordingCarrier, supply: Supply, boxes: Sequence[Box], y: Box, rest: tuple, order: int) -> Claims:
         g = self._leaf(recorder, supply, "g", tuple(y.shape))
-        pulled = self._pulled(recorder, boxes, g, y, rest)
+        pulled = self._cotangents(recorder, boxes, g, y, rest)
         names = [self.names[i] for i in self.active]
         for name, c in zip(names, pulled):
             yield Key(1, f"vjp by {name}"), elements(c)
-        pushed = self._pushed(recorder, supply, boxes, y, rest)
+        pushed = self._tangent(recorder, supply, boxes, y, rest)
         yield Key(1, "jvp"), elements(pushed)
         if order == 1:
             return
@@ -179,12 +179,12 @@ class Case:
         self.output = tuple(y.shape)
         return [sympy.sympify(e) for e in symbolic.lift_value(y, exact=True).ravel().tolist()]
 
-    def truths(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+    def reference_derivatives(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
         """The same derivatives by `sympy.diff` of the forward rule, inside a region."""
         ys = [region(y) for y in self.forward()]
         names = [self.names[i] for i in self.active]
         if self.single:
-            yield from self._single_truths(ys[0], order, region)
+            yield from self._reference_partials(ys[0], order, region)
             return
         g = self.supply("g", self.output).ravel().tolist()
         phi = sympy.Add(*(a * b for a, b in zip(g, ys)))
@@ -210,7 +210,7 @@ class Case:
     def _shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.symbols[name].shape)
 
-    def _single_truths(self, y: Any, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+    def _reference_partials(self, y: Any, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
         g = self.supply("g", ()).item()
         at = {i: self.symbols[self.names[i]].item() for i in self.active}
         known: dict[tuple[int, ...], Any] = {(): y}
@@ -233,17 +233,17 @@ def elements(box: Any) -> list[Any]:
     return box.value.ravel().tolist()
 
 
-def named(name: str, shape: tuple[int, ...], facts: Mapping[str, bool]) -> Any:
-    """An array of symbols that are called after their places."""
+def symbol_array(name: str, shape: tuple[int, ...], facts: Mapping[str, bool]) -> Any:
+    """An array of symbols whose names contain their indices."""
     symbols = [sympy.Symbol("_".join([name, *map(str, at)]), **facts) for at in np.ndindex(shape)]
     return symbolic.ExactExpressions.fill(symbols, shape)
 
 
 def _exact(x: Any) -> Any:
-    """A parameter without the rounding that a float would bring into a formula."""
+    """A parameter of an exact formula: floats become rational numbers of the same value."""
     return sympy.Rational(*x.as_integer_ratio()) if type(x) is float and np.isfinite(x) else x
 
 
-def _shown(x: Any) -> str:
+def _short_text(x: Any) -> str:
     text = " ".join(str(x).split())
     return text if len(text) < 30 else text[:28] + "…"

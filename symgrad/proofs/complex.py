@@ -1,7 +1,7 @@
-"""Complex cases: ops that take complex numbers are proved on the plane where they are analytic, else by their real and imaginary parts.
+"""Complex cases: analytic ops are proved on the complex plane, other ops of complex numbers by their real and imaginary parts.
 
-The gradient is the conjugate cotangent: for L = Re Σ conj(g) y it is ∂L/∂a + i ∂L/∂b at z = a + i b. Of an analytic op that is
-g conj(dy/dz), which the pullback computes by reading the rule with conjugated arguments, so that the rule itself must be g dy/dz on the plane.
+The gradient is the conjugate cotangent: for L = Re Σ conj(g) y it is ∂L/∂a + i ∂L/∂b at z = a + i b. For an analytic op this is
+g conj(dy/dz). The pullback calls the rule with conjugated arguments, so that the rule itself must be g dy/dz on the plane.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import sympy
 
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.graph.op import Op
-from symgrad.proofs.case import Case, Claims, Key, named
+from symgrad.proofs.case import Case, Claims, Key, symbol_array
 from symgrad.reference.elementary import derivative
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.types.domains import COMPLEX
 
-__all__ = ["Parts", "complex_cases"]
+__all__ = ["ComplexParts", "complex_cases"]
 
 REFUSALS = (TypeError, ValueError, RuntimeError, AttributeError, NotImplementedError, ArithmeticError, IndexError, Warning)
 
 
-class Parts(Case):
-    """An op that is not analytic, by the real and imaginary parts of its arguments, at order 1."""
+class ComplexParts(Case):
+    """An op that is not analytic, in terms of the real and imaginary parts of its arguments, at order 1."""
 
-    most = 1
+    highest_order = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,13 +36,13 @@ class Parts(Case):
         self.parts: dict[str, tuple[Any, Any]] = {}
         sample = _sample(self.op, self.parameters, self.shapes)
         assert sample is not None
-        taken, value = sample
+        arguments, value = sample
         self.complex_value = np.iscomplexobj(value)
         self.rules = _readable(self.op, self.parameters, self.shapes)
         for i in self.active:
             name, shape = self.names[i], self.shapes[i]
-            a = named(f"re_{name}" if np.iscomplexobj(taken[i]) else name, shape, {"real": True})
-            b = named(f"im_{name}", shape, {"real": True}) if np.iscomplexobj(taken[i]) else None
+            a = symbol_array(f"re_{name}" if np.iscomplexobj(arguments[i]) else name, shape, {"real": True})
+            b = symbol_array(f"im_{name}", shape, {"real": True}) if np.iscomplexobj(arguments[i]) else None
             self.symbols[name] = a if b is None else a + b * sympy.I
             self.parts[name] = (a, b)
 
@@ -52,16 +52,16 @@ class Parts(Case):
         return [s for i in self.active for part in self.parts[self.names[i]] if part is not None for s in part.ravel().tolist()]
 
     def supply(self, name: str, shape: tuple[int, ...]) -> Any:
-        """The expressions of an argument or of a direction, a complex one where the argument is."""
+        """The expressions of an argument or of a direction, which is complex if the argument is."""
         if name not in self.symbols:
             of = name.removeprefix("t_")
             two_parts = self.complex_value if name == "g" else self.parts[of][1] is not None
-            real, imag = named(f"re_{name}" if two_parts else name, shape, {"real": True}), named(f"im_{name}", shape, {"real": True})
+            real, imag = symbol_array(f"re_{name}" if two_parts else name, shape, {"real": True}), symbol_array(f"im_{name}", shape, {"real": True})
             self.symbols[name] = real + imag * sympy.I if two_parts else real
         return self.symbols[name]
 
     def claims(self, recorder: RecordingCarrier, supply: Callable[[str, tuple[int, ...]], Any], order: int) -> Claims:
-        """The pullback and the pushforward by the op's rules, read as the engine reads them."""
+        """The pullback and the pushforward by the op's rules, called as in the engine."""
         base = recorder.base
         cells = [supply(self.names[i], self.shapes[i]) for i in self.active]
         y = self.op.forward(base, *cells, *self.parameters)
@@ -75,8 +75,8 @@ class Parts(Case):
             tangents = [supply(f"t_{self.names[i]}", self.shapes[i]) for i in self.active]
             yield Key(1, "jvp"), self.op.jvp(base, tangents, y, (*cells, *self.parameters)).ravel().tolist()
 
-    def truths(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
-        """The same by the derivatives of the real and imaginary parts."""
+    def reference_derivatives(self, order: int, region: Any) -> Iterator[tuple[Key, list[Any]]]:
+        """The same derivatives by `sympy.diff` of the real and imaginary parts."""
         ys = [tuple(map(_plain, y.as_real_imag())) for y in self.forward()]
         g = [e.as_real_imag() for e in self.supply("g", self.output).ravel().tolist()]
         total = sympy.Add(*(p * u + q * v for (p, q), (u, v) in zip(g, ys)))
@@ -96,12 +96,12 @@ class Parts(Case):
 
 
 def _plain(e: Any) -> Any:
-    """An expression without the unevaluated parts of real ones."""
+    """An expression with the parts of real expressions evaluated."""
     return sympy.sympify(e).doit()
 
 
 def complex_cases(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], notes: list[str]) -> Iterator[Case]:
-    """The op on complex numbers, where it takes them; `notes` says what cannot be read."""
+    """The cases of the op on complex numbers, if it takes them; a rule without a formula is added to `notes`."""
     sample = _sample(op, parameters, shapes)
     if sample is None:
         return
@@ -109,15 +109,15 @@ def complex_cases(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, 
     readable = _readable(op, parameters, shapes)
     missing = [rule for rule in ("vjp", "jvp") if rule not in readable]
     if missing:
-        note = f"on complex numbers {'its rules' if len(missing) > 1 else 'the ' + missing[0]} cannot be proved: formulas know no dtype and no order"
+        note = f"on complex numbers {'its rules' if len(missing) > 1 else 'the ' + missing[0]} cannot be proved: a formula has no dtype and no order"
         notes += [note] if note not in notes else []
     if "vjp" in readable:
         analytic = not missing and COMPLEX not in op.domain and _is_analytic(op, parameters, xs)
-        yield (Case if analytic else Parts)(op, parameters, shapes, True)
+        yield (Case if analytic else ComplexParts)(op, parameters, shapes, True)
 
 
 def _sample(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> tuple[list[Any], Any] | None:
-    """Complex arguments (or real ones of an op that makes them complex) and the value, None for an op that does not take them."""
+    """Arguments and the value of an op with complex arguments or a complex value; None if there is no such value."""
     rng = np.random.default_rng(0)
     drawn = [rng.uniform(0.2, 0.9, (2, *shape)) for shape in shapes]
     real, plane = [d[0] for d in drawn], [d[0] + 1j * d[1] for d in drawn]
@@ -136,7 +136,7 @@ def _sample(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], 
 
 
 def _is_analytic(op: Op, parameters: tuple[Any, ...], xs: list[Any]) -> bool:
-    """Whether a step along the imaginary axis does i times what one along the real axis does."""
+    """Whether the change by an imaginary step is i times the change by a real one."""
     def moved(step: complex) -> Any:
         args = [x + step * (1 + 0.1 * k) for k, x in enumerate(xs)]
         return np.asarray(_value(op, numeric, args, parameters), complex)
@@ -146,7 +146,7 @@ def _is_analytic(op: Op, parameters: tuple[Any, ...], xs: list[Any]) -> bool:
 
 
 def _readable(op: Op, parameters: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...]) -> list[str]:
-    """The rules that the exact carriers can read; the value comes first, since the others need it."""
+    """The names of the rules that the exact carriers can evaluate; empty if they cannot evaluate the forward rule."""
     sample = _sample(op, parameters, shapes)
     if sample is None or op.vjp is None or op.jvp is None:
         return []

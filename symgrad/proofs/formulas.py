@@ -1,8 +1,7 @@
-"""The formulas in a report: what is short enough to show, and whether it can be proved."""
+"""The formulas of a report, and the proof of the derivatives."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +9,10 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.deciding import FAILURES, shortest
+from symgrad.algebra.deciding import FAILURES, shortest_form
 from symgrad.algebra.identity import identical
-from symgrad.algebra.ladder import DIFFERENT, OPEN, compared, rungs
-from symgrad.algebra.limits import OutOfTime, limited
+from symgrad.algebra.ladder import DIFFERENT, OPEN, compare_numbers, rungs
+from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
@@ -26,15 +25,15 @@ from symgrad.reports.numbers import label
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import PROVED
 
-__all__ = ["difference", "flat_size", "proof", "show", "size_of"]
+__all__ = ["difference", "flat_size", "reason_unproved", "add_formulas", "size_of"]
 
-POINTS = 8  # points at which `identical` compares two formulas, in addition to those of the check
+POINTS = 8  # the points at which `identical` compares two formulas, in addition to those of the check
 
 
 class Formulas:
-    """The value and its derivatives as formulas of the input symbols: by the rules (`derivatives`, by indices) and by `sympy.diff` (`truth`).
+    """The value and its derivatives as formulas of the input symbols: by the rules (`derivatives`, by indices) and by `sympy.diff` (`reference`).
 
-    With `exact`, every constant is a rational of exactly its value.
+    With `exact`, every constant is a rational number of exactly its value.
     """
 
     def __init__(self, run: Run, names: Sequence[str], order: int, exact: bool = True):
@@ -46,27 +45,27 @@ class Formulas:
             at += size
         recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, exact))
         self.derivatives: dict[tuple[int, ...], Any] = {index: box.value.ravel()[i].item() for index, box, i in run.read(recorder, leaves, order)}
-        self.truths: dict[tuple[int, ...], Any] = {(): self.derivatives.pop(())}
+        self.references: dict[tuple[int, ...], Any] = {(): self.derivatives.pop(())}
 
-    def truth(self, index: tuple[int, ...]) -> Any:
+    def reference(self, index: tuple[int, ...]) -> Any:
         """The derivative by the inputs of these indices, by `sympy.diff` of the formula."""
-        if index not in self.truths:
-            self.truths[index] = derivative(self.truth(index[:-1]), self.symbols[index[-1]])
-        return self.truths[index]
+        if index not in self.references:
+            self.references[index] = derivative(self.reference(index[:-1]), self.symbols[index[-1]])
+        return self.references[index]
 
     def unproved(self, points: Sequence[np.ndarray], seconds: float = 3.0) -> tuple[int, ...] | None:
-        """The first derivative that is not shown to be right, None if all are: proved to be identical, and equal in numbers at the points."""
-        end = time.monotonic() + seconds
-        for index, ours in self.derivatives.items():
-            left, true = max(end - time.monotonic(), 0.02), self.truth(index)
-            if ours != true and identical(ours, true, seconds=left, points=POINTS).verdict != PROVED:
+        """The first derivative whose formulas are not proved to be identical, or differ in numbers at the points; None if there is none."""
+        end = clock() + seconds
+        for index, by_rules in self.derivatives.items():
+            remaining, reference = max(end - clock(), 0.02), self.reference(index)
+            if by_rules != reference and identical(by_rules, reference, seconds=remaining, points=POINTS).verdict != PROVED:
                 return index
         return self._disagreement(points)
 
     def _disagreement(self, points: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-        """The first derivative that differs in numbers. SymPy can return a silent 0, so that a literal one alone proves nothing."""
-        functions = {index: [evaluator(self.symbols, e) for e in (ours, self.truth(index))] for index, ours in self.derivatives.items()}
-        unseen = set(functions)
+        """The first derivative that differs in numbers. SymPy may return a wrong 0, so that a symbolic zero test alone is not a proof."""
+        functions = {index: [evaluator(self.symbols, e) for e in (formula, self.reference(index))] for index, formula in self.derivatives.items()}
+        uncompared = set(functions)
         for point in points:
             for index, pair in functions.items():
                 try:
@@ -74,19 +73,19 @@ class Formulas:
                         return index
                 except Undefined:
                     continue
-                unseen.discard(index)
-        return min(unseen) if unseen else None
+                uncompared.discard(index)
+        return min(uncompared) if uncompared else None
 
 
 def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bool:
-    """Whether two functions do not certainly agree at a point, but for what rounding leaves of numbers near 1. Raises Undefined without values."""
+    """Whether two functions do not certainly agree at a point, up to the rounding of numbers near 1. Raises Undefined without values."""
     before = None
     for digits in rungs(80, 320):
-        with precise.working(digits):
+        with precise.working_precision(digits):
             a, b = (function(*xs) for function in pair)
             if abs(a - b) <= mpmath.mpf(10) ** (20 - digits):
                 return False
-            verdict = compared(a, b, before, lambda: 0)
+            verdict = compare_numbers(a, b, before, lambda: 0)
         if verdict != OPEN:
             return verdict == DIFFERENT
         before = a, b
@@ -94,7 +93,7 @@ def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bo
 
 
 def size_of(e: Any) -> int:
-    """How many nodes an expression has when it is written out; in time linear in the number of distinct nodes."""
+    """The number of nodes of an expression as a tree, in time linear in the number of distinct nodes."""
     sizes: dict[Any, int] = {}
     stack = [e]
     while stack:
@@ -107,24 +106,24 @@ def size_of(e: Any) -> int:
     return sizes[e]
 
 
-SHORT = 120  # operations up to which a formula is written out
-KEPT = 2000  # nodes up to which the formula of a derivative is kept at all
-SHOWN = {1: 12, 2: 6, 3: 2}  # inputs up to which the derivatives of an order are shown as formulas
-LARGEST = 20_000  # operations of a flat formula, times the derivatives to take of it, up to which a proof is tried
+SHORT = 120  # the most operations of a formula that is shown as one expression
+KEPT = 2000  # the most nodes of the formula of a derivative in a report
+SHOWN = {1: 12, 2: 6, 3: 2}  # the most inputs for which the derivatives of an order are shown as formulas
+LARGEST = 20_000  # the most operations of a flat formula, times the number of its derivatives, for which a proof is tried
 
 
 def flat_size(oracle: Oracle) -> float:
-    """How many operations the formula has when it is written out without names for what it repeats."""
+    """The number of operations of the flat formula, without common subexpressions."""
     sizes: list[float] = []
     for step in oracle.steps:
         sizes.append(1.0 + sum([sizes[k] for k in step.inputs]) if step.inputs else 0.0)
     return sizes[oracle.output]
 
 
-def show(report: Report, base: Run, order: int) -> list[Any]:
-    """Add the formulas of a named run to the report: written out where that is short, as assignments where it is not.
+def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
+    """Add the formulas of a named run to the report: a short one as an expression, a long one as assignments.
 
-    Returned are the formulas of the rules, none where they are long.
+    Returns the formulas of the derivatives by the rules, empty if they are long.
     """
     size = flat_size(Oracle(base.root, base.nodes))
     report.conditions = base.result.conditions
@@ -136,28 +135,28 @@ def show(report: Report, base: Run, order: int) -> list[Any]:
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     rules: list[Any] = []
     for highest in dict.fromkeys((shown, 1)) if shown else ():
-        end = time.monotonic() + 4.0
+        end = clock() + 4.0
         try:
             with limited(4.0):
                 derivatives = Formulas(base, report.names, highest, exact=False).derivatives
-        except (OutOfTime, *FAILURES):  # a rule that has no formula, or a long one
+        except (OutOfTime, *FAILURES):  # a rule without a formula, or with a long one
             continue
         rules = list(dict.fromkeys(derivatives.values()))
-        for index, ours in derivatives.items():
+        for index, formula in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
-            if known is not None or size_of(ours) <= KEPT:
-                report.formulas[index] = known if known is not None else _tidy(ours, end - time.monotonic())
+            if known is not None or size_of(formula) <= KEPT:
+                report.formulas[index] = known if known is not None else _shortened(formula, end - clock())
         break
     return rules
 
 
-def _tidy(e: Any, seconds: float) -> Any:
-    """The shortest form of an expression that is found in a short time; a long one itself."""
-    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest(e, min(2.0, seconds))
+def _shortened(e: Any, seconds: float) -> Any:
+    """The shortest form of an expression that is found within the time; a long expression unchanged."""
+    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest_form(e, min(2.0, seconds))
 
 
-def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
-    """Try to prove every derivative up to an order: None for success, else the reason why not."""
+def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
+    """The reason why the derivatives up to an order are not proved, None if they are."""
     size = flat_size(Oracle(base.root, base.nodes))
     if size * len(names) ** order > LARGEST:
         return f"written out, the formula has {size:,.0f} operations and {len(names)} variables, too many for a proof"
@@ -172,13 +171,13 @@ def proof(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarr
 
 
 def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
-    """The simplified difference of a derivative's two formulas, where it is short."""
+    """The simplified difference of a derivative's two formulas if it is short, else None."""
     try:
         if entry.directional or not entry.order or flat_size(Oracle(run.root, run.nodes)) > SHORT:
             return None
         with limited(3.0):
             found = Formulas(run, names, entry.order, exact=False)
-            out = _tidy(found.derivatives[entry.index] - found.truth(entry.index), 2.0)
-            return None if out == 0 else out  # the rules give no number here, though their formula is right
+            out = _shortened(found.derivatives[entry.index] - found.reference(entry.index), 2.0)
+            return None if out == 0 else out  # 0 if the rules give no number here although their formula is right
     except (OutOfTime, KeyError, *FAILURES):
         return None

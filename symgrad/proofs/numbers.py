@@ -1,9 +1,8 @@
-"""The values of the rules in many digits, compared with those of SymPy's formulas, whose errors are measured."""
+"""Numeric comparison of derivatives by the rules, with many digits, and by SymPy's formulas, with measured errors."""
 
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,53 +14,57 @@ import mpmath
 import sympy
 
 from symgrad.algebra.evaluating import Evaluator
-from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compared, rungs
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare_numbers, rungs
+from symgrad.algebra.limits import clock
 from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
 from symgrad.proofs.regions import Region, Switch, constants, is_border
 from symgrad.reference.recorder import RecordingCarrier
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.shrink import shrink_values
 
-__all__ = ["Found", "Numbers"]
+__all__ = ["NumericResult", "NumericComparison"]
 
-FIRST, LAST = 70, 400  # digits of the ladder
-SIMPLIFIED = 3  # refuted statements whose points are made simple
-TRIES = 60  # to make one point simple
+FIRST, LAST = 70, 400  # the digits of the first and of the last rung
+SIMPLIFIED = 3  # the number of refuted statements whose points are simplified
+TRIES = 60  # the most evaluations for the simplification of a point
 
 
 @dataclass
-class Found:
-    """How many points agreed, and the first at which they did not, with the claim and the truth there; `simple` where it was made so."""
+class NumericResult:
+    """The number of points that agreed, and the first other one, with the numbers by the rule (`claim`) and by SymPy (`reference`).
+
+    `simple` is true if the point was simplified.
+    """
 
     points: int = 0
     point: Mapping[sympy.Symbol, Any] | None = None
     claim: Any = None
-    truth: Any = None
+    reference: Any = None
     simple: bool = True
 
 
-class Numbers:
-    """The claims and the truths of a case inside a region, at points."""
+class NumericComparison:
+    """The comparison of a case inside a region, at points, of the derivatives by the rules with the reference expressions."""
 
-    def __init__(self, case: Case, region: Region, truths: Mapping[Key, Sequence[Any]], order: int, switches: Sequence[Switch] = (), seed: int = 0):
-        self.case, self.region, self.truths, self.order, self.switches = case, region, truths, order, switches
-        self.found = {key: Found() for key in truths}
+    def __init__(self, case: Case, region: Region, references: Mapping[Key, Sequence[Any]], order: int, switches: Sequence[Switch] = ()):
+        self.case, self.region, self.references, self.order, self.switches = case, region, references, order, switches
+        self.found = {key: NumericResult() for key in references}
         inner = sorted(set().union(*(sympy.sympify(region(x)).free_symbols for x in case.variables)), key=str)
         self.directions = sorted(set().union(*(e.free_symbols for name, cells in case.symbols.items() if name not in case.names
                                                for e in cells.ravel().tolist())), key=str)
         self.inner: list[sympy.Symbol] = inner
         self.programs: dict[tuple[Key, ...], Evaluator] = {}
         self.ranges = ranges_of(inner, {s: d for s, d in region.domains.items() if s in inner})
-        self.rng = Random(seed)
+        self.rng = Random(0)
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
         self.arithmetic = Arithmetic(FIRST)
 
-    def compare(self, wanted: int, asked: Iterable[Sequence[Exact]] = (), seconds: float = inf) -> dict[Key, Found]:
-        """Compare at the points asked for, as long as there is time, and at so many others; each wrong statement gets a simple point where it is."""
-        end = time.monotonic() + seconds
-        for inner in itertools.takewhile(lambda _: time.monotonic() < end, asked):
+    def compare(self, wanted: int, first: Iterable[Sequence[Exact]] = (), seconds: float = inf) -> dict[Key, NumericResult]:
+        """Compare at the `first` points, within the time, and at `wanted` others; each wrong statement gets a simple point."""
+        end = clock() + seconds
+        for inner in itertools.takewhile(lambda _: clock() < end, first):
             if all(x in r for x, r in zip(inner, self.ranges)) and self._is_short(inner):
                 self._compare(inner)
         tries = 0
@@ -73,38 +76,38 @@ class Numbers:
         return self.found
 
     def _is_short(self, inner: Sequence[Exact]) -> bool:
-        """Whether no argument at a point is rounded to the first number of digits."""
+        """Whether no argument is rounded at a point with the digits of the first rung."""
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
         return all(abs(self.region(x).xreplace(at).p) < 10**(FIRST - 10) for x in self.case.variables)
 
     def _compare(self, inner: Sequence[Exact]) -> None:
-        for key, (verdict, claim, truth) in self._at(inner).items():
+        for key, (verdict, claim, reference) in self._at(inner).items():
             found = self.found[key]
             if verdict == SAME:
                 found.points += 1
-            elif verdict == DIFFERENT and found.point is None and self._counts(key, inner):
-                self._refute(key, inner, claim, truth)
+            elif verdict == DIFFERENT and found.point is None and self._is_refuting(key, inner):
+                self._refute(key, inner, claim, reference)
 
-    def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, truth: Any) -> None:
-        """Note a point at which one statement is wrong, made simple; with the directions in which it is."""
+    def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, reference: Any) -> None:
+        """Record a simplified point at which a statement is wrong, with the directions."""
         refuted = sum(f.point is not None for f in self.found.values())
         if refuted < SIMPLIFIED:
-            simple = shrunk(list(inner), lambda point: self._refutes(key, point), TRIES)
+            simple = shrink_values(list(inner), lambda point: self._refutes(key, point), TRIES)
             if simple != list(inner):
-                inner, (_, claim, truth) = simple, self._at(simple, [key])[key]
+                inner, (_, claim, reference) = simple, self._at(simple, [key])[key]
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
         point = {x: self.region(x).xreplace(at) for x in self.case.variables}
-        used = set().union(*(e.free_symbols for e in self.truths[key]))
+        used = set().union(*(e.free_symbols for e in self.references[key]))
         point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
-        self.found[key] = Found(self.found[key].points, point, claim, truth, refuted < SIMPLIFIED)
+        self.found[key] = NumericResult(self.found[key].points, point, claim, reference, refuted < SIMPLIFIED)
 
     def _refutes(self, key: Key, inner: Sequence[Exact]) -> bool:
         if not all(x in r for x, r in zip(inner, self.ranges)):
             return False
-        return self._at(inner, [key])[key][0] == DIFFERENT and self._counts(key, inner)
+        return self._at(inner, [key])[key][0] == DIFFERENT and self._is_refuting(key, inner)
 
-    def _counts(self, key: Key, inner: Sequence[Exact]) -> bool:
-        """Whether a difference is no convention: the forward does not switch at the point, or the two differ on one side of it as well."""
+    def _is_refuting(self, key: Key, inner: Sequence[Exact]) -> bool:
+        """Whether a difference is not by convention: the point is not on a boundary of the forward rule, or the two differ beside it, too."""
         if not self.case.complex and not is_border(self.switches, {s: _rational(x) for s, x in zip(self.inner, inner)}):
             return True
         for step in (Fraction(1, 2**40), Fraction(-3, 2**42)):
@@ -117,31 +120,31 @@ class Numbers:
         return False
 
     def _at(self, inner: Sequence[Exact], keys: Sequence[Key] | None = None) -> dict[Key, tuple[str, Any, Any]]:
-        """Whether claim and truth are the same, for each statement, with the values of an element that shows it."""
+        """Whether the rule and the reference agree, for each statement, with the values of an element."""
         point = [*inner, *self.moves]
         wanted = tuple(self.found if keys is None else keys)
         out: dict[Key, tuple[str, Any, Any]] = {}
         before: dict[Key, list[Any]] = {}
         for digits in rungs(FIRST, LAST):
-            truths, claims = self._truths(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
-            with precise.working(digits):
+            references, claims = self._references(wanted, point, digits), self._claims(max(key.order for key in wanted), point, digits)
+            with precise.working_precision(digits):
                 for key in [k for k in wanted if k not in out or out[k][0] == OPEN]:
-                    pairs = [(_number(c), *self._value(t)) for c, t in zip(claims[key], truths[key], strict=True)]
-                    out[key] = _judged(pairs, before.get(key))
+                    pairs = [(_number(c), *self._value(t)) for c, t in zip(claims[key], references[key], strict=True)]
+                    out[key] = _statement_result(pairs, before.get(key))
                     before[key] = pairs
             if all(verdict != OPEN for verdict, *_ in out.values()):
                 break
         return out
 
-    def _truths(self, keys: tuple[Key, ...], point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
+    def _references(self, keys: tuple[Key, ...], point: Sequence[Exact], digits: int) -> dict[Key, list[Any]]:
         if keys not in self.programs:
-            self.programs[keys] = Evaluator([e for key in keys for e in self.truths[key]], [*self.inner, *self.directions])
+            self.programs[keys] = Evaluator([e for key in keys for e in self.references[key]], [*self.inner, *self.directions])
         self.arithmetic.set_digits(digits)
         values = iter(self.programs[keys].at(point, self.arithmetic))
-        return {key: [next(values) for _ in self.truths[key]] for key in keys}
+        return {key: [next(values) for _ in self.references[key]] for key in keys}
 
     def _value(self, x: Any) -> tuple[Any, int]:
-        """A number with its error's exponent, None for what is not known."""
+        """A number with the exponent of its error; None for an unknown number."""
         if isinstance(x, ArithmeticError):
             return None, 0
         return _number(self.arithmetic.sample(x).value), self.arithmetic.error(x)
@@ -153,21 +156,24 @@ class Numbers:
             cells = [_digits(sympy.sympify(self.region(s)).xreplace(at), self.case.complex) for s in self.case.supply(name, shape).ravel().tolist()]
             return precise.Digits.fill(cells, shape)
 
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return dict(self.case.claims(RecordingCarrier(precise, precise.lift_value, self.case.complex), supply, order))
 
 
-def _judged(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:
-    """One statement at one point, from its claims, its truths and the exponents of their errors; `before` are those with fewer digits."""
+def _statement_result(pairs: Sequence[tuple[Any, Any, int]], before: Sequence[tuple[Any, Any, int]] | None) -> tuple[str, Any, Any]:
+    """The verdict on one statement at one point; `pairs` has the claims, the references and the exponents of their errors.
+
+    `before` are the pairs of the rung before.
+    """
     out: tuple[str, Any, Any] = SAME, None, None
-    for k, (claim, truth, error) in enumerate(pairs):
-        if truth is None:
+    for k, (claim, reference, error) in enumerate(pairs):
+        if reference is None:
             return OPEN, None, None
         earlier = None if before is None or before[k][1] is None else before[k][:2]
-        verdict = compared(claim, truth, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
+        verdict = compare_numbers(claim, reference, earlier, lambda error=error: mpmath.mpf(2) ** (error + 3))  # type: ignore[misc]
         if verdict == DIFFERENT:
-            return DIFFERENT, claim, truth
-        out = out if verdict == SAME else (OPEN, claim, truth)
+            return DIFFERENT, claim, reference
+        out = out if verdict == SAME else (OPEN, claim, reference)
     return out
 
 
@@ -178,7 +184,7 @@ def _rational(x: Exact) -> Any:
 
 
 def _digits(e: Any, complex: bool) -> Any:
-    """A rational number, real or complex, as the precise carrier has it."""
+    """A rational number, real or complex, as a number of the precise carrier."""
     real, imag = e.as_real_imag()
     if not (real.is_Rational and imag.is_Rational):
         raise TypeError(f"{e} is not a rational number")
@@ -187,5 +193,5 @@ def _digits(e: Any, complex: bool) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """A number of another context as mpmath's."""
+    """A number of another mpmath context in the global one."""
     return mpmath.mp.convert(int(x) if isinstance(x, bool) else x)

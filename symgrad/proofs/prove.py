@@ -1,4 +1,4 @@
-"""`prove`: whether the rules of an op are its derivatives, by SymPy's differentiation of its forward rule, and by fifty digits."""
+"""`prove`: a proof that the rules of an op are its derivatives, by SymPy's differentiation of its forward rule, and to fifty digits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.carriers import numeric
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.proofs.case import Case
@@ -20,13 +21,13 @@ from symgrad.types.domains import COMPLEX
 
 __all__ = ["Proof", "Statement", "cases", "prove"]
 
-SHAPES = ((2, 3), (3, 4))  # of arguments for which an op names none: the first that its examples go with
+SHAPES = ((2, 3), (3, 4))  # for arguments of ops without declared shapes; the first one that is valid for an example is used
 PAIRS = (3, 2)  # complex numbers as pairs of real ones
-PAIR = (2,)  # the shape of the arguments of an op that takes several of one shape, if any shape will do
+PAIR = (2,)  # the shape of several arguments of the same shape, if it is valid
 
 
 def cases(op: Op, complex: bool | None, notes: list[str]) -> Iterator[Case]:
-    """An op with each of the parameters that its examples have, on numbers or on small arrays, real and complex; `notes` says what is left out."""
+    """An op with the parameters of each of its examples, on numbers or small arrays, real and complex; omissions are added to `notes`."""
     for parameters in op.examples or ((),):
         shapes = ((),) * (op.arity or 1) if op.kind == "elementwise" else _fitting(op, parameters)
         if not complex and COMPLEX not in op.domain:
@@ -36,13 +37,13 @@ def cases(op: Op, complex: bool | None, notes: list[str]) -> Iterator[Case]:
 
 
 def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]:
-    """The smallest shapes with which the parameters make sense, or those that an op names."""
+    """The first of the default shapes that are valid for the parameters, or the shapes that the op declares."""
     count = 2 if op.arity is None else op.arity
     alike = not op.shapes or len(set(op.shapes)) == 1
     if COMPLEX in op.domain:
         return (PAIRS,) * count
-    tried = [PAIR] * (alike and count > 1 and op.arity is not None) + [shape for shape in SHAPES if not op.shapes]
-    for shape in tried:
+    candidates = [PAIR] * (alike and count > 1 and op.arity is not None) + [shape for shape in SHAPES if not op.shapes]
+    for shape in candidates:
         xs = [np.linspace(0.25, 0.75, prod(shape)).reshape(shape) for _ in range(count)]
         try:
             y = op.forward(numeric, *((xs,) if op.arity is None else xs), *parameters)
@@ -56,7 +57,7 @@ def _fitting(op: Op, parameters: tuple[Any, ...]) -> tuple[tuple[int, ...], ...]
 
 
 def _op(given: Any) -> Op:
-    """The op that a name, a public function or an Op stands for."""
+    """The op of a name, a public function or an Op."""
     if isinstance(given, Op):
         return given
     found = getattr(given, "op", None)
@@ -75,35 +76,35 @@ def _op(given: Any) -> Op:
 
 
 def _nothing_to_prove(op: Op) -> str:
-    """Why an op has no rule to prove, empty where it has one."""
+    """The reason why an op has no rule to prove, empty if it has one."""
     if op.kind == "composite":
         return "it has no rule of its own: its derivatives are those of the ops that it calls; prove those, or check a call with symgrad.check"
     if op.name in ("batch", "unbatch"):
-        return "it goes in and out of a batch of vmap, which no formula has; its tests are those of vmap"
+        return "it enters or leaves a batch of vmap, which has no formula; it is tested with vmap"
     if not op.differentiable:
         return "it has no derivative: its values are whole numbers, truth values or constants"
     return ""
 
 
 def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: float = 60.0, points: int = 20, progress: Any = None) -> Proof:
-    """Prove the rules of an op: that its pullback and pushforward, and the derivatives of these up to an order, are what SymPy says they are.
+    """Prove the rules of an op: its pullback and pushforward, and their derivatives up to an order, equal SymPy's derivatives.
 
-    `op` is a public function (symgrad.tanh), a name, or an `Op`. Its rules are read in the symbolic carrier, for single numbers or for small
-    arrays of symbols, with every cotangent and tangent a symbol of its own, and compared with `sympy.diff` of its forward rule. Functions
-    with kinks are proved in each region between them, and rules with conditions also where an equality among these holds. Each statement is
-    also compared at `points` points to fifty digits, with the rules read in the precise carrier.
+    `op` is a public function (symgrad.tanh), a name, or an `Op`. Its rules are evaluated in the symbolic carrier, for single numbers or small
+    arrays of symbols, with a separate symbol for every component of cotangents and tangents, and compared with `sympy.diff` of its forward rule.
+    Functions with kinks are proved in each region between the kinks, and rules with conditions also where an equality among them holds. Each
+    statement is also compared at `points` points to fifty digits, with the rules evaluated in the precise carrier.
 
     - "proved": the difference is literally 0 by `symgrad.identical`, and the numbers agree;
-    - "verified": the numbers agree at so many points; the reason names an equality among the conditions of a rule where it was not compared;
-    - "refuted": they do not; with a simple point, both values and the difference;
-    - "not checkable": the op has no rule, or no formula, and why.
+    - "verified": the numbers agree at all points; the reason names an equality in a rule's conditions for which the formulas were not compared;
+    - "refuted": they differ at a simple point, which is given with both values and the difference;
+    - "not checkable": the op has no rule, or no formula; the reason is given.
 
-    The verdict of the op is the weakest of its statements. `complex` None proves them for complex numbers too where the op takes them, True
-    for these alone, False for real ones alone. Analytic functions are proved on the plane with coefficients conjugated, as the pullback
-    reads them; others (abs, angle, the parts) at order 1 by their real and imaginary parts. When `seconds` are over, what is left is
-    verified only. `progress` is as in `symgrad.check`.
+    The verdict of the op is the weakest of its statements. By default (`complex` None) the statements are proved for real and, if the op takes them,
+    for complex numbers; with True only for complex ones, with False only for real ones. Analytic functions are proved on the complex plane with
+    conjugated coefficients, as in the pullback; others (abs, angle, the parts) at order 1 by their real and imaginary parts. Statements that
+    are not proved within `seconds` of processor time are only verified. `progress` is as in `symgrad.check`.
 
-    Raises ValueError for an order other than 1, 2 or 3 and for an unknown name, TypeError for anything that is no op.
+    Raises ValueError for an order other than 1, 2 or 3 and for an unknown name, TypeError for an object that is not an op.
 
     >>> import symgrad
     >>> proof = prove(symgrad.tanh, 2, complex=False)
@@ -114,15 +115,15 @@ def prove(op: Any, order: int = 3, *, complex: bool | None = None, seconds: floa
         raise ValueError(f"prove: order must be 1, 2 or 3, not {order!r}")
     found = _op(op)
     proof = Proof(found.name, found.kind, order)
-    start = time.monotonic()
+    start, end = time.monotonic(), clock() + seconds
     proof.reason = _nothing_to_prove(found)
     if not proof.reason:
-        with progress_bar(progress, found.name) as tell:
+        with progress_bar(progress, found.name) as show_progress:
             every = list(cases(found, complex, proof.notes))
             for k, case in enumerate(every):
-                tell(f"proving {case or 'the rules'}", k, len(every))
-                left = (start + seconds - time.monotonic()) / (len(every) - k)
-                proof.statements += statements(case, min(order, case.most), max(left, 0.0), points)
+                show_progress(f"proving {case or 'the rules'}", k, len(every))
+                remaining = (end - clock()) / (len(every) - k)
+                proof.statements += statements(case, min(order, case.highest_order), max(remaining, 0.0), points)
         if not proof.statements:
             proof.reason = "none of its arguments has a derivative" if not complex else (
                 proof.notes[0] if proof.notes else "it takes no complex numbers")

@@ -1,5 +1,6 @@
-"""Regions of a domain inside which an op is smooth: cut at its special points, by which argument is largest, or by signs; and the
-conditions of a rule's formula, which is another one where an equality among them holds.
+"""Regions of a domain in which an op is smooth: between special points, by the largest argument, or by signs; and equalities in a rule's conditions.
+
+Where such an equality holds, the formula of the rule is another one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sympy.core.relational import Relational
 
 from symgrad.proofs.case import Case, domain_of
 from symgrad.reference.elementary import derivative
-from symgrad.sampling.conditions import switching
+from symgrad.sampling.conditions import switching_functions
 from symgrad.types.domains import Domain
 
 __all__ = ["ERRORS", "Region", "borders", "generic", "is_border", "regions"]
@@ -27,7 +28,9 @@ Switch = tuple[Any, bool]
 
 
 def generic(e: Any) -> tuple[Any, list[Any]]:
-    """An expression as it is away from its equalities, and these equalities; those between steps become inequalities, which hold on intervals.
+    """An expression with the equalities among its conditions set to false, and these equalities.
+
+    Equalities of step functions hold on intervals; they are replaced by inequalities.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> generic(sympy.Piecewise((2 * x, sympy.Eq(x, 3)), (x, True)))
@@ -45,15 +48,15 @@ def generic(e: Any) -> tuple[Any, list[Any]]:
 
 
 def _as_inequalities(c: Relational) -> Any:
-    """a f(u) + b = 0 with a step, a sign or an absolute value f, in terms of u; a remainder of what is no integer is none."""
-    held, f = sympy.Dummy(), _only(c)
-    terms = sympy.Poly((c.lhs - c.rhs).xreplace({f: held}), held).all_coeffs() if f is not None else []
+    """a f(u) + b = 0 as inequalities of u, for a step function, sign or absolute value f; other equalities unchanged."""
+    value, f = sympy.Dummy(), _single_step_function(c)
+    terms = sympy.Poly((c.lhs - c.rhs).xreplace({f: value}), value).all_coeffs() if f is not None else []
     if len(terms) != 2 or not all(t.is_Rational for t in terms):
         return c
     u, n = f.args[0], -terms[1] / terms[0]
     if isinstance(f, sympy.Mod):
-        part, whole = sympy.expand(u.replace(sympy.Mod, lambda a, m: a - m * sympy.floor(a / m)) - n).as_coeff_Add()
-        return c if not f.args[1].is_Integer or not whole.is_integer or part.is_Integer else sympy.S(isinstance(c, sympy.Ne))
+        offset, rest = sympy.expand(u.replace(sympy.Mod, lambda a, m: a - m * sympy.floor(a / m)) - n).as_coeff_Add()
+        return c if not f.args[1].is_Integer or not rest.is_integer or offset.is_Integer else sympy.S(isinstance(c, sympy.Ne))
     if isinstance(f, sympy.Abs):
         out = sympy.Or(sympy.Eq(u, n), sympy.Eq(u, -n)) if n >= 0 else sympy.S.false
     elif isinstance(f, sympy.sign):
@@ -65,8 +68,8 @@ def _as_inequalities(c: Relational) -> Any:
     return out if isinstance(c, sympy.Eq) else sympy.Not(out)
 
 
-def _only(c: Relational) -> Any:
-    """The step, sign or absolute value of an equality that has one, not inside another."""
+def _single_step_function(c: Relational) -> Any:
+    """The only outermost step function, sign or absolute value in an equality; None if there is not exactly one."""
     found = [f for f in (c.lhs - c.rhs).atoms(sympy.floor, sympy.ceiling, sympy.sign, sympy.Abs, sympy.Mod)]
     outer = [f for f in found if not any(f is not g and g.has(f) for g in found)]
     if len(outer) != 1 or (c.lhs - c.rhs).xreplace({outer[0]: sympy.S.Zero}).has(*KINKS) or not (c.lhs - c.rhs).is_polynomial(outer[0]):
@@ -75,16 +78,16 @@ def _only(c: Relational) -> Any:
 
 
 def borders(forward: Iterable[Any], tied: Sequence[Any] = ()) -> list[Switch]:
-    """What is 0 (or, if the second is true, an integer) where a forward switches, so that its derivative is a convention.
+    """Expressions that are 0 (or, if the second is true, an integer) on a boundary of a forward rule, where its derivative is a convention.
 
-    A forward that selects among its arguments, the `tied`, switches where two of them are equal.
+    An op that selects among its arguments, the `tied`, has a boundary where two of them are equal.
     """
     ties = [(a - b, False) for a, b in itertools.combinations(tied, 2)]
-    return list(dict.fromkeys([*ties, *(found for e in forward if e.has(*KINKS) for found in switching(e))]))
+    return list(dict.fromkeys([*ties, *(found for e in forward if e.has(*KINKS) for found in switching_functions(e))]))
 
 
 def is_border(switches: Sequence[Switch], at: Mapping[Any, Any]) -> bool:
-    """Whether a forward switches at a point, or everywhere on a set that expressions for some symbols describe."""
+    """Whether a point is on a boundary of the forward rule; `at` may also map some symbols to expressions of others."""
     for u, lattice in switches:
         v = sympy.expand(u.xreplace(dict(at)))
         if v.is_number and not v.is_Rational:
@@ -95,14 +98,14 @@ def is_border(switches: Sequence[Switch], at: Mapping[Any, Any]) -> bool:
     return False
 
 
-MOST = 16  # regions
+MOST = 16  # the largest number of regions
 
 
 @dataclass(frozen=True)
 class Region:
-    """A part of the domain: the arguments in terms of new symbols, and where the symbols range. An empty `mapping` is all of the domain.
+    """A part of the domain: the arguments in terms of new symbols (`mapping`), and the ranges of the symbols. An empty `mapping` is the full domain.
 
-    `rates` says how the new symbols move with an argument: the derivative by it is Σ rate times the derivative by the symbol. `back` has the
+    The derivative by an argument is Σ rate times the derivative by a new symbol, over the pairs in `rates`. `back` has the
     new symbols in terms of the arguments.
     """
 
@@ -113,16 +116,16 @@ class Region:
     back: Mapping[sympy.Symbol, Any] = field(default_factory=dict)
 
     def __call__(self, e: Any) -> Any:
-        """An expression of the arguments, inside."""
+        """An expression of the arguments in terms of the new symbols."""
         return e.xreplace(self.mapping) if self.mapping else e
 
     def derivative(self, e: Any, x: sympy.Symbol) -> Any:
-        """The derivative by an argument of an expression that is inside, by `sympy.diff`."""
+        """The derivative of an expression of the new symbols by an argument, by `sympy.diff`."""
         return sympy.Add(*(rate * derivative(e, s) for rate, s in self.rates.get(x, ((sympy.S.One, x),))))
 
 
 def regions(case: Case, forward: Sequence[Any]) -> list[Region]:
-    """The regions of one case, from the elements of its value as expressions; together they are the domain, but for the borders."""
+    """The regions of one case, from the elements of its value as expressions; together they are the domain without the boundaries."""
     full = Region(_everywhere(case), {}, {}, case.domains)
     if case.complex or not any(e.has(*KINKS) for e in forward):
         return [full]
@@ -142,7 +145,7 @@ def _everywhere(case: Case) -> str:
 
 
 def _pieces(case: Case) -> Iterator[Region]:
-    """The domain of one argument, cut at the special points."""
+    """The intervals of one argument's domain between the special points."""
     (x,) = case.variables
     d = domain_of(case.op, case.active[0])
     p, q = sympy.symbols("p q", positive=True)
@@ -166,15 +169,15 @@ def _short(x: float) -> str:
 
 
 def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:
-    """For each maximum or minimum of arguments, which of them it is."""
+    """The regions by the arguments at which each maximum or minimum is attained."""
     extremes = sorted(set().union(*(e.atoms(sympy.Max, sympy.Min) for e in forward)), key=str)
-    variables, seen = set(case.variables), set[Any]()
+    variables, used = set(case.variables), set[Any]()
     if not extremes or any(e.has(*set(KINKS) - {sympy.Max, sympy.Min}) for e in forward):
         return []
     for extreme in extremes:
-        if not set(extreme.args) <= variables or seen & set(extreme.args):
+        if not set(extreme.args) <= variables or used & set(extreme.args):
             return []
-        seen |= set(extreme.args)
+        used |= set(extreme.args)
     if prod(len(extreme.args) for extreme in extremes) > MOST:
         return []
     out = []
@@ -196,7 +199,7 @@ def _choices(case: Case, forward: Sequence[Any]) -> list[Region]:
 
 
 def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
-    """The signs of the arguments inside absolute values, signs and integer parts."""
+    """The regions by the signs of the arguments inside absolute values, signs and integer parts."""
     inside = set().union(*(e.atoms(*KINKS) for e in forward))
     variables = [x for x in case.variables if any(e.has(x) for e in inside)]
     if not variables or len(variables) > 3 or any(case.domains[x].intervals[0].low != -inf for x in variables):
@@ -212,5 +215,5 @@ def _signs(case: Case, forward: Sequence[Any]) -> list[Region]:
 
 
 def constants(case: Case) -> list[Fraction]:
-    """Numbers next to which an op may behave in another way: its special points."""
+    """The coordinates of the op's special points."""
     return sorted({Fraction(x) for point in case.op.special for x in point if abs(x) < 100})

@@ -1,4 +1,4 @@
-"""Derivatives as limits of difference quotients of floats, with bounds of their errors: for functions without derivatives of their own."""
+"""Derivatives as limits of difference quotients of floats, with error bounds: for functions without a formula or gradient."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MARGIN", "RATIO", "STEPS", "VAGUE", "contracted", "differences", "extrapolated"]
+__all__ = ["MARGIN", "RATIO", "STEPS", "VAGUE", "contract", "differences", "extrapolated_derivative"]
 
 RATIO, STEPS = 3.0, 9
-NOISE = 4 * 2.0**-52  # of the values
-MARGIN = 100.0  # factor on the bounds, which are estimates
-VAGUE = 1e-3  # a difference with a larger relative bound decides nothing
+NOISE = 4 * 2.0**-52  # the relative rounding error of the values
+MARGIN = 100.0  # a factor for the bounds, which are estimates
+VAGUE = 1e-3  # the relative bound above which a difference is not used for a decision
 
 
 def differences(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, room: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The derivatives of a function of a vector by each coordinate, along a new first axis, and bounds of their errors, as `extrapolated` has them.
+    """The derivatives of a function of a vector by each coordinate, along a new first axis, and error bounds as of `extrapolated_derivative`.
 
-    No step goes farther than `room` in a coordinate; a coordinate without room has an infinite bound.
+    No step in a coordinate is longer than `room`; a coordinate without room has an infinite bound.
 
     >>> found, bound = differences(lambda x: np.sin(x[0]), np.array([1.0]))
     >>> bool(abs(found[0] - np.cos(1.0)) <= bound[0] <= 1e-10)
@@ -32,29 +32,28 @@ def differences(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray, roo
         points[:, i] += np.concatenate([[0.0], h, -h])
         values = np.array([np.asarray(function(p), np.float64) for p in (points if longest > 0 else points[:1])])
         if longest > 0:
-            found.append(extrapolated(values, points[:, i] - x[i]))
+            found.append(extrapolated_derivative(values, points[:, i] - x[i]))
         else:
             found.append((np.full(values[0].shape, np.nan), np.full(values[0].shape, np.inf)))
     return np.array([f for f, _ in found]), np.array([b for _, b in found])
 
 
-def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """The derivatives at 0, and estimates of their errors, of functions known at 0 and at shrinking steps to both sides.
+def extrapolated_derivative(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """The derivatives at 0, with error bounds, of functions known at 0 and at decreasing steps on both sides.
 
     Along its first axis `values` has the value at 0, those at the steps h, h/3, h/9, ..., and those at -h, -h/3, ...; `places` has the rounded
-    steps, and `size` is the size of the argument there. Central differences are extrapolated to the step 0 (Ridders 1982); the extrapolation
-    that changes least is taken. The bound is its change or the effect of rounding, whichever is larger. It is infinite where the
-    quotients do not converge, as at a kink or where the function varies on the scale of the steps, and where a value
-    is not finite.
+    steps, and `size` is the size of the argument. Central differences are extrapolated to the step 0 (Ridders 1982), and the extrapolation
+    with the smallest change is used. The bound is that change or the effect of rounding, whichever is larger. It is infinite if the
+    quotients do not converge, as at a kink or where the function varies on the scale of the steps, and if a value is not finite.
 
     >>> h = 0.1 / 3.0**np.arange(9)
     >>> steps = np.concatenate([[0.0], h, -h])
-    >>> found, bound = extrapolated(np.sin(1 + steps), steps)
+    >>> found, bound = extrapolated_derivative(np.sin(1 + steps), steps)
     >>> bool(abs(found - np.cos(1.0)) <= bound <= 1e-10)
     True
     """
     base, above, below = values[0], values[1:STEPS + 1], values[STEPS + 1:]
-    grain = _grain(values) + _scatter(above + below - 2 * base)
+    grain = _resolution(values) + _internal_rounding(above + below - 2 * base)
     best, bound = np.full(base.shape, np.nan), np.full(base.shape, np.inf)
     row: list[np.ndarray] = []
     gaps, plain = [], []
@@ -78,34 +77,31 @@ def extrapolated(values: np.ndarray, places: np.ndarray, size: Any = 0.0) -> tup
     return best, np.where(kink | apart | elsewhere | ~np.isfinite(best), np.inf, bound)
 
 
-def _scatter(second: np.ndarray) -> np.ndarray:
-    """The rounding inside a function: by how much its second differences at the shortest steps are neither those of a parabola nor of a kink.
+def _internal_rounding(second: np.ndarray) -> np.ndarray:
+    """An estimate of the rounding errors inside a function: the deviation of its second differences from those of a parabola or a kink.
 
-    A number that is far smaller than the terms it is computed from has an error of their size, not of its own.
+    Cancellation makes these errors larger than a rounding error of the value.
     """
     with np.errstate(invalid="ignore"):
         apart = [np.max(np.abs(second[-3:] - second[-4:-1] / RATIO**power), axis=0) for power in (1, 2)]
     return np.asarray(np.nan_to_num(np.fmin(*apart), nan=0.0, posinf=0.0))
 
 
-def _grain(values: np.ndarray) -> np.ndarray:
-    """The resolution of the values, where some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
+def _resolution(values: np.ndarray) -> np.ndarray:
+    """The resolution of the values if some are equal: the smallest gap between neighbours, as in tanh(x) + 1 near -18.
 
-    Where all of them are equal it is the rounding of numbers near 1.
+    If all are equal, the resolution is that of numbers near 1.
     """
-    inwards = np.concatenate([values[1:STEPS + 1], values[:1], values[:STEPS:-1]])  # in order of their places
-    gaps = np.abs(np.diff(inwards, axis=0))
+    in_order = np.concatenate([values[1:STEPS + 1], values[:1], values[:STEPS:-1]])
+    gaps = np.abs(np.diff(in_order, axis=0))
     least = np.min(np.where(gaps > 0, gaps, np.inf), axis=0)
     equal = (gaps == 0).any(axis=0) | (values[1:STEPS + 1] == values[STEPS + 1:]).any(axis=0)
     return np.asarray(np.where(equal, np.where(np.isfinite(least), least, NOISE), 0.0))
 
 
-def contracted(found: np.ndarray, direction: np.ndarray, whole: bool) -> np.ndarray:
-    """Derivatives by all coordinates, along a new first axis, as those along a direction.
-
-    With `whole`, all but one of the arguments that the entries have already become the direction, too.
-    """
-    if not whole:
+def contract(found: np.ndarray, direction: np.ndarray, all_axes: bool) -> np.ndarray:
+    """Derivatives by all coordinates, given along the first axis, contracted with a direction; with `all_axes`, along all axes but the last."""
+    if not all_axes:
         return found.T @ direction
     out = np.tensordot(direction, found, (0, 0))
     while out.ndim > 1:

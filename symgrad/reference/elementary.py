@@ -1,7 +1,7 @@
-"""Elementary functions whose derivatives are SymPy's: the factors of the oracle's chain rule.
+"""Elementary functions with derivatives by SymPy: the factors of the oracle's chain rule.
 
 An `ElementaryFunction` is one function of a few placeholders, such as p0*p1 or exp(p0). Its partial derivatives are
-such functions again, made by `sympy.diff` and by nothing else; its values are mpmath's. No rule of this library is used here.
+elementary functions again, computed by `sympy.diff`; its values are computed by mpmath. No rule of this library is used here.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from mpmath.libmp import MPZ
 from symgrad.algebra.values import Real, Unknown
 from symgrad.carriers.digits import TooLarge, Undefined
 
-__all__ = ["ElementaryFunction", "along", "derivative", "edge_met", "elementary", "evaluator", "multiply_into", "number", "placeholder"]
+__all__ = ["ElementaryFunction", "derivative", "elementary", "evaluator", "multiply_into", "number", "placeholder", "pop_kink_flag",
+           "taylor_coefficients"]
 
 STEPS = (sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod)
-HUGE = 100_000  # bits; a power of two beyond all floats, beyond which mpmath would need memory rather than time
+HUGE = 100_000  # the largest binary exponent of a value; it is beyond all floats, and larger ones would need too much memory
 
 
-class _Edge:
-    """Whether a kink was met since the flag was last read."""
+class _Kink:
+    """A flag: whether a function was evaluated at a kink since the flag was last read."""
 
-    met = False
+    reached = False
 
 
 @cache
@@ -35,26 +36,26 @@ def placeholder(i: int) -> sympy.Symbol:
     return sympy.Symbol(f"p{i}", real=True)
 
 
-def _at_edge(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which notes that its argument is 0."""
+def _noting_kink(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which sets the flag if its argument is 0."""
     def call(a: Any, x: Any, *more: Any) -> Any:
-        _Edge.met |= x == 0
+        _Kink.reached |= x == 0
         return function(x, *more)
 
     return call
 
 
 class _Values(Real):
-    """The values of an elementary function, which note an argument at a kink."""
+    """The values of an elementary function; an argument at a kink sets the flag."""
 
-    table = Real.table | {sympy.Heaviside: _at_edge(lambda x, at_zero=0.5: mpmath.mpf(at_zero if x == 0 else x > 0)),
-                          sympy.DiracDelta: _at_edge(lambda x, order=0: mpmath.mpf(0)), sympy.sign: _at_edge(mpmath.sign)}
+    table = Real.table | {sympy.Heaviside: _noting_kink(lambda x, at_zero=0.5: mpmath.mpf(at_zero if x == 0 else x > 0)),
+                          sympy.DiracDelta: _noting_kink(lambda x, order=0: mpmath.mpf(0)), sympy.sign: _noting_kink(mpmath.sign)}
 
 
 def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., Any]:
-    """An expression as a function of numbers, to the working precision of `precise.working`.
+    """An expression as a function of numbers, at the precision of `precise.working_precision`.
 
-    Raises Undefined outside the domain, at a pole, and for a function that cannot be evaluated.
+    The function raises Undefined outside the domain, at a pole, and if it cannot be evaluated.
     """
     function: Any = None
 
@@ -73,9 +74,9 @@ def evaluator(symbols: Sequence[sympy.Symbol], e: sympy.Expr) -> Callable[..., A
 
 
 class ElementaryFunction:
-    """A function of placeholders: calling it gives a value to the working precision, `partial(i)` its derivative by the i-th.
+    """A function of placeholders: a call gives its value at the working precision, `partial(i)` its derivative by the i-th placeholder.
 
-    Raises Undefined outside the domain, at a pole and beyond any float.
+    A call raises Undefined outside the domain, at a pole and beyond any float.
 
     >>> product = elementary(placeholder(0) * placeholder(1))
     >>> product.partial(0).expr, float(product(mpmath.mpf(2), mpmath.mpf(3)))
@@ -109,7 +110,7 @@ class ElementaryFunction:
         if len(p) == 2 and e == p[0] * p[1]:
             return lambda a, b: a * b
         if e.has(sympy.Piecewise):
-            raise NotImplementedError(f"a choice inside {e}")
+            raise NotImplementedError(f"{e} contains a Piecewise")
         return evaluator(p, e)
 
     def partial(self, i: int) -> ElementaryFunction:
@@ -121,9 +122,9 @@ class ElementaryFunction:
 
 
 def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
-    """`sympy.diff`, with floor and ceiling flat between their steps, where SymPy leaves the derivative open.
+    """`sympy.diff`, with the derivative 0 for floor and ceiling, which SymPy leaves unevaluated.
 
-    Raises NotImplementedError for a function whose derivative SymPy does not know.
+    Raises NotImplementedError for a function that SymPy cannot differentiate.
 
     >>> x = placeholder(0)
     >>> derivative(x * sympy.floor(x), x), derivative(sympy.Mod(x, 3), x)
@@ -144,7 +145,7 @@ _functions: dict[tuple[sympy.Expr, int], ElementaryFunction] = {}
 
 
 def elementary(expr: sympy.Expr, arity: int | None = None) -> ElementaryFunction:
-    """The elementary function of an expression in placeholders; the same one for the same expression."""
+    """The elementary function of an expression in placeholders, cached by the expression."""
     if arity is None:
         arity = 1 + max((int(s.name[1:]) for s in expr.free_symbols), default=-1)
     key = expr, arity
@@ -154,23 +155,23 @@ def elementary(expr: sympy.Expr, arity: int | None = None) -> ElementaryFunction
 
 
 def number(e: sympy.Expr) -> Any:
-    """A SymPy number to the working precision."""
+    """A SymPy number at the working precision."""
     if isinstance(e, sympy.Rational):
         return mpmath.mpf(MPZ(e.p)) / int(e.q)
     out: Any = evaluator([], e)()
     return out
 
 
-def edge_met() -> bool:
-    """Whether a kink was met since the last call."""
-    met, _Edge.met = _Edge.met, False
-    return met
+def pop_kink_flag() -> bool:
+    """Whether a function was evaluated at a kink since the last call; resets the flag."""
+    reached, _Kink.reached = _Kink.reached, False
+    return reached
 
 
-def along(function: ElementaryFunction, points: Sequence[Any], memo: dict[ElementaryFunction, Any], length: int) -> list[Any]:
-    """The Taylor coefficients of f(x1(t), ..., xn(t)), where each xi is given by its own coefficients (None beyond the first: constant).
+def taylor_coefficients(function: ElementaryFunction, points: Sequence[Any], memo: dict[ElementaryFunction, Any], length: int) -> list[Any]:
+    """The Taylor coefficients of f(x1(t), ..., xn(t)), where each xi is given by its Taylor coefficients; None is a zero coefficient.
 
-    d/dt f = Σ (∂f/∂xi)(x(t)) xi'(t), applied as often as there are coefficients.
+    d/dt f = Σ (∂f/∂xi)(x(t)) xi'(t), applied once for each coefficient.
     """
     value = memo.get(function)
     if value is None:
@@ -184,7 +185,7 @@ def along(function: ElementaryFunction, points: Sequence[Any], memo: dict[Elemen
         derivative = function.partial(i)
         if derivative.zero:
             continue
-        series = along(derivative, points, memo, length - 1)
+        series = taylor_coefficients(derivative, points, memo, length - 1)
         speed = p[1:] if length == 2 else [c if c is None else k * c for k, c in enumerate(p[1:], 1)]
         multiply_into(rate, series, speed)
     if all(r is None for r in rate):

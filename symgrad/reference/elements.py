@@ -1,4 +1,4 @@
-"""The reference for an elementwise op: difference quotients of its formula at every element, independent of shapes."""
+"""The reference for an elementwise op: difference quotients of its formula at every element."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from symgrad.reference.tensors import Arrays, Index, Reference, Tangents, array_
 
 __all__ = ["ElementReference"]
 
-NEAR = 2.0**-7  # the distance of nearby points, relative to 1
-JUMP = 1000  # a jump is larger than so many times the change by rounding of the inputs
+NEAR = 2.0**-7  # the absolute distance of nearby points
+JUMP = 1000  # the least ratio of a jump to the change by rounding of the inputs
 
 
 class ElementReference(Reference):
-    """The reference for an elementwise op, computed per element, independent of shapes.
+    """The reference for an elementwise op, computed per element.
 
-    `pool` returns the examples that will be checked, whose points are computed together.
+    `pool` returns the examples that will be checked; their points are computed together.
     """
 
     def __init__(self, reader: Reader, exact: str, pool: Callable[[], Sequence[Any]] = tuple):
         self.quotients, self.exact, self.pool = Quotients(reader), exact, pool
         self._pooled: tuple[int, list[Any]] = 0, []
 
-    def _others(self, order: int) -> list[Any]:
+    def _pooled_points(self, order: int) -> list[Any]:
         """The points of the examples that will be checked."""
         if order > 2:  # only some examples are checked
             return []
@@ -41,8 +41,8 @@ class ElementReference(Reference):
     def value(self, xs: Arrays) -> np.ndarray:
         """The value at every element."""
         points, shape = _points(xs)
-        found = self.quotients.derivative((0,) * len(xs), points, others=self._others(0))
-        return array_of([self._continued(d, p) for d, p in zip(found, points)], shape)
+        found = self.quotients.derivative((0,) * len(xs), points, others=self._pooled_points(0))
+        return array_of([self._unless_jump(d, p) for d, p in zip(found, points)], shape)
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over broadcast axes."""
@@ -71,7 +71,7 @@ class ElementReference(Reference):
         return total
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, with so many digits that a zero is certain for every float."""
+        """One number, with enough digits to distinguish it from 0."""
         total = mpmath.mpf(0)
         for k, point, coefficient in self.parts(xs, at, wrt, cotangent, *tangents):
             (d,) = self.quotients.derivative(k, [point], certain=True)
@@ -90,7 +90,7 @@ class ElementReference(Reference):
         return total
 
     def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float, *derivative: Any) -> bool:
-        """Whether the function takes a value within the rounding of the inputs: next to a jump, but not at it, rounding may decide."""
+        """Whether an element may have the given value by rounding of the inputs: next to a jump, but not at it."""
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
         active = [j for j, x in enumerate(xs) if is_active(x)]
@@ -108,8 +108,8 @@ class ElementReference(Reference):
         """Whether a derivative of a function of one number is zero at one of some numbers, or changes its sign."""
         return len({mpmath.sign(d) for d in self.quotients.derivative((order,), [(x,) for x in xs]) if d is not None} | {0}) != 2
 
-    def _continued(self, value: Any, point: tuple[Any, ...]) -> Any:
-        """None for a value at -0.0 where the function jumps: the result may be the limit from that side."""
+    def _unless_jump(self, value: Any, point: tuple[Any, ...]) -> Any:
+        """The value, or None at -0.0 if the function jumps there: the float result may be the limit from below."""
         for i, x in enumerate(point):
             if value is not None and isinstance(x, float) and x == 0 and math.copysign(1.0, x) < 0:
                 (near,) = self.quotients.derivative((0,) * len(point), [(*point[:i], -5e-324, *point[i + 1:])])
@@ -122,7 +122,7 @@ class ElementReference(Reference):
         points, shape = _points(xs)
         total: list[Any] = [mpmath.mpf(0)] * len(points)
         for k, coefficients in self._terms(xs, shape, wrt, cotangent, *tangents):
-            found = self.quotients.derivative(k, points, others=self._others(sum(k)))
+            found = self.quotients.derivative(k, points, others=self._pooled_points(sum(k)))
             with mpmath.workdps(60):
                 total = [a if not c else None if a is None or d is None else a + c * d for a, c, d in zip(total, coefficients, found)]
         return array_of([None if a is None or mpmath.isnan(a) else a for a in total], shape)
@@ -139,7 +139,7 @@ class ElementReference(Reference):
             yield tuple(k), _products([np.broadcast_to(np.asarray(f, np.float64), shape) for f in factors])
 
     def parts(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[tuple[Index, Any, Any]]:
-        """The terms of one number: a derivative, a point, and a coefficient that is not 0."""
+        """The terms of one number: a derivative, a point, and a nonzero coefficient."""
         points, shape = _points(xs)
         of = shape if wrt is None else xs[wrt].shape
         places = np.broadcast_to(np.arange(math.prod(of)).reshape(of), shape).ravel()

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, SAME, agreeing, compared, rungs
+from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare_numbers, rungs
 from symgrad.carriers import precise
 from symgrad.carriers.digits import Undecided
 from symgrad.reference.oracle import Oracle, slots
@@ -19,27 +19,27 @@ from symgrad.reference.template import NoFormula
 
 __all__ = ["ComparedNumber", "Exact", "agreement"]
 
-SHOWN = 50.0  # digits that an agreement is said to have at most
+SHOWN = 50.0  # the most digits of agreement that are reported
 
-FULL = 8  # up to this many inputs every second derivative is compared at every point
+FULL = 8  # the most inputs for which every second derivative is compared at every point
 
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """One number of the comparison: its order, its indices among the inputs (None for the directional ones), and both exact values."""
+    """One number of the comparison: its order, its indices among the inputs, whether it is directional, and the values by SymPy and by the rules."""
 
     order: int
     index: tuple[int, ...]
     directional: bool
-    truth: Any
+    reference: Any
     rule: Any
 
 
 class Exact:
     """The value and the derivatives up to an order at the point of a run.
 
-    With up to eight inputs (or `full`) second derivatives are taken entry by entry, otherwise along the `direction`; third derivatives are
-    entry by entry where `full` says so. Raises NoFormula where an op has no symbolic form, or a rule is not written with xp alone.
+    Derivatives up to the order `full` are taken entry by entry, higher ones along the `direction`; `full` defaults to 2 for up to eight
+    inputs, otherwise to 1. Raises NoFormula if an op has no symbolic form, or a rule calls functions outside of xp.
     """
 
     def __init__(self, run: Run, order: int, direction: np.ndarray, full: int | None = None):
@@ -51,31 +51,31 @@ class Exact:
         self.known: dict[int, list[ComparedNumber]] = {}
 
     def entries(self, digits: int = DIGITS) -> list[ComparedNumber]:
-        """All numbers, both ways. Raises Undefined where the derivative does not exist: at a pole, or outside the domain."""
+        """All numbers by both ways. Raises Undefined where a derivative does not exist: at a pole, or outside the domain."""
         if digits not in self.known:
-            truths = self.evaluation(digits).derivatives(self.order, self.full, self.direction)
-            self.known[digits] = [ComparedNumber(*slot, truth, rule) for slot, truth, rule in zip(
-                slots(self.count, self.order, self.full), truths, self.rules(digits), strict=True)]
+            references = self.evaluation(digits).derivatives(self.order, self.full, self.direction)
+            self.known[digits] = [ComparedNumber(*slot, reference, rule) for slot, reference, rule in zip(
+                slots(self.count, self.order, self.full), references, self.rules(digits), strict=True)]
         return self.known[digits]
 
     def evaluation(self, digits: int) -> Any:
         """The oracle's values to that many digits."""
         if digits not in self.evaluations:
-            self.evaluations[digits] = self.oracle.evaluated(digits)
+            self.evaluations[digits] = self.oracle.evaluate(digits)
         return self.evaluations[digits]
 
     @property
     def kink(self) -> bool:
-        """Whether a kink lies here, so that the derivative is a convention."""
+        """Whether the point is at a kink, where the derivative is a convention."""
         return any(e.edge for e in self.evaluations.values())
 
     def rules(self, digits: int, shift: Callable[[Any], Any] | None = None, order: int | None = None) -> list[Any]:
-        """The library's numbers: its rules, read in the precise carrier, at the point or (for conditions, up to an order) at a tiny distance."""
+        """The numbers by the library's rules in the precise carrier, up to an order, at the point or at one moved by `shift`."""
         try:
-            with precise.working(digits):
+            with precise.working_precision(digits):
                 return self._read(shift, self.order if order is None else order)
         except (TypeError, AttributeError, NotImplementedError) as error:
-            raise NoFormula(f"a rule cannot be read with many digits: {error}; write it with the functions of xp alone") from error
+            raise NoFormula(f"a rule cannot be evaluated with many digits: {error}; write it with the functions of xp alone") from error
 
     def _read(self, shift: Callable[[Any], Any] | None, highest: int) -> list[Any]:
         recorder = RecordingCarrier(precise, precise.lift_value)
@@ -93,18 +93,18 @@ class Exact:
 
 
 def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
-    """To how many digits the oracle and the rules agree at a point, and the worst entry if they do not.
+    """The number of digits to which the oracle and the rules agree at a point, and the entry of lowest order if they do not.
 
-    Raises Undefined where there is nothing to compare, and Undecided where more digits would be needed than there are.
+    Raises Undefined where there is nothing to compare, and Undecided if the digits of the last rung do not suffice.
     """
     before: list[ComparedNumber] | None = None
     due, fewest = list(range(len(exact.entries()))), SHOWN
     for digits in rungs():
         entries = exact.entries(digits)
-        with precise.working(digits):
+        with precise.working_precision(digits):
             verdicts = {k: _compared(exact, entries[k], None if before is None else before[k], digits) for k in due}
-            fewest = min([fewest, *(agreeing(entries[k].rule, entries[k].truth) for k, verdict in verdicts.items() if verdict == DIFFERENT),
-                          *(d for k in due if verdicts[k] == SAME and (d := agreeing(entries[k].rule, entries[k].truth)) >= AGREED)])
+            agreeing = {k: agreeing_digits(entries[k].rule, entries[k].reference) for k in due if verdicts[k] != OPEN}
+            fewest = min([fewest, *(d for k, d in agreeing.items() if verdicts[k] == DIFFERENT or d >= AGREED)])
         wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
         if wrong:
             return fewest, min(wrong, key=lambda e: e.order)
@@ -115,8 +115,8 @@ def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
 
 
 def _compared(exact: Exact, e: ComparedNumber, earlier: ComparedNumber | None, digits: int) -> str:
-    """Whether the rule and the truth are the same; a difference counts if it is larger than the rounding of any term of the computation."""
+    """Whether the rule and the reference agree; a difference counts if it is larger than the rounding of any term of the computation."""
     def noise() -> Any:
         return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)
 
-    return compared(e.rule, e.truth, None if earlier is None else (earlier.rule, earlier.truth), noise)
+    return compare_numbers(e.rule, e.reference, None if earlier is None else (earlier.rule, earlier.reference), noise)

@@ -1,8 +1,8 @@
-"""The oracle: derivatives of a recorded computation by `sympy.diff` and the chain rule, without any rule of this library.
+"""The oracle: derivatives of a recorded computation by `sympy.diff` and the chain rule, independent of the derivative rules of this library.
 
-Each op's forward rule is read once in the symbolic carrier, as small equations; each equation is cut into elementary functions, whose derivatives
-SymPy knows. The gradient along a line, ∇f(x + t u) = ∇f + t H u + ..., then comes from one sweep forward and one back with
-truncated series in t: linear in the size of the computation at every order, where the flat formula swells.
+Each op's forward rule is read once in the symbolic carrier, and split into equations of one elementary function each, which SymPy differentiates.
+The gradient along a line, ∇f(x + t u) = ∇f + t H u + ..., is computed by one forward and one backward pass with truncated series in t. Its cost
+is linear in the size of the computation at every order, while a flat formula would grow exponentially.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from symgrad.carriers.digits import Undefined
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
-from symgrad.reference.elementary import ElementaryFunction, along, edge_met, multiply_into, number
-from symgrad.reference.template import Choice, Equation, NoFormula, cut, template
+from symgrad.reference.elementary import ElementaryFunction, multiply_into, number, pop_kink_flag, taylor_coefficients
+from symgrad.reference.template import Choice, Equation, NoFormula, equations_of, template
 
 __all__ = ["Oracle", "slots"]
 
@@ -33,14 +33,14 @@ COMPARE: dict[type, Any] = {sympy.Eq: eq, sympy.Ne: ne, sympy.StrictLessThan: lt
 
 
 class Oracle:
-    """A scalar computation as equations between single numbers, ready to be differentiated along any line.
+    """A scalar computation as equations between single numbers, which can be differentiated along any line.
 
-    Made from the node of the result and its leaves. Raises NoFormula where an op has no symbolic form.
+    It is constructed from the node of the result and its leaves. Raises NoFormula for an op without a symbolic form.
 
     >>> import symgrad
     >>> x = symgrad.tensor([2.0, 3.0], requires_grad=True)
     >>> oracle = Oracle((x[0] ** 2 * x[1])._node, [x._node])
-    >>> [[int(c) for c in row] for row in oracle.evaluated(50).along([1, 0], 2)]
+    >>> [[int(c) for c in row] for row in oracle.evaluate(50).along([1, 0], 2)]
     [[12, 6], [4, 4]]
     """
 
@@ -68,16 +68,16 @@ class Oracle:
     def of_expressions(cls, expressions: Sequence[sympy.Expr], symbols: Sequence[sympy.Symbol]) -> Oracle:
         """The equations of expressions, weighted by 1, 2, 3, ... and summed where they are several, at 0 in every symbol."""
         total = expressions[0] if len(expressions) == 1 else sympy.Add(*(k * e for k, e in enumerate(expressions, 1)))
-        form = cut([*expressions, total], {s: i for i, s in enumerate(symbols)})
+        form = equations_of([*expressions, total], {s: i for i, s in enumerate(symbols)})
         out = cls.__new__(cls)
         out.steps, out.active, out.count = [Equation(0.0, ()) for _ in symbols], [True for _ in symbols], len(symbols)
-        for what, inputs in form.steps:
-            out._add(Equation(what, inputs), any(out.active[k] for k in inputs))
+        for operation, inputs in form.steps:
+            out._add(Equation(operation, inputs), any(out.active[k] for k in inputs))
         out.output = form.outputs[-1]
         return out
 
     def at(self, values: Sequence[Any]) -> Oracle:
-        """The same equations at other values of the leaves: floats or SymPy numbers."""
+        """The oracle at other values of the leaves: floats or SymPy numbers."""
         out = copy.copy(self)
         out.steps = [Equation(v, ()) for v in values] + self.steps[self.count:]
         return out
@@ -94,26 +94,26 @@ class Oracle:
         return [self._add(Equation(float(x), ()), False) for x in numbers]
 
     def _instance(self, node: Node, places: dict[Node, list[int]]) -> list[int]:
-        """The steps of a node's template, put to its own places."""
+        """Add the equations of a node's template; returns the places of its outputs."""
         form, inputs = template(node)
-        mine: list[int] = []
+        local: list[int] = []  # the place of each place of the template
         for i in inputs:
             parent = node.parents[i]
-            mine += self._constants(node.args[i]) if parent is None else places[parent]  # type: ignore[index]
-        for what, read in form.steps:
-            inner = tuple([mine[k] for k in read])
-            mine.append(self._add(Equation(what, inner), any([self.active[k] for k in inner])))
-        outputs = [mine[k] for k in form.outputs]
-        return outputs if node.op.differentiable else [self._add(Equation(None, (k,)), False) for k in outputs]  # constant on purpose
+            local += self._constants(node.args[i]) if parent is None else places[parent]  # type: ignore[index]
+        for operation, read in form.steps:
+            inner = tuple([local[k] for k in read])
+            local.append(self._add(Equation(operation, inner), any([self.active[k] for k in inner])))
+        outputs = [local[k] for k in form.outputs]
+        return outputs if node.op.differentiable else [self._add(Equation(None, (k,)), False) for k in outputs]  # constants by definition
 
-    def evaluated(self, digits: int) -> OracleValues:
-        """The values of all equations to that many digits."""
-        with precise.working(digits):
+    def evaluate(self, digits: int) -> OracleValues:
+        """The values of all equations with that many digits."""
+        with precise.working_precision(digits):
             return OracleValues(self, digits)
 
 
 class OracleValues:
-    """The oracle at its point, to a number of digits.
+    """The values of the oracle's equations with a number of digits.
 
     `edge` is true at a kink or at the border of a branch, where a derivative is a convention.
     """
@@ -121,52 +121,52 @@ class OracleValues:
     def __init__(self, oracle: Oracle, digits: int):
         self.oracle, self.digits = oracle, digits
         self.values: list[Any] = []
-        self.taken: dict[int, int] = {}
+        self.branches: dict[int, int] = {}
         self.memos: list[dict[ElementaryFunction, Any]] = [{} for _ in oracle.steps]
         self.edge = False
-        edge_met()
+        pop_kink_flag()
         for place, step in enumerate(oracle.steps):
             try:
                 self.values.append(self._value(place, step))
             except Undefined:
                 self.values.append(None)
-        self.edge |= edge_met()
+        self.edge |= pop_kink_flag()
 
     def _value(self, place: int, step: Equation) -> Any:
-        what = step.what
-        if isinstance(what, Choice):
-            self.taken[place] = taken = self._branch(what, step.inputs)
-            return self.values[taken]
-        if type(what) is float:
-            return mpmath.mpf(what)
+        operation = step.operation
+        if isinstance(operation, Choice):
+            self.branches[place] = branch = self._branch(operation, step.inputs)
+            return self.values[branch]
+        if type(operation) is float:
+            return mpmath.mpf(operation)
         xs = [self.values[k] for k in step.inputs]
         if None in xs:
             return None
-        if what is None:
+        if operation is None:
             return mpmath.fsum(xs)
-        if isinstance(what, ElementaryFunction):
-            value = self.memos[place][what] = what(*xs)
+        if isinstance(operation, ElementaryFunction):
+            value = self.memos[place][operation] = operation(*xs)
             return value
-        return number(what)
+        return number(operation)
 
     def _branch(self, choice: Choice, inputs: Sequence[int]) -> int:
         sides = inputs[len(choice.conditions):]
-        truths = {}
-        for i, (truth, relation) in enumerate(choice.relations):
+        relations = {}
+        for i, (symbol, relation) in enumerate(choice.relations):
             a, b = self.values[sides[2 * i]], self.values[sides[2 * i + 1]]
             if a is None or b is None:
                 raise Undefined("a comparison")
             # On the border of a branch the derivative of one side does not hold for the other.
             self.edge |= bool(a == b) and (self.oracle.active[sides[2 * i]] or self.oracle.active[sides[2 * i + 1]])
-            truths[truth] = sympy.true if COMPARE[relation](a, b) else sympy.false
+            relations[symbol] = sympy.true if COMPARE[relation](a, b) else sympy.false
         for condition, branch in zip(choice.conditions, inputs):
-            if condition.xreplace(truths) == sympy.true:
+            if condition.xreplace(relations) == sympy.true:
                 return branch
         raise Undefined("no branch")
 
     @property
     def value(self) -> Any:
-        """The value of the computation. Raises Undefined where it has none."""
+        """The value of the computation. Raises Undefined if it does not exist."""
         out = self.values[self.oracle.output]
         if out is None:
             raise Undefined("the value")
@@ -174,8 +174,8 @@ class OracleValues:
 
     @property
     def scale(self) -> Any:
-        """A size that no term of the computation exceeds: a number smaller than that by all working digits may be rounding."""
-        with precise.working(self.digits):
+        """An upper bound of all terms of the computation; the rounding error of a number is relative to it."""
+        with precise.working_precision(self.digits):
             cotangents = self._back([[v] for v in self.values], 1)
             numbers = [v for v in self.values if v] + [row[0] for row in cotangents if row and row[0]]
             return mpmath.mpf(2) ** (3 * max([0, *(int(mpmath.mag(x)) for x in numbers)]))
@@ -185,10 +185,10 @@ class OracleValues:
 
         Raises Undefined where one of them does not exist or lies at a pole.
         """
-        with precise.working(self.digits):
-            edge_met()
+        with precise.working_precision(self.digits):
+            pop_kink_flag()
             back = self._back(self._series(direction, length), length)
-            self.edge |= edge_met()
+            self.edge |= pop_kink_flag()
             out = []
             for i in range(self.oracle.count):
                 row = back[i] or [None] * length
@@ -196,7 +196,7 @@ class OracleValues:
             return out
 
     def derivatives(self, order: int, full: int, direction: np.ndarray) -> list[Any]:
-        """The value and the derivatives in the order of `slots`; an int 0 is one of which nothing depends on the inputs."""
+        """The value and the derivatives in the order of `slots`; an int 0 is a derivative that is identically 0."""
         n, units = range(direction.size), np.eye(direction.size)
         out = [self.value]
         line = self.along(direction, order) if order and (order > full or full < 2) else []
@@ -212,28 +212,28 @@ class OracleValues:
         return out + [line[i][k - 1] for k in range(full + 1, order + 1) if k > 1 for i in n]
 
     def _series(self, direction: Any, length: int) -> list[Any]:
-        """Every value as a series in t along x + t u."""
+        """The series in t of every value along x + t u."""
         oracle, values = self.oracle, self.values
         series: list[Any] = []
-        for place, (what, inputs) in enumerate(oracle.steps):
+        for place, (operation, inputs) in enumerate(oracle.steps):
             own = [values[place]]
             if length > 1 and values[place] is not None and oracle.active[place]:
                 if place < oracle.count:
                     if direction[place]:
                         own = [values[place], mpmath.mpf(direction[place])] + [None] * (length - 2)
-                elif place in self.taken:
-                    own = series[self.taken[place]]
-                elif what is None:
+                elif place in self.branches:
+                    own = series[self.branches[place]]
+                elif operation is None:
                     moving = [series[k] for k in inputs if len(series[k]) > 1]
                     if moving:
                         own = own + [_total([s[i] for s in moving]) for i in range(1, length)]
                 elif any(len(series[k]) > 1 for k in inputs):
-                    own = along(what, [series[k] for k in inputs], self.memos[place], length)
+                    own = taylor_coefficients(operation, [series[k] for k in inputs], self.memos[place], length)
             series.append(own)
         return series
 
     def _back(self, series: list[Any], length: int) -> list[Any]:
-        """The cotangents of all places as series in t, from the output down."""
+        """The cotangents of all places as series in t, by a backward pass."""
         oracle = self.oracle
         cotangents: list[Any] = [None] * len(oracle.steps)
         if self.value is not None:
@@ -242,15 +242,15 @@ class OracleValues:
             g = cotangents[place]
             if g is None or not oracle.active[place]:
                 continue
-            what, inputs = oracle.steps[place]
-            for i, k in enumerate(inputs if place not in self.taken else (self.taken[place],)):
+            operation, inputs = oracle.steps[place]
+            for i, k in enumerate(inputs if place not in self.branches else (self.branches[place],)):
                 if not oracle.active[k]:
                     continue
-                if isinstance(what, ElementaryFunction):
-                    derivative = what.partial(i)
+                if isinstance(operation, ElementaryFunction):
+                    derivative = operation.partial(i)
                     if derivative.zero:
                         continue
-                    factor = along(derivative, [series[j] for j in inputs], self.memos[place], length)
+                    factor = taylor_coefficients(derivative, [series[j] for j in inputs], self.memos[place], length)
                 else:
                     factor = [mpmath.mpf(1)]
                 if cotangents[k] is None:
@@ -260,9 +260,9 @@ class OracleValues:
 
 
 def slots(count: int, order: int, full: int) -> list[tuple[int, tuple[int, ...], bool]]:
-    """The value and the derivatives up to an order by `count` inputs: the order, the indices, and whether it is one along a direction.
+    """The value and the derivatives up to an order by `count` inputs: the order, the indices, and whether it is a directional derivative.
 
-    Up to the order `full` they are all partial derivatives; above, those of the gradient along one direction.
+    Up to the order `full` these are all partial derivatives; above, derivatives of the gradient along one direction.
 
     >>> slots(1, 3, 2)
     [(0, (), False), (1, (0,), False), (2, (0, 0), False), (3, (0,), True)]

@@ -1,4 +1,4 @@
-"""Real and imaginary parts of expressions, which keep the structure: a product stays one, and repeated subexpressions stay repeated."""
+"""Real and imaginary parts of expressions, without expansion: products stay factored, and common subexpressions stay common."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 import sympy
 from sympy.core.relational import Relational
 
-__all__ = ["parts"]
+__all__ = ["real_imaginary_parts"]
 
 Pair = tuple[Any, Any]
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 A, B = sympy.symbols("a b", real=True, cls=sympy.Dummy)
 
 
-def parts(e: Any, known: dict[Any, Pair] | None = None) -> Pair:
-    """The real and the imaginary part of an expression in real symbols. `known` holds the parts of other expressions.
+def real_imaginary_parts(e: Any, known: dict[Any, Pair] | None = None) -> Pair:
+    """The real and the imaginary part of an expression in real symbols. `known` is a cache of the parts of subexpressions.
 
-    Raises TypeError for a function whose parts are not known.
+    Raises TypeError for a function without a known formula for its parts.
 
     >>> x, y = sympy.symbols("x y", real=True)
-    >>> parts((x + sympy.I * y) * sympy.exp(sympy.I * x))
+    >>> real_imaginary_parts((x + sympy.I * y) * sympy.exp(sympy.I * x))
     (x*cos(x) - y*sin(x), x*sin(x) + y*cos(x))
     """
     known = {} if known is None else known
@@ -33,46 +33,46 @@ def _parts(e: Any, known: dict[Any, Pair]) -> Pair:
     if e == sympy.I:
         return ZERO, ONE
     if isinstance(e, sympy.Piecewise):
-        branches = [(parts(branch, known), _real(condition, known)) for branch, condition in e.args]
+        branches = [(real_imaginary_parts(branch, known), _real(condition, known)) for branch, condition in e.args]
         return tuple(sympy.Piecewise(*((pair[i], c) for pair, c in branches)) for i in (0, 1))  # type: ignore[return-value]
-    pairs = [parts(x, known) for x in e.args]
+    pairs = [real_imaginary_parts(x, known) for x in e.args]
     if e.is_Add:
         return sympy.Add(*(a for a, _ in pairs)), sympy.Add(*(b for _, b in pairs))
     if e.is_Mul:
         out: Pair = (ONE, ZERO)
         for pair in pairs:
-            out = _times(out, pair)
+            out = _product(out, pair)
         return out
     if e.is_Pow:
         return _power(*pairs)
     a, b = pairs[0]
     if isinstance(e, (sympy.re, sympy.im, sympy.Abs, sympy.arg)):
-        real = {sympy.re: lambda: a, sympy.im: lambda: b, sympy.Abs: lambda: _size(a, b), sympy.arg: lambda: sympy.atan2(b, a)}
+        real = {sympy.re: lambda: a, sympy.im: lambda: b, sympy.Abs: lambda: _modulus(a, b), sympy.arg: lambda: sympy.atan2(b, a)}
         return real[e.func](), ZERO
     if isinstance(e, sympy.conjugate):
         return a, -b
     if isinstance(e, sympy.sign):
-        return a / _size(a, b), b / _size(a, b)
+        return a / _modulus(a, b), b / _modulus(a, b)
     if isinstance(e, sympy.exp):
         return sympy.exp(a) * sympy.cos(b), sympy.exp(a) * sympy.sin(b)
     if isinstance(e, sympy.log):
-        return sympy.log(_size(a, b)), sympy.atan2(b, a)
+        return sympy.log(_modulus(a, b)), sympy.atan2(b, a)
     if len(pairs) == 1:
         general = e.func(A + sympy.I * B)
         for form in (general.as_real_imag(), general.rewrite(sympy.log)):
             if isinstance(form, tuple) and not any(part.has(sympy.I, sympy.re, sympy.im) for part in form):
                 return form[0].xreplace({A: a, B: b}), form[1].xreplace({A: a, B: b})
             if isinstance(form, sympy.Expr) and not form.has(e.func):
-                return parts(form.xreplace({A: a, B: b}), known)
+                return real_imaginary_parts(form.xreplace({A: a, B: b}), known)
     raise TypeError(f"the real part of {e.func} is not known")
 
 
-def _times(p: Pair, q: Pair) -> Pair:
+def _product(p: Pair, q: Pair) -> Pair:
     (a, b), (c, d) = p, q
     return a * c - b * d, a * d + b * c
 
 
-def _size(a: Any, b: Any) -> Any:
+def _modulus(a: Any, b: Any) -> Any:
     return sympy.Abs(a) if b == 0 else sympy.sqrt(a**2 + b**2)
 
 
@@ -81,18 +81,18 @@ def _power(base: Pair, exponent: Pair) -> Pair:
     if p.is_Integer and q == 0:
         out, square, n = (ONE, ZERO), base, abs(int(p))
         while n:
-            out, square, n = _times(out, square) if n % 2 else out, _times(square, square) if n > 1 else square, n // 2
+            out, square, n = _product(out, square) if n % 2 else out, _product(square, square) if n > 1 else square, n // 2
         size = out[0] ** 2 + out[1] ** 2
         return out if p >= 0 else (out[0] / size, -out[1] / size)
-    turn = sympy.atan2(b, a)
-    size, angle = _size(a, b) ** p * sympy.exp(-q * turn), p * turn + (0 if q == 0 else q * sympy.log(_size(a, b)))
+    angle = sympy.atan2(b, a)
+    size, angle = _modulus(a, b) ** p * sympy.exp(-q * angle), p * angle + (0 if q == 0 else q * sympy.log(_modulus(a, b)))
     return size * sympy.cos(angle), size * sympy.sin(angle)
 
 
 def _real(condition: Any, known: dict[Any, Pair]) -> Any:
-    """A condition on complex numbers as one on their parts; only equality is about both."""
+    """A condition on complex numbers as a condition on their parts: both parts for an equality, the real parts for an inequality."""
     def split(relation: Any) -> Any:
-        (a, b), (c, d) = (parts(side, known) for side in relation.args)
+        (a, b), (c, d) = (real_imaginary_parts(side, known) for side in relation.args)
         if isinstance(relation, sympy.Eq):
             return sympy.And(sympy.Eq(a, c), sympy.Eq(b, d))
         return sympy.Or(sympy.Ne(a, c), sympy.Ne(b, d)) if isinstance(relation, sympy.Ne) else relation.func(a, c)

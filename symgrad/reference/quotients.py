@@ -1,10 +1,10 @@
-"""Derivatives of a function of numbers as difference quotients with as many digits as certainty takes; no rule and no derivative of SymPy is used.
+"""Derivatives of a function of numbers as difference quotients with many digits, independent of rules and of SymPy's derivatives.
 
-With a step of h = 10⁻³² relative to the number and 160 digits, (f(x + h) - f(x))/h has 32 right digits, and so have higher quotients. A derivative
-is accepted if the quotients to all sides, with different steps and different working precisions, agree to 20 digits. If they do not, smaller
-steps and more digits are tried; if they still do not, there is no derivative: a kink, a jump, a pole or the end of the domain. Shifted points are
-exact, so that only the values are rounded. Steps are no round numbers and differ on each side: with powers of two the values of a periodic
-function may agree by chance.
+With a step of h = 10⁻³² relative to the number and 160 digits, (f(x + h) - f(x))/h has 32 correct digits, and so have higher quotients. A derivative
+is accepted if the quotients in all directions, with different steps and different working precisions, agree to 20 digits. Otherwise smaller
+steps and more digits are tried; if the quotients still disagree, there is no derivative: a kink, a jump, a pole or the end of the domain. Shifted
+points are exact, so that only the values are rounded. Steps are not round numbers and differ on each side, since the values of a periodic function
+may agree by chance for powers of two.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ __all__ = ["DIGITS", "Quotients", "Reader", "number"]
 
 Point = tuple[Any, ...]
 Index = tuple[int, ...]
-Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]  # of floats, many-digit numbers close to them, and a number of digits
-DIGITS, MORE = 160, 30  # digits to the right, and how many more to the left
+Reader = Callable[[Sequence[np.ndarray], Sequence[Any], int], Any]  # a function of floats, many-digit numbers next to them, and a number of digits
+DIGITS, MORE = 160, 30  # the digits for steps to the right, and the additional digits for steps to the left
 STEPS = {1: 0xB504F333F9DE6485, -1: 0x4F1BBCDCBFA53E0B}  # multiples of 2**-64, to the right and to the left
 GRAIN = 64
 AGREED, EXTRAPOLATED = 67, 87  # bits of agreement: twenty digits, and twenty-six
-NOTHING = -1300  # a number of a smaller exponent is far below every float
-UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be a lack of digits
-SMALL = 1e-6  # smaller numbers may be on the scale of a function
-LARGE = 50  # bits from the smallest number or 1, the scale on which a function may change
+NEGLIGIBLE = -1300  # the binary exponent below which a number counts as 0; it is far below those of floats
+UNDECIDED, PROVISIONAL = object(), object()  # PROVISIONAL is a zero that may be due to a lack of digits
+SMALL = 1e-6  # the function may vary on the scale of numbers below
+LARGE = 50  # bits above the smallest number or 1: a step relative to a larger number may exceed the scale on which the function varies
 PROBES, SAME = 3, mpmath.mpf("1e-10")
-FAR = 20_000  # bits
+FAR = 20_000  # the binary exponent beyond which a value is far outside the range of floats
 FLAT = 20  # digits that rounding may leave in a difference that is 0
 make = precise.context.make_mpf
 mag = precise.context.mag
 
 
 class Quotients:
-    """A function of numbers, given by its reader, with its derivatives by multi-index at points (tuples of numbers).
+    """The derivatives of a function of numbers, given by its reader, by multi-index at points (tuples of numbers).
 
     Results are cached: a derivative at a point is computed once, and all orders share evaluations.
     """
@@ -51,14 +51,14 @@ class Quotients:
         self.reader = reader
         self._evaluations: dict[str, dict[tuple, Any]] = {}
         self._found: dict[tuple, dict[Point, Any]] = {}
-        self._fine: set[Point] = set()  # whether a smaller scale than that of the numbers matters
-        self._unresolved: set[Point] = set()  # whether quotients on that scale differ: those of a higher order may be equal by aliasing
+        self._small_scales: set[Point] = set()  # the points at which the function varies on a smaller scale than that of the numbers
+        self._unresolved: set[Point] = set()  # the points at which quotients on that scale differ: those of a higher order may agree by aliasing
 
     def derivative(self, k: Index, points: Sequence[Point], certain: bool = False, others: Sequence[Point] = ()) -> list[Any]:
-        """The derivative, k[i] times by argument i, at each point; None where there is none.
+        """The derivative, k[i] times by argument i, at each point; None where it does not exist.
 
-        An infinite one is larger than all floats. A zero is certain to about a hundred digits, and for all floats only with `certain`. If a point
-        is new, the `others` are computed as well: many at once cost less.
+        An infinite derivative is larger than all floats. A zero is certain to about a hundred digits, or with `certain`, below all floats. If a point
+        is new, the derivatives at `others` are computed with it, since one call for many points costs less.
         """
         found = self._found.setdefault((k, certain), {})
         if any(p not in found for p in points):
@@ -67,30 +67,30 @@ class Quotients:
 
     def _derive(self, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
         out: dict[Point, Any] = {}
-        for i, n in enumerate(k):  # there is no derivative where one of a lower order is missing
+        for i, n in enumerate(k):  # a derivative exists only where those of lower order do
             if n:
                 lower = self.derivative((*k[:i], n - 1, *k[i + 1:]), points)
                 out |= {p: None for p, d in zip(points, lower) if d is None}
         if any(k):
-            out |= self._beyond([p for p in points if p not in out])
+            out |= self._out_of_range([p for p in points if p not in out])
         for rung in ("relative", "narrow", "finest"):
-            chosen = [p for p in points if p not in out and (p in self._fine) == (rung == "narrow") and not (
+            chosen = [p for p in points if p not in out and (p in self._small_scales) == (rung == "narrow") and not (
                 rung == "relative" and p in self._unresolved)]
             if chosen:
                 found = self._attempt(rung, k, chosen, certain)
                 if rung == "relative" and any(k) and not certain:
                     self._unresolved |= {p for p, d in found.items() if d is UNDECIDED}
                 if sum(k) == 1 and rung == "relative":
-                    found = self._scaled(k, found)
+                    found = self._without_small_scales(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}
                 if not certain:
-                    out |= dict.fromkeys(self._flat(k, [p for p, d in found.items() if d is PROVISIONAL]), mpmath.mpf(0))
+                    out |= dict.fromkeys(self._flat_points(k, [p for p, d in found.items() if d is PROVISIONAL]), mpmath.mpf(0))
         return dict.fromkeys(points) | out
 
-    def _scaled(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
-        """The derivatives found, without those that differ on a smaller scale: a long step does not resolve the steps of floor.
+    def _without_small_scales(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
+        """The derivatives found, except at points where shorter steps give others: a long step does not resolve the steps of floor.
 
-        This is tested at a few points; if a function has such a scale at one of them, it is tested at all points.
+        A few points are tested first; all points are tested if one of these fails.
         """
         far = [p for p, d in found.items() if d is not UNDECIDED and largest(p) > smallest(p) + LARGE]
         far.sort(key=lambda p: sum(exponent(x) for x, n in zip(p, k) if n))
@@ -98,13 +98,13 @@ class Quotients:
             for p, d in self._attempt("narrow", k, some, False).items() if some else ():
                 before, after = (mpmath.mpf(0) if v is PROVISIONAL else v for v in (found[p], d))
                 if before is not after and (before is None or after is None or after is UNDECIDED or abs(after - before) > abs(after) * SAME):
-                    self._fine.add(p)
-            if self._fine.isdisjoint(some):
+                    self._small_scales.add(p)
+            if self._small_scales.isdisjoint(some):
                 break
-        return {p: d for p, d in found.items() if p not in self._fine}
+        return {p: d for p, d in found.items() if p not in self._small_scales}
 
-    def _beyond(self, points: list[Point]) -> dict[Point, Any]:
-        """Infinite and zero derivatives, where a value is so far beyond the range of floats that its derivatives are, too."""
+    def _out_of_range(self, points: list[Point]) -> dict[Point, Any]:
+        """Infinite and zero derivatives at points where the value is so far outside the range of floats that its derivatives are, too."""
         out: dict[Point, Any] = {}
         for p, row in self._rows("relative", [(0, (n,) * len(points[0])) for n in (0, 1)] if points else [], points, 1).items():
             sizes = [precise.context.mag(v) for v in row if v and precise.context.isfinite(v)]
@@ -112,45 +112,45 @@ class Quotients:
                 out[p] = mpmath.inf if sizes[0] > 0 else mpmath.mpf(0)
         return out
 
-    def _flat(self, k: Index, points: list[Point]) -> list[Point]:
-        """The points around which the function is a polynomial of a lower degree, to 140 digits or more."""
+    def _flat_points(self, k: Index, points: list[Point]) -> list[Point]:
+        """The points around which the function is a polynomial of lower degree than the derivative, to 140 digits or more."""
         if not any(k):
             return [p for p in points if not any(0 < abs(x) < SMALL for x in p)]
         kept: dict[Point, None] = {}
         mag = precise.context.mag
         for side in (1, -1):
-            weighted = terms(k, (side,) * len(k))
+            weighted = stencil(k, (side,) * len(k))
             left = [p for p in points if p not in kept]
             for p, row in self._rows("coarse", [(0, offset) for offset, _ in weighted], left, 0).items():
                 digits = RUNGS["coarse"].digits(p, 0)
-                with precise.working(digits):
+                with precise.working_precision(digits):
                     if mag(quotient(weighted, row)) <= max(map(mag, row)) - 3.32 * (digits - FLAT):
                         kept[p] = None
         return list(kept)
 
     def _attempt(self, rung: str, k: Index, points: list[Point], certain: bool) -> dict[Point, Any]:
-        """The result of one attempt for the derivative at each point, as `decided` returns it."""
-        directions = sides(k)
-        weighted = [terms(k, side) for side in directions]
+        """The result of one attempt for the derivative at each point, as of `common_result`."""
+        directions = directions_of(k)
+        weighted = [stencil(k, side) for side in directions]
         wanted = [(int(i > 0), offset) for i, some in enumerate(weighted) for offset, _ in some]
         rows, count, out = self._rows(rung, wanted, points, sum(k)), len(weighted[0]), {}
-        with precise.working(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
+        with precise.working_precision(max(RUNGS[rung].digits(p, sum(k)) for p in points) + MORE):
             for p, row in rows.items():
                 estimates = [quotient(some, row[i * count:(i + 1) * count], scaling(rung, k, directions[i], p)) for i, some in enumerate(weighted)]
-                out[p] = decided(rung, k, estimates, row[0], certain)
+                out[p] = common_result(rung, k, estimates, row[0], certain)
                 if rung == "relative" and spread(p) > DIGITS // 2 and precise.context.isinf(row[0]):
                     out[p] = UNDECIDED  # 1 - exp(-x) is 0 for lack of digits
         return out
 
     def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:
-        """The values around each point that a quotient needs, in order."""
+        """The values around each point that a quotient needs, in the order of `wanted`."""
         rows: dict[Point, list[Any]] = {p: [] for p in points}
         for _, p, value in self._evaluated(rung, [(side, offset, p) for side, offset in wanted for p in points], order):
             rows[p].append(value)
         return rows
 
     def _evaluated(self, rung: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
-        """The function at points shifted by steps, with the digits that a quotient of that order needs; all points of one precision at once."""
+        """The function at shifted points, with the digits that a quotient of that order needs; one call for all points of the same precision."""
         count = {p: RUNGS[rung].digits(p, order) for _, _, p in requests}
         keyed = [(count[p] + MORE * side, offset, p) for side, offset, p in requests]
         known = self._evaluations.setdefault(rung, {})
@@ -168,7 +168,7 @@ class Quotients:
             plain = np.array([p[i] for _, p in requests])
             moves = [offset[i] for offset, _ in requests]
             if any(moves):
-                cells.append(precise.Digits.fill([moved(rung, p, i, n) for (_, p), n in zip(requests, moves)], plain.shape))
+                cells.append(precise.Digits.fill([shifted_number(rung, p, i, n) for (_, p), n in zip(requests, moves)], plain.shape))
                 floats.append(np.where(moves, np.nextafter(plain, np.copysign(np.inf, moves)), plain))
             else:
                 cells.append(precise.lift_value(plain))
@@ -196,7 +196,7 @@ def exponent(x: Any) -> int:
 
 
 def spread(point: Point) -> int:
-    """How many digits lie between the smallest and the largest of the numbers and 1, in steps of forty."""
+    """The number of digits between the smallest and the largest of the numbers and 1, rounded up to a multiple of forty."""
     bits = [exponent(x) for x in point if x]
     return 40 * math.ceil((max(*bits, 0) - min(*bits, 0)) * 0.30103 / 40) if bits else 0
 
@@ -226,25 +226,25 @@ RUNGS = {
 }
 
 
-def moved(rung: str, p: Point, i: int, n: int) -> Any:
+def shifted_number(rung: str, p: Point, i: int, n: int) -> Any:
     """A number of a point shifted by n steps, without rounding."""
     x, n, bits = p[i], n * STEPS[1 if n > 0 else -1], RUNGS[rung].step(p[i], p) - GRAIN
     mantissa, power = math.frexp(x)
-    whole, power = int(mantissa * 2**53), power - 53
-    if power >= bits or not whole:
-        return make(from_man_exp((whole << (power - bits) if whole else 0) + n, bits))
-    return make(from_man_exp(whole + (n << (bits - power)), power))
+    mantissa_bits, power = int(mantissa * 2**53), power - 53
+    if power >= bits or not mantissa_bits:
+        return make(from_man_exp((mantissa_bits << (power - bits) if mantissa_bits else 0) + n, bits))
+    return make(from_man_exp(mantissa_bits + (n << (bits - power)), power))
 
 
-def sides(k: Index) -> list[Index]:
-    """The directions of quotients: both, and for mixed derivatives of the second order all four."""
+def directions_of(k: Index) -> list[Index]:
+    """The directions of quotients: two, or four for mixed derivatives of the second order."""
     places = [i for i, n in enumerate(k) if n]
     signs = itertools.product((1, -1), repeat=len(places)) if sum(k) == 2 else [(1,) * len(places), (-1,) * len(places)]
     return [tuple(dict(zip(places, some)).get(i, 1) for i in range(len(k))) for some in signs]
 
 
 @cache
-def terms(k: Index, side: Index) -> tuple[tuple[Index, int], ...]:
+def stencil(k: Index, side: Index) -> tuple[tuple[Index, int], ...]:
     """The offsets and weights of Σ (-1)^(k - j) C(k, j) f(x + j h), over all j up to k."""
     return tuple((tuple(s * j for s, j in zip(side, js)), math.prod((-1) ** (n - j) * math.comb(n, j) for n, j in zip(k, js)))
                  for js in itertools.product(*(range(n + 1) for n in k)))
@@ -259,12 +259,12 @@ def quotient(weighted: Sequence[tuple[Index, int]], values: Sequence[Any], scale
 
 
 def scaling(rung: str, k: Index, side: Index, p: Point) -> tuple[int, int]:
-    """A product of steps, as a whole number and a power of two."""
+    """A product of steps, as an integer and the exponent of a power of two."""
     return (math.prod((s * STEPS[s]) ** n for s, n in zip(side, k)), sum(n * (RUNGS[rung].step(x, p) - GRAIN) for x, n in zip(p, k) if n))
 
 
-def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: bool) -> Any:
-    """The common result of quotients to all sides: a number, None if there is none for certain, UNDECIDED or PROVISIONAL."""
+def common_result(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: bool) -> Any:
+    """The common result of quotients in all directions: a number, None if the derivative certainly does not exist, UNDECIDED or PROVISIONAL."""
     if not all(map(precise.context.isfinite, estimates)):
         if not any(k):
             return number(value) if precise.context.isinf(value) else None
@@ -276,9 +276,9 @@ def decided(rung: str, k: Index, estimates: Sequence[Any], value: Any, certain: 
         return mpmath.mpf(0) if rung in ("narrow", "finest") else PROVISIONAL
     if all(mag(e - first) <= size - AGREED for e in estimates[1:]):
         return number(extrapolated)
-    if rung == "finest" and size < NOTHING:
+    if rung == "finest" and size < NEGLIGIBLE:
         return mpmath.mpf(0)
-    if any(k) and mag(extrapolated) <= size - EXTRAPOLATED:  # each value is only its own step, as that of cos at 0
+    if any(k) and mag(extrapolated) <= size - EXTRAPOLATED:  # each quotient is proportional to its step, as for cos at 0
         return mpmath.mpf(0) if rung == "finest" or not certain else UNDECIDED
     return UNDECIDED
 

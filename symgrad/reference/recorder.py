@@ -1,8 +1,8 @@
-"""The rules of the library, evaluated in an exact carrier and recorded there, so that the record can be differentiated again.
+"""Evaluation of the library's rules in an exact carrier with recording, so that the result can be differentiated again.
 
-`RecordingCarrier(precise)` is to many-digit floats what the traced carrier is to NumPy: the pullback computes the gradient to fifty digits and
-records itself, so its pullback gives the Hessian. `RecordingCarrier(symbolic)` gives the formulas in the same way. Constants are lifted before any
-arithmetic touches them, so nothing is rounded to a float on the way.
+`RecordingCarrier(precise)` corresponds to the traced carrier, with many-digit floats in place of NumPy values: the pullback computes the gradient
+to fifty digits and is recorded, and its own pullback gives the Hessian. `RecordingCarrier(symbolic)` gives formulas in the same way. Constants
+are lifted before any arithmetic, so that no intermediate result is rounded to a float.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Part = tuple[tuple[int, ...], "Box", int]
 
 
 class Box:
-    """A value of the carrier and its node in the graph; a rule gets it as a tensor.
+    """A value of the carrier and its node in the graph; rules use it like a tensor.
 
-    Elements of a carrier have no machine dtype, so `complex` says whether they are complex numbers.
+    Elements of a carrier have no machine dtype; `complex` is true for complex numbers.
     """
 
     def __init__(self, recorder: RecordingCarrier, value: Any, node: Node | None = None, complex: bool = False):
@@ -41,7 +41,7 @@ class Box:
 
     @property
     def dtype(self) -> DType | None:
-        """The dtype that the elements would have as floats; None in a recorder of complex numbers only."""
+        """The dtype of the corresponding floats; None in a recorder of complex numbers only."""
         return None if self.recorder.complex else DTYPES["complex128" if self.complex else "float64"]
 
     @property
@@ -63,7 +63,7 @@ class Box:
         return self.complex or self.recorder.complex
 
     def element_size(self) -> int:
-        """The bytes of an element as a float."""
+        """The size of the corresponding float in bytes."""
         return 16 if self.complex else 8
 
     def item(self) -> Any:
@@ -71,7 +71,7 @@ class Box:
         return self.value.item()
 
     def to(self, dtype: Any) -> Box:
-        """The box itself: elements here have no machine type."""
+        """The box itself, since elements have no machine dtype."""
         return self
 
     def __getitem__(self, index: Any) -> Box:
@@ -87,7 +87,7 @@ class Box:
 
 
 class Number(float):
-    """A Python number among a rule's arguments: it is a float, but its arithmetic is the carrier's."""
+    """A Python number among a rule's arguments: a float with the arithmetic of the carrier."""
 
     recorder: RecordingCarrier
 
@@ -111,9 +111,9 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
 
 class RecordingCarrier:
-    """A carrier that records what is computed in another one. `lift` makes values of that carrier from numbers and arrays.
+    """A carrier that computes in the carrier `base` and records the ops. `lift` converts numbers and arrays to values of `base`.
 
-    With `complex`, all values are complex numbers, and rules are read without the conjugates that a pullback takes.
+    With `complex`, all values are complex numbers, and a pullback does not conjugate the arguments of rules.
     """
 
     def __init__(self, base: Any, lift: Callable[[Any], Any], complex: bool = False):
@@ -122,7 +122,7 @@ class RecordingCarrier:
     def __getattr__(self, name: str) -> Any:
         op = REGISTRY.get(name)
         if op is None:
-            raise AttributeError(f"the rules of this op ask for xp.{name}, which is no op; see symgrad.carriers for what xp has")
+            raise AttributeError(f"a rule of this op calls xp.{name}, which is not an op; symgrad.carriers lists the functions of xp")
         function = functools.partial(op.forward, self) if op.kind == "composite" else self._op(op)
         setattr(self, name, function)
         return function
@@ -147,12 +147,12 @@ class RecordingCarrier:
         return call
 
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> Box:
-        """One op on boxes and numbers: its value, recorded if a box has a place in the graph."""
+        """The value of an op of boxes and numbers, recorded if one of the boxes has a node."""
         kinds = [False if self.complex else _is_complex(t) for t in tensors]
         if any(kinds) and op.kind in ("elementwise", "multilinear"):  # cotangents of real operands are real
             tensors = [self.astype(t, COMPLEX) if isinstance(t, Box) and t.node is not None else t for t in tensors]
         values = [self.cells(t) for t in tensors]
-        plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]  # whose arithmetic is the base's
+        plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]
         y = self.computed(op, (values,) if op.arity is None else values, plain)
         complex = (any(kinds) or COMPLEX_PARTS in op.domain or op.name == "to_copy") and self._gives_complex(op, tensors, parameters)
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
@@ -166,22 +166,22 @@ class RecordingCarrier:
         return self.lift(op.forward(self.base, *operands, *parameters))
 
     def _gives_complex(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> bool:
-        """Whether the result of an op is complex: as in the numeric carrier, at any numbers."""
+        """Whether the result of an op is complex, by a call in the numeric carrier."""
         if self.complex:
             return False
         given = [np.full(np.shape(self.cells(t)), 0.5 + 0.5j if _is_complex(t) else 0.5) for t in tensors]
         try:
             with np.errstate(all="ignore"):
                 return np.iscomplexobj(op.forward(numeric, *((given,) if op.arity is None else given), *parameters))
-        except (TypeError, ValueError, IndexError):  # places among the arguments, which pick from the others
+        except (TypeError, ValueError, IndexError):  # an argument consists of indices
             return any(map(_is_complex, tensors))
 
     def cells(self, x: Any) -> Any:
-        """The value of a box, or a number or array as one."""
+        """The value of a box, or a number or array as a value of the base carrier."""
         return x.value if isinstance(x, Box) else self.lift(float(x) if isinstance(x, Number) else x)
 
     def box(self, x: Any) -> Any:
-        """An argument of a recorded op as its rule sees it."""
+        """An argument of a recorded op as a Box or Number."""
         if isinstance(x, (Box, Number)):
             return x
         if type(x) in (int, float):  # a NumPy scalar is the value of a tensor
@@ -190,7 +190,7 @@ class RecordingCarrier:
             return out
         return Box(self, self.lift(x), complex=_is_complex(x) and not self.complex)
 
-    # What has no derivative of its own
+    # Functions without a derivative
 
     def zeros_like(self, x: Any, shape: Any = None) -> Box:
         """Zeros."""
@@ -209,7 +209,7 @@ class RecordingCarrier:
         return Box(self, self.lift(self.base.indicator(self.cells(condition), self.cells(like))))
 
     def astype(self, x: Any, dtype: Any, source: Any = None) -> Any:
-        """The value itself, since elements here have no machine dtype, but the real part of complex numbers for a real dtype, and vice versa."""
+        """The unchanged value, except for conversions between real and complex numbers: elements have no machine dtype."""
         if not isinstance(x, Box) or dtype is None or self.complex or dtype_of(dtype).is_complex == x.complex:
             return x
         return self.to_copy(x, dtype_of(dtype).numpy, x.dtype.numpy)  # type: ignore[union-attr]
@@ -218,10 +218,10 @@ class RecordingCarrier:
         """A copy, recorded as one."""
         return self.clone(x)
 
-    # Recording a computation, and differentiating it
+    # Recording and differentiation of a computation
 
     def replayed(self, root: Node, leaves: Sequence[Leaf], values: Sequence[Any], known: dict[Node, Box] | None = None) -> tuple[Box, list[Box]]:
-        """A recorded computation in this carrier, at other values of its leaves: the result and the leaves. `known` keeps the boxes of nodes."""
+        """A recorded computation evaluated in this carrier at other values of its leaves: the result and the leaves. `known` caches boxes by node."""
         boxes = {} if known is None else known
         for leaf, value in zip(leaves, values):
             box = boxes[leaf] = Box(self, self.lift(value))
@@ -243,7 +243,7 @@ class RecordingCarrier:
         return self.box(x) if type(x) is float else x
 
     def gradients(self, seeds: Seeds, leaves: Sequence[Box]) -> list[Box]:
-        """The pullback of the seeds (boxes with their cotangents) to the leaves, recorded; zeros where nothing flows."""
+        """The recorded pullback of the seeds (boxes with their cotangents) to the leaves; zeros for leaves that the boxes do not depend on."""
         rooted = [(y.node, Box(self, self.lift(g))) for y, g in seeds if y.node is not None]
         found = pullback(self, rooted, self._read) if rooted else {}
         out = []
@@ -253,10 +253,10 @@ class RecordingCarrier:
         return out
 
     def partials(self, y: Box, leaves: Sequence[Box], order: int, pointwise: bool = False) -> Iterator[Part]:
-        """A value and all its derivatives up to an order, one order after the other, by the indices of the inputs.
+        """A value and all its derivatives up to an order, in order: the indices of the inputs, a box, and the place of the number in the box.
 
-        The inputs are the elements of the leaves. With `pointwise`, the leaves are the inputs, whose elements are points at which the function is
-        evaluated at once; of derivatives that differ in the order of their indices only one is given. A part of a result is its place in a box.
+        The inputs are the elements of the leaves. With `pointwise`, the inputs are the leaves, and their elements are points at which the function is
+        evaluated together; derivatives that differ only in the order of their indices are given once.
         """
         level: dict[tuple[int, ...], tuple[Box, int]] = {(): (y, 0)}
         for k in range(order + 1):

@@ -1,6 +1,6 @@
-"""What floats make of a formula: its steps computed with every number rounded to the digits and to the range of a type.
+"""Simulated float evaluation of a formula: its steps with every number rounded to the precision and the range of a type.
 
-Where that loses as many digits as a function did, rounding, overflow or underflow explain the error. Where it does not, the function is wrong.
+If this loses as many digits as a function did, rounding, overflow or underflow explain the error. Otherwise the function is wrong.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from symgrad.carriers import precise
 from symgrad.carriers.digits import TooLarge, Undefined
 from symgrad.reference.oracle import Oracle, OracleValues, slots
-from symgrad.reference.sources import OracleTruths, TrueNumber, Truths
+from symgrad.reference.sources import OracleReferenceValues, ReferenceNumber, ReferenceValues
 from symgrad.types.ulp import Ulp
 
-__all__ = ["Rounded", "Term", "explained", "overflows"]
+__all__ = ["RoundedEvaluation", "Term", "is_explained", "overflows"]
 
-FACTOR = 64  # by how much the error may be larger than that of the rounded steps, whose order is not the program's own
-SEEDS = None, 0, 1, 2, 3  # of the samples of the steps: in the range of the type, and with every result changed by a rounding error of random sign
+FACTOR = 64  # the largest ratio of the error to that of the rounded steps, whose order differs from that of the program
+SEEDS = None, 0, 1, 2, 3  # samples of the steps: in the range of the type (None), and with rounding errors of random signs
 
 
-class _Steps(OracleValues):
-    """The values of the steps in the digits of a type: with a random `seed` changed by rounding errors, without one in the range of the type.
+class _RoundedSteps(OracleValues):
+    """The values of the steps at the precision of a type: with rounding errors for a random `seed`, or within the range of the type without one.
 
-    `flushed` says that one became 0, or overflowed, so that its reciprocal did; `overflowed` that one did.
+    `flushed` is true if a value underflowed to 0 or overflowed (then its reciprocal is 0), `overflowed` if a value overflowed.
     """
 
     def __init__(self, oracle: Any, digits: int, kind: Ulp, seed: int | None):
@@ -56,98 +56,98 @@ class _Steps(OracleValues):
     @property
     def out_of_range(self) -> bool:
         """Whether a factor of a derivative is beyond the range of the type."""
-        factors = [abs(v) for step, memo in zip(self.oracle.steps, self.memos) for head, v in memo.items() if v and head is not step.what]
+        factors = [abs(v) for step, memo in zip(self.oracle.steps, self.memos) for f, v in memo.items() if v and f is not step.operation]
         return self.seed is None and any(v > self.kind.largest or v < self.kind.tiny for v in factors)
 
-    def flush(self) -> _Steps:
+    def flush(self) -> _RoundedSteps:
         """The same steps with 0 for every factor of a derivative that underflows."""
         for memo in self.memos:
-            memo.update({head: mpmath.mpf(0) for head, v in memo.items() if abs(v) < self.kind.least})
+            memo.update({f: mpmath.mpf(0) for f, v in memo.items() if abs(v) < self.kind.least})
         return self
 
 
 class _Error(NamedTuple):
-    """The largest error of a number, whether it may be anything but finite, and what it may be instead because other numbers are out of range."""
+    """The largest error of a number, whether it may be infinite or NaN, and its possible values if other numbers are out of range."""
 
     largest: Any
     not_finite: bool
-    instead: list[Any]
+    replacements: list[Any]
 
 
-class Rounded:
-    """The numbers at a point as floats of a type would have them; computed when first asked for."""
+class RoundedEvaluation:
+    """The errors of the numbers at a point in float arithmetic of a type; samples are computed on first use."""
 
-    def __init__(self, truths: Truths, kind: Ulp):
-        self.truths, self.kind = truths, kind
+    def __init__(self, references: ReferenceValues, kind: Ulp):
+        self.references, self.kind = references, kind
         self.samples: dict[tuple[int, int | None], list[tuple[dict[Any, Any] | None, bool]]] = {}
 
     def explain(self, t: Any, value: float) -> bool:
-        """Whether a float's distance from the true number t is what the rounding of the formula's steps makes."""
-        return isinstance(self.truths, OracleTruths) and explained([Term(self, mpmath.mpf(1), t)], value)  # finite differences have no formula
+        """Whether rounding of the formula's steps explains the distance of a float from the reference value t; False for finite differences."""
+        return isinstance(self.references, OracleReferenceValues) and is_explained([Term(self, mpmath.mpf(1), t)], value)
 
-    def error(self, t: TrueNumber, count: int) -> _Error:
-        """The error of a number when the steps of the formula are rounded, by some samples. The truths must be those of a formula."""
-        assert isinstance(self.truths, OracleTruths)
+    def error(self, t: ReferenceNumber, count: int) -> _Error:
+        """The error of a number when the steps of the formula are rounded, by `count` samples. The reference values must be those of a formula."""
+        assert isinstance(self.references, OracleReferenceValues)
         for seed in SEEDS[:count]:
             if (t.order, seed) not in self.samples:
-                self.samples[t.order, seed] = list(self._sampled(self.truths, t.order, seed))
+                self.samples[t.order, seed] = list(self._sampled(self.references, t.order, seed))
         found, place = [s for seed in SEEDS[:count] for s in self.samples[t.order, seed]], (t.order, t.index, t.directional)
         largest = max((abs(numbers.get(place, t.value) - t.value) for numbers, flushed in found if numbers and not flushed), default=mpmath.mpf(0))
-        scale = max(abs(e.value) for e in self.truths.entries if e.order == t.order)
+        scale = max(abs(e.value) for e in self.references.entries if e.order == t.order)
         lost = any(numbers is None for numbers, _ in found)
-        # Where no digit is left, a denominator may be 0.
+        # A number without a correct digit may be a denominator and 0.
         return _Error(largest, lost or bool(largest and 2 * largest >= scale),
                       [mpmath.mpf(0) if numbers is None else numbers.get(place, t.value) for numbers, flushed in found if flushed])
 
-    def _sampled(self, truths: OracleTruths, order: int, seed: int | None) -> Iterator[tuple[dict[Any, Any] | None, bool]]:
-        """The numbers of an order by their places, or None where there are none, and whether other numbers became 0 or overflowed."""
+    def _sampled(self, references: OracleReferenceValues, order: int, seed: int | None) -> Iterator[tuple[dict[Any, Any] | None, bool]]:
+        """The numbers of an order by their slots, or None if undefined, and whether intermediate values underflowed to 0 or overflowed."""
         digits = max(1, mpmath.libmp.prec_to_dps(1 - int(np.log2(float(self.kind.epsilon)))))
-        full = min(truths.full, order)
-        places = slots(truths.oracle.count, order, full)
-        with precise.working(digits):
-            steps = _Steps(truths.oracle, digits, self.kind, seed)
+        full = min(references.full, order)
+        places = slots(references.oracle.count, order, full)
+        with precise.working_precision(digits):
+            steps = _RoundedSteps(references.oracle, digits, self.kind, seed)
             try:
-                yield dict(zip(places, steps.derivatives(order, full, truths.direction))), False
+                yield dict(zip(places, steps.derivatives(order, full, references.direction))), False
                 if steps.out_of_range:
                     yield None, True
-                    yield dict(zip(places, steps.flush().derivatives(order, full, truths.direction))), True
+                    yield dict(zip(places, steps.flush().derivatives(order, full, references.direction))), True
             except Undefined:
                 yield None, steps.flushed
 
 
 def overflows(oracle: Oracle, kind: Ulp) -> bool:
-    """Whether a step of a formula is beyond the range of a type."""
-    with precise.working(15):
-        return _Steps(oracle, 15, kind, None).overflowed
+    """Whether a step of a formula overflows in a type."""
+    with precise.working_precision(15):
+        return _RoundedSteps(oracle, 15, kind, None).overflowed
 
 
 class Term(NamedTuple):
-    """A true number times a factor."""
+    """A reference value times a factor."""
 
-    rounded: Rounded
+    rounded: RoundedEvaluation
     factor: Any
-    number: TrueNumber
+    number: ReferenceNumber
 
 
-def explained(terms: Sequence[Term], value: float) -> bool:
-    """Whether a float's distance from the true sum of some terms is what the rounding of the formula's steps makes.
+def is_explained(terms: Sequence[Term], value: float) -> bool:
+    """Whether rounding of the formula's steps explains the distance of a float from the exact sum of some terms.
 
-    Where other numbers are out of range a term may be 0: the reciprocal of an overflow is, and at 0 after underflow many functions take 0 for
-    the derivative.
+    If intermediate values are out of range, a term may be 0: the reciprocal of an overflowed value is 0, and after underflow many functions have
+    the derivative 0.
     """
-    return any(_explained(terms, [term.rounded.error(term.number, count) for term in terms], value) for count in range(1, len(SEEDS) + 1))
+    return any(_is_explained(terms, [term.rounded.error(term.number, count) for term in terms], value) for count in range(1, len(SEEDS) + 1))
 
 
-def _explained(terms: Sequence[Term], errors: Sequence[_Error], value: float) -> bool:
+def _is_explained(terms: Sequence[Term], errors: Sequence[_Error], value: float) -> bool:
     products = [term.factor * term.number.value for term in terms]
     if abs(mpmath.fsum(products)) > terms[0].rounded.kind.largest and not np.isnan(value):
-        return False  # the number itself overflows, to an infinity of its sign
+        return False  # the number itself overflows, so that an infinity of its sign is right
     if not np.isfinite(value):
         return any(e.not_finite for e in errors)
     allowed = FACTOR * mpmath.fsum(abs(term.factor) * e.largest for term, e in zip(terms, errors))
     if len(terms) > 1:
         allowed += FACTOR * float(terms[0].rounded.kind.epsilon) * mpmath.fsum(map(abs, products))
     sums = [mpmath.fsum(products)]
-    for k in range(max(len(e.instead) for e in errors)):
-        sums.append(mpmath.fsum(term.factor * e.instead[k] if len(e.instead) > k else p for term, e, p in zip(terms, errors, products)))
+    for k in range(max(len(e.replacements) for e in errors)):
+        sums.append(mpmath.fsum(term.factor * e.replacements[k] if len(e.replacements) > k else p for term, e, p in zip(terms, errors, products)))
     return any(abs(mpmath.mpf(value) - total) <= allowed for total in sums)

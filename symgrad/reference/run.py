@@ -1,4 +1,4 @@
-"""One recorded run of a function: the start of every reference value."""
+"""One recorded run of a function, from which reference values are computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Run", "flat"]
 
 
 class Run:
-    """One recorded run: its leaves, its (weighted) result, the numbers that left its graph, and the derivatives the library gives for it."""
+    """One recorded run: its leaves, its (weighted) result, the values read from its graph as plain numbers, and the library's derivatives of it."""
 
     def __init__(self, leaves: list[Tensor], result: Tensor, shape: tuple[int, ...] | None, escapes: Escapes | None = None):
         self.leaves, self.result, self.shape = leaves, result, shape
@@ -35,23 +35,23 @@ class Run:
         return [leaf._node for leaf in self.leaves]  # type: ignore[misc]
 
     def gradients(self, result: Any, create_graph: bool = False) -> list[Tensor]:
-        """The gradient of a number, or of the sum of an array, by each leaf; zeros where it does not depend on one."""
+        """The gradient of a number, or of the sum of an array, by each leaf; zeros for a leaf that it does not depend on."""
         if not result.requires_grad:
             return [tensor(np.zeros_like(leaf.value)) for leaf in self.leaves]
         return list(grad(result, self.leaves, np.ones_like(result.value), retain_graph=True, create_graph=create_graph,  # type: ignore[arg-type]
                          materialize_grads=True))
 
     def read(self, recorder: RecordingCarrier, values: Iterable[Any], order: int, pointwise: bool = False) -> Iterator[Part]:
-        """The value and all derivatives up to an order by the library's rules, read in a carrier at values of the leaves; see `partials`."""
+        """The value and all derivatives up to an order by the library's rules in a carrier, at values of the leaves; see `partials`."""
         y, leaves = recorder.replayed(self.root, self.nodes, list(values))
         return recorder.partials(y, leaves, order, pointwise)
 
     def gradient(self) -> np.ndarray:
-        """The gradient by one numeric pullback, flat."""
+        """The flattened gradient by one numeric pullback."""
         return flat(self.gradients(self.result))
 
     def along(self, direction: np.ndarray, order: int) -> np.ndarray:
-        """The derivative of that order with all but one of its arguments the direction, flat: for order 2, H u."""
+        """The flattened derivative of an order, contracted with the direction in all axes but one: for order 2, H u."""
         result = self.result
         for _ in range(order - 1):
             total: Any = 0
@@ -63,7 +63,7 @@ class Run:
         return flat(self.gradients(result))
 
     def derivatives(self, order: int) -> np.ndarray:
-        """All derivatives of an order by one pullback per entry of the order below, as an array with that many axes."""
+        """All derivatives of an order as an array with one axis per order, by one pullback per entry of the order below."""
         level: list[Any] = [self.result]
         for _ in range(order - 1):
             level = [g.reshape(-1)[i] for result in level for g in self.gradients(result, create_graph=True) for i in range(g.numel())]

@@ -1,4 +1,4 @@
-"""Ops as small equations: the symbolic form of a forward rule, cut into elementary functions."""
+"""Templates: the symbolic form of a forward rule as equations of one elementary function each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sympy.core.relational import Relational
 from symgrad.carriers import symbolic
 from symgrad.graph.node import Node
 from symgrad.reference.elementary import elementary, placeholder
-from symgrad.reference.parts import parts
+from symgrad.reference.parts import real_imaginary_parts
 
 __all__ = ["Choice", "NoFormula", "Equation", "Template", "template"]
 
@@ -20,13 +20,13 @@ PAIRS = {kind: elementary(kind(placeholder(0), placeholder(1))) for kind in (sym
 
 
 class NoFormula(Exception):
-    """An op that has no symbolic form, so that there is nothing to check its rule against."""
+    """The error for an op without a symbolic form, whose rule cannot be checked by SymPy."""
 
 
 class Choice(NamedTuple):
-    """The conditions of a Piecewise, in Dummies that stand for comparisons of two places each.
+    """The conditions of a Piecewise, with a Dummy for each comparison of two places.
 
-    The inputs of its step are the branches in order, and then the two sides of each comparison.
+    The inputs of its equation are the branches in order, and then the two sides of each comparison.
     """
 
     conditions: tuple[Any, ...]
@@ -34,16 +34,16 @@ class Choice(NamedTuple):
 
 
 class Equation(NamedTuple):
-    """One equation: `what` is an ElementaryFunction, a Choice, a number, or None for a sum; `inputs` are the places it reads."""
+    """One equation: `operation` is an ElementaryFunction, a Choice, a number, or None for a sum; `inputs` are the places of its operands."""
 
-    what: Any
+    operation: Any
     inputs: tuple[int, ...]
 
 
 class Template(NamedTuple):
-    """An op as equations: places 0 to count - 1 are the elements of its arguments, each step makes the next; `outputs` are its result.
+    """An op as equations: places 0 to count - 1 are the elements of its arguments, each step adds a place; `outputs` are those of its result.
 
-    Of complex numbers the real parts come first, and then the imaginary ones.
+    For complex arrays the real parts come first, then the imaginary parts.
     """
 
     count: int  # type: ignore[assignment]
@@ -55,14 +55,14 @@ _templates: dict[Any, Template] = {}
 
 
 def _is_input(value: Any, parent: Node | None) -> bool:
-    """Float arrays are inputs of a template; Python numbers, single constants, integers and truth values are part of it."""
+    """Whether an argument is an input of the template: float arrays are; Python numbers, 0-d constants, integers and booleans are part of it."""
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "biu" and (parent is not None or value.ndim > 0)
 
 
 def template(node: Node) -> tuple[Template, list[int]]:
-    """The equations of a node's op at the shapes it was called with, and which of its arguments are inputs of them.
+    """The equations of a node's op for the shapes of its arguments, and the indices of the arguments that are inputs of the equations.
 
-    Raises NoFormula for an op whose forward rule the symbolic carrier cannot read.
+    Raises NoFormula for an op whose forward rule has no symbolic form.
     """
     args, count = node.args or (), len(node.parents)
     inputs = [i for i in range(count) if _is_input(args[i], node.parents[i])]
@@ -85,7 +85,7 @@ def _exact(value: Any) -> Any:
 
 
 def _parameter(x: Any) -> Any:
-    """A parameter without the rounding that a float would bring into an exact formula."""
+    """A parameter of an exact formula: floats become rational numbers of the same value."""
     if isinstance(x, (tuple, list)):
         return type(x)(map(_parameter, x)) if type(x) in (tuple, list) else x
     return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x
@@ -109,9 +109,9 @@ def _read(node: Node, inputs: Sequence[int], count: int) -> Template:
         elements = _exact(out).ravel().tolist()
         if any(map(np.iscomplexobj, (node.value, *args[:count]))):
             known: dict[Any, Any] = {}
-            pairs = [parts(e, known) for e in elements]
+            pairs = [real_imaginary_parts(e, known) for e in elements]
             elements = [a for a, _ in pairs] + ([b for _, b in pairs] if np.iscomplexobj(node.value) else [])
-        return cut(elements, places)
+        return equations_of(elements, places)
     except (AttributeError, TypeError, NotImplementedError, ValueError) as error:
         raise NoFormula(f"the op {op.name} has no symbolic form: {error}") from error
 
@@ -120,21 +120,21 @@ def _relations(choice: sympy.Piecewise) -> list[Relational]:
     return sorted(set().union(*(c.atoms(Relational) for _, c in choice.args)), key=str)
 
 
-def cut(outputs: Sequence[sympy.Expr], places: Mapping[sympy.Symbol, int]) -> Template:
-    """Expressions as a template: every subexpression is one step, once; without recursion.
+def equations_of(outputs: Sequence[sympy.Expr], places: Mapping[sympy.Symbol, int]) -> Template:
+    """Expressions as a template with one step for each distinct subexpression. The traversal is iterative.
 
     >>> x = sympy.Symbol("x", real=True)
-    >>> [step.what and str(step.what.expr) for step in cut([sympy.sin(x) ** 2 + sympy.sin(x)], {x: 0}).steps]
+    >>> [step.operation and str(step.operation.expr) for step in equations_of([sympy.sin(x) ** 2 + sympy.sin(x)], {x: 0}).steps]
     ['sin(p0)', 'p0**2', None]
     """
     known: dict[Any, int] = dict(places)
     steps: list[Equation] = []
 
-    def add(what: Any, inputs: Sequence[int] = ()) -> int:
-        steps.append(Equation(what, tuple(inputs)))
+    def add(operation: Any, inputs: Sequence[int] = ()) -> int:
+        steps.append(Equation(operation, tuple(inputs)))
         return len(places) + len(steps) - 1
 
-    def parts(e: Any) -> list[Any]:
+    def operands(e: Any) -> list[Any]:
         if isinstance(e, sympy.Piecewise):
             return [branch for branch, _ in e.args] + [side for relation in _relations(e) for side in relation.args]
         return [x for x in e.args if e.func in PAIRS or e.is_Add or not x.is_number]
@@ -142,26 +142,26 @@ def cut(outputs: Sequence[sympy.Expr], places: Mapping[sympy.Symbol, int]) -> Te
     def build(e: Any) -> int:
         if e.is_number:
             return add(e)
-        inputs = [known[x] for x in parts(e)]
+        inputs = [known[x] for x in operands(e)]
         if e.is_Add:
             return add(None, inputs)
         if isinstance(e, sympy.Piecewise):
-            truths = {relation: sympy.Dummy() for relation in _relations(e)}
-            return add(Choice(tuple(c.xreplace(truths) for _, c in e.args), tuple((d, r.func) for r, d in truths.items())), inputs)
+            dummies = {relation: sympy.Dummy() for relation in _relations(e)}
+            return add(Choice(tuple(c.xreplace(dummies) for _, c in e.args), tuple((d, r.func) for r, d in dummies.items())), inputs)
         if e.func in PAIRS:
             place = inputs[0]
             for other in inputs[1:]:
                 place = add(PAIRS[e.func], (place, other))
             return place
-        names = {x: placeholder(i) for i, x in enumerate(dict.fromkeys(parts(e)))}
+        names = {x: placeholder(i) for i, x in enumerate(dict.fromkeys(operands(e)))}
         return add(elementary(e.func(*[names.get(x, x) for x in e.args]), len(names)), [known[x] for x in names])
 
     stack = list(outputs)
     while stack:
         e = stack[-1]
         if not isinstance(e, sympy.Expr) or e.is_Symbol and e not in known:
-            raise TypeError(f"{e} is not a formula of its arguments")
-        missing = [] if e in known or e.is_number else [x for x in parts(e) if x not in known]
+            raise TypeError(f"{e} is not an expression of the arguments")
+        missing = [] if e in known or e.is_number else [x for x in operands(e) if x not in known]
         stack.extend(missing)
         if not missing:
             if e not in known:

@@ -1,4 +1,4 @@
-"""References for ops on tensors: the value, pullbacks and pushforwards with many digits, and the condition of every number in them."""
+"""References for ops on tensors: the value, pullbacks and pushforwards with many digits, and the condition of each of their numbers."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ __all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "is_activ
 Arrays = Sequence[np.ndarray]
 Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]
-MOST, MORE = 900, 30  # digits of a number that has to be certain, and the difference of two precisions that must agree
-RULES = 100  # digits of rules
+MOST, MORE = 900, 30  # the digits of a certain number, and the difference of two precisions at which values must agree
+RULES = 100  # the digits at which rules are evaluated
 ENTRIES = (6, 3, 2)  # the number of elements of each argument in gradients of order 1, 2 and 3; the choice depends on the point
 AGREED = mpmath.mpf(10) ** -20
-PART = mpmath.mpf(10) ** -10  # of an input, by which it is changed to measure conditions
+PART = mpmath.mpf(10) ** -10  # the relative change of an input for the measurement of conditions
 
 
 def is_active(x: Any) -> bool:
-    """Whether an argument is differentiated by: real and complex floats are, integers and booleans are not (bfloat16 has the kind V)."""
+    """Whether an argument has a gradient: it consists of real or complex floats (bfloat16 has the kind V)."""
     return x.dtype.kind in "fcV"
 
 
 class Reference:
-    """A reference for an op. Its numbers are mpmath's; None means that there is none.
+    """A reference for an op. Its numbers are mpmath's; None stands for a missing number.
 
-    `exact` describes the reference in words. The derivatives are those of `Adapter.gradient` and `Adapter.tangent`; a zero among them is
+    `exact` is a description of the reference. The derivatives are those of `Adapter.gradient` and `Adapter.tangent`; a zero among them is
     certain to about a hundred digits.
     """
 
     exact: str
-    digits = DIGITS  # in which conditions are measured
+    digits = DIGITS  # the precision for the measurement of conditions
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
         raise NotImplementedError
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The gradient by each argument, as `Adapter.gradient` returns it; None for an inactive argument."""
+        """The gradient by each argument, as of `Adapter.gradient`; None for an inactive argument."""
         raise NotImplementedError
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
@@ -53,21 +53,21 @@ class Reference:
         raise NotImplementedError
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number, with so many digits that a zero is certain for every float.
+        """One number, with enough digits to distinguish it from 0.
 
-        The number is an element of the gradient by argument `wrt`; without one, of the tangent; without tangents, of the value.
+        The number is an element of the gradient by argument `wrt`; without `wrt`, of the tangent; without tangents, of the value.
         """
         return self.number(xs, at, wrt, *_lifted(xs, cotangent, tangents), certain=True)
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """The condition of one number, chosen as in `certain`: Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents.
 
-        Each input is changed by 10⁻¹⁰ of itself, so that a variance of 0 changes, too.
+        Each input is changed by a relative 10⁻¹⁰, which also changes a variance of 0.
         """
         inputs = _lifted(xs, cotangent, tangents)
-        with precise.working(self.digits):
+        with precise.working_precision(self.digits):
             base, total = self.number(xs, at, wrt, *inputs), mpmath.mpf(0)
-            for changed in self.moved(xs, inputs):
+            for changed in self.perturbed(xs, inputs):
                 found = None if base is None else self.number(xs, at, wrt, *changed)
                 if found is None or not mpmath.isfinite(found):
                     return mpmath.inf
@@ -75,13 +75,13 @@ class Reference:
         return total
 
     def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
-        """One number for inputs with many digits next to xs; with `certain`, a zero is one."""
+        """One number for many-digit inputs next to xs; with `certain`, with enough digits to distinguish it from 0."""
         raise NotImplementedError
 
-    def moved(self, xs: Arrays, inputs: tuple[list[Any], Any, list[Any]]) -> Iterator[tuple[list[Any], Any, list[Any]]]:
-        """The inputs with one number changed, for each number in turn.
+    def perturbed(self, xs: Arrays, inputs: tuple[list[Any], Any, list[Any]]) -> Iterator[tuple[list[Any], Any, list[Any]]]:
+        """The inputs with one number changed, for each number.
 
-        A 0 among the arguments changes by a part of the largest element: it is as uncertain as the other elements.
+        A 0 among the arguments changes by a part of the largest element, since it has the same uncertainty as the other elements.
         """
         cells, g, tangents = inputs
         for i, c in enumerate(cells):
@@ -95,7 +95,7 @@ class Reference:
                     yield from ((cells, g, [*tangents[:n], [*ts[:i], x, *ts[i + 1:]], *tangents[n + 1:]]) for x in _scaled(t))
 
     def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float, *derivative: Any) -> bool:
-        """Whether an element of the value may be another one by rounding of the inputs, as next to a jump of a function of numbers."""
+        """Whether an element of the value may differ by rounding of the inputs, as next to a jump of a function of numbers."""
         return False
 
 
@@ -124,7 +124,7 @@ def array_of(found: Sequence[Any], shape: Index) -> np.ndarray:
 
 
 class ArrayReference(Reference):
-    """The reference for an op on arrays that a reader evaluates: difference quotients along elements of its arguments and along tangents."""
+    """The reference for an op on arrays, given by a reader: difference quotients along elements of its arguments and along tangents."""
 
     def __init__(self, reader: Reader, exact: str):
         self.reader, self.exact = reader, exact
@@ -132,12 +132,12 @@ class ArrayReference(Reference):
         self._sizes: dict[Any, Any] = {}
 
     def value(self, xs: Arrays) -> np.ndarray:
-        """The value, with as many digits as are certain."""
+        """The value with certain digits."""
         key = tuple((x.shape, x.dtype.name, x.tobytes()) for x in xs)
         if key not in self._values:
             for digits in (DIGITS, MOST):
                 first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
-                with precise.working(digits):
+                with precise.working_precision(digits):
                     found = [_agreed(a, b) for a, b in zip(first.ravel().tolist(), second.ravel().tolist())]
                 self._values[key] = array_of(found, first.shape)
                 if None not in found:
@@ -145,7 +145,7 @@ class ArrayReference(Reference):
         return self._values[key]
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
-        """The derivatives of <g, f> by a choice of elements, which depends on the point, and along the tangents; None for the other elements."""
+        """The derivatives of <g, f> by some elements and along the tangents; None for the other elements. The choice depends on the point."""
         return self._gradient(xs, cotangent, tangents, ENTRIES[min(len(tangents), 2)])
 
     def _gradient(self, xs: Arrays, cotangent: np.ndarray, tangents: Sequence[Tangents], most: int) -> list[np.ndarray | None]:
@@ -177,7 +177,7 @@ class ArrayReference(Reference):
         return number(self.reader(xs, cells, MOST if certain else DIGITS)[at].item())
 
     def largest(self, xs: Arrays, cotangent: Any, *tangents: Tangents) -> Any:
-        """The largest element of the gradients by all arguments: a matrix product has rounding errors of that size in every element."""
+        """The largest element of the gradients by all arguments: every element of a matrix product has rounding errors of that size."""
         key = tuple(x.tobytes() for x in (*xs, cotangent, *(t for ts in tangents for t in ts if t is not None))), len(tangents)
         if key not in self._sizes:
             found = self._gradient(xs, cotangent, tangents, 10**6)
@@ -193,33 +193,33 @@ class _Values:
         self.known: dict[Any, Any] = {}
 
     def derivative(self, moves: Sequence[Any], part: Any, certain: bool = False) -> Any:
-        """The derivative along each move, an element (argument, place) or a direction, of <part, value>, or of the element with the number `part`."""
+        """The derivative of <part, value>, or of the element with the index `part`, along each move: an element (argument, place) or a direction."""
         sizes = [self._size(move) for move in moves]
 
         def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> list[Any]:
-            with precise.working(digits):
+            with precise.working_precision(digits):
                 return [self._at(moves, [h - size for h, size in zip(row, sizes)], part, digits) for row in zip(*(c.tolist() for c in cells))]
 
         return Quotients(read).derivative((1,) * len(moves), [tuple(sizes)], certain)[0]
 
     def _at(self, moves: Sequence[Any], steps: Sequence[Any], part: Any, digits: int) -> Any:
-        taken = [(move, h) for move, h in zip(moves, steps) if h]
-        key = digits, tuple((move if isinstance(move[0], int) else id(move), h) for move, h in taken)
+        nonzero = [(move, h) for move, h in zip(moves, steps) if h]
+        key = digits, tuple((move if isinstance(move[0], int) else id(move), h) for move, h in nonzero)
         if key not in self.known:
             cells = list(self.cells)
-            for move, h in taken:
+            for move, h in nonzero:
                 if isinstance(move[0], int):
                     cells[move[0]] = _shifted(cells[move[0]], move[1], h)
                 else:
                     cells = [c if t is None else c + t * h for c, t in zip(cells, move)]
-            side = np.copysign(np.inf, float(taken[0][1])) if taken else 0.0
-            floats = [np.nextafter(x, side) if taken and x.dtype.kind == "f" else x for x in self.xs]
+            side = np.copysign(np.inf, float(nonzero[0][1])) if nonzero else 0.0
+            floats = [np.nextafter(x, side) if nonzero and x.dtype.kind == "f" else x for x in self.xs]
             self.known[key] = self.reader(floats, cells, digits).ravel().tolist()
         y = self.known[key]
         return y[part] if isinstance(part, int) else precise.context.fdot(zip(part.ravel().tolist(), y))
 
     def _size(self, move: Any) -> float:
-        """The scale of a step along a move: that of the smallest number which it changes; 1 for zeros."""
+        """The scale of a step along a move: that of the smallest number that it changes; 1 for zeros."""
         if isinstance(move[0], int):
             sizes = [self.cells[move[0]].ravel().tolist()[move[1]]]
         else:
@@ -238,61 +238,61 @@ def _agreed(a: Any, b: Any) -> Any:
 
 
 class RuleReference(Reference):
-    """The rules of an op with many digits: how exactly they are computed in floats, not whether they are right."""
+    """The rules of an op evaluated with many digits: a reference for the accuracy of floats, not for the correctness of rules."""
 
-    digits = 800  # cancellation leaves few of them
+    digits = 800  # most are lost by cancellation
 
     def __init__(self, op: Any, parameters: tuple[Any, ...], elementwise: bool = False):
         self.op, self.parameters, self.elementwise = op, parameters, elementwise
-        self.exact = f"the rule of {op.name}, read with {RULES} digits"
+        self.exact = f"the rule of {op.name}, evaluated with {RULES} digits"
 
     def _forward(self, cells: Sequence[Any]) -> Any:
         return precise.lift_value(self.op.forward(precise, *((tuple(cells),) if self.op.arity is None else cells), *self.parameters))
 
-    def _pull(self, cells: Sequence[Any], g: Any) -> list[Any]:
+    def _vjp(self, cells: Sequence[Any], g: Any) -> list[Any]:
         found = self.op.vjp(precise, g, self._forward(cells), (*cells, *self.parameters), (True,) * len(cells))
         return [precise.zeros_like(x) if c is None else c if c.shape == x.shape else precise.sum_to_size(c, x.shape) for c, x in zip(found, cells)]
 
-    def _push(self, cells: Sequence[Any], ts: Sequence[Any]) -> Any:
+    def _jvp(self, cells: Sequence[Any], ts: Sequence[Any]) -> Any:
         y = self._forward(cells)
         out = self.op.jvp(precise, ts, y, (*cells, *self.parameters))
         return precise.broadcast_to(precise.zeros_like(y) if out is None else out, y.shape)
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
-        with precise.working(RULES):
+        with precise.working_precision(RULES):
             return _finite(self._forward(_lifted(xs, None, ())[0]))
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """The pullback."""
-        with precise.working(RULES):
+        with precise.working_precision(RULES):
             cells, g, _ = _lifted(xs, cotangent, ())
-            return [_finite(c) if is_active(x) else None for c, x in zip(self._pull(cells, g), xs)]
+            return [_finite(c) if is_active(x) else None for c, x in zip(self._vjp(cells, g), xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward."""
-        with precise.working(RULES):
+        with precise.working_precision(RULES):
             cells, _, (direction,) = _lifted(xs, None, [ts])
-            return _finite(self._push(cells, direction))
+            return _finite(self._jvp(cells, direction))
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
-        """One number with more digits; None if it is not finite."""
-        xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
+        """One number with more digits; None for infinity and NaN."""
+        xs, at, cotangent, tangents = self._single_element(xs, at, cotangent, tangents)
         return super().certain(xs, at, wrt, cotangent, *tangents)
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """The condition of one number."""
-        xs, at, cotangent, tangents = self._alone(xs, at, cotangent, tangents)
+        xs, at, cotangent, tangents = self._single_element(xs, at, cotangent, tangents)
         return super().condition(xs, at, wrt, cotangent, *tangents)
 
     def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
         """An element of the gradient, the tangent or the value."""
-        with precise.working(self.digits):
-            found = self._pull(cells, g)[wrt] if wrt is not None else self._push(cells, tangents[0]) if tangents else self._forward(cells)
+        with precise.working_precision(self.digits):
+            found = self._vjp(cells, g)[wrt] if wrt is not None else self._jvp(cells, tangents[0]) if tangents else self._forward(cells)
             return _finite(found)[at]
 
-    def _alone(self, xs: Arrays, at: Index, cotangent: np.ndarray | None, tangents: tuple[Tangents, ...]) -> tuple[Any, Index, Any, Any]:
-        """The inputs that one element depends on, and its index among them: those at its place for an elementwise op, otherwise all."""
+    def _single_element(self, xs: Arrays, at: Index, cotangent: np.ndarray | None, tangents: tuple[Tangents, ...]) -> tuple[Any, Index, Any, Any]:
+        """The inputs that an element depends on, with its index in them: the elements at the index for an elementwise op, otherwise all inputs."""
         if not self.elementwise or len({x.shape for x in xs}) > 1:
             return xs, at, cotangent, tangents
 
@@ -303,6 +303,6 @@ class RuleReference(Reference):
 
 
 def _finite(x: Any) -> np.ndarray:
-    """Numbers of the precise carrier, None for those that are not finite."""
+    """Numbers of the precise carrier as mpmath's, None for infinity and NaN."""
     cells = [int(v) if isinstance(v, bool) else v for v in x.ravel().tolist()]
     return array_of([number(v) if precise.context.isfinite(v) else None for v in cells], x.shape)

@@ -52,7 +52,8 @@ class Counterexample:
     """A point, made as simple as possible, at which the rules give another derivative than `sympy.diff` does.
 
     `rule` is what the library's rules give and `truth` what SymPy gives, both rounded from fifty digits; `op` names the op whose rule is
-    wrong where that is known, and `difference` is the simplified difference of the formulas where there is one.
+    wrong where that is known, and `difference` is the simplified difference of the formulas where there is one. Of a comparison of the floats,
+    `rule` is the float and `op` the operation that loses the digits.
     """
 
     point: dict[str, Any]
@@ -67,15 +68,16 @@ class Counterexample:
 class Report(BaseReport):
     """The answer of `symgrad.check`; print it, or show it in a notebook.
 
-    `verdict` is one of "proved", "verified", "refuted" and "not checkable", and `reason` says why. `value`, `gradient` (by input),
+    `verdict` is one of "proved", "verified", "imprecise", "refuted" and "not checkable", and `reason` says why. `value`, `gradient` (by input),
     `hessian` and `third` are what the library computes, over the input elements `names`; `formula` and `formulas` are their
     expressions where they are short, `assignments` the let-form where they are not. `errors` has for each order the largest error of a
     float in ULP; `points` says where it was compared. `enclosures` hold the true value and derivatives, where the check was rigorous.
-    A result that is an array of the `shape` was weighted by 1, 2, 3, ... and summed.
+    A result that is an array of the `shape` was weighted by 1, 2, 3, ... and summed. `comparison` is the CrossReport of the floats,
+    where `ulp`, `atol`, `rtol` or `range` asked for it.
     """
 
     DERIVED = "gradient_formulas", "hessian_formulas"
-    HIDDEN = "shape", "formulas", "enclosures"
+    HIDDEN = "shape", "formulas", "enclosures", "comparison"
 
     function: str
     verdict: str
@@ -98,10 +100,25 @@ class Report(BaseReport):
     counterexample: Counterexample | None = None
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    comparison: Any = None
+
+    def add(self, comparison: Any) -> None:
+        """Add the comparison of the floats; where it finds them wrong or imprecise, its verdict is that of the report."""
+        self.comparison = comparison
+        self.seconds += comparison.seconds
+        if comparison.ok:
+            self.notes.append(f"the floats: {comparison.reason}")
+        else:
+            self.notes.append(f"but for its floats it is {self.verdict}: {self.reason}")
+            self.verdict, self.reason, found = comparison.verdict, comparison.reason, comparison.counterexample
+            if found is not None:
+                self.counterexample = Counterexample(found.point, found.where, found.value, found.truth, found.operation or None)
+        self.notes += comparison.notes
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data that JSON can hold."""
-        return super().to_dict() | {"weighted_shape": plain(self.shape)} | ({"enclosures": plain(self.enclosures)} if self.enclosures else {})
+        further = {name: plain(getattr(self, name)) for name in ("enclosures", "comparison") if getattr(self, name) not in (None, [])}
+        return super().to_dict() | {"weighted_shape": plain(self.shape)} | further
 
     def _formulas(self, order: int) -> dict[str, Any]:
         return {" ".join(self.names[i] for i in index): e for index, e in self.formulas.items() if len(index) == order}
@@ -120,7 +137,9 @@ class Report(BaseReport):
         """What the report says, part by part."""
         if self.inputs:
             yield Line("at " + at(self.inputs, len(self.inputs)))
-        if self.counterexample is not None:
+        if self.comparison is not None:
+            yield from self.comparison.parts()
+        elif self.counterexample is not None:
             found = self.counterexample
             yield Table("Counterexample", ("at", "derivative", "by the rules", "by SymPy"),
                         [(at(found.point, len(found.point)), found.where, f"{found.rule:.15g}", f"{found.truth:.15g}")])

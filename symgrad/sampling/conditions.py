@@ -1,7 +1,7 @@
-"""Where the pieces of a function meet, by its formula, its recorded graph or its source, and the numbers to try around such a place.
+"""Boundaries between the pieces of a function, from its formula, its recorded graph or its source, and the numbers to test at and near them.
 
-A rule can be wrong at one number that a condition names, on one side of it, only far beyond it, or in a narrow band around it. Random points
-do not find these; the functions here list the numbers that do.
+A rule can be wrong only at a constant in a condition, on one side of it, far beyond it, or in a narrow band around it. Random points
+rarely hit these cases, so they are listed here.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.sampling.floats import Floats
 
-__all__ = ["COMPARISONS", "around", "asked", "combined", "constants_of", "constants_of_code", "constants_of_graph",
-           "places", "switching", "vectors", "zeros"]
+__all__ = ["COMPARISONS", "nearby_numbers", "boundary_numbers", "combined_numbers", "constants_of", "constants_of_code", "constants_of_graph",
+           "boundaries", "switching_functions", "boundary_points", "zeros"]
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")  # ops
-STEPPED = sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.Abs, sympy.sign, sympy.Max, sympy.Min
-NEAR = 2.0**-10, 2.0**-26, 3e-10, 1e-12, 1e-6  # relative distances inside bands of several widths
+STEP_FUNCTIONS = sympy.floor, sympy.ceiling, sympy.frac, sympy.Mod, sympy.Abs, sympy.sign, sympy.Max, sympy.Min
+NEAR = 2.0**-10, 2.0**-26, 3e-10, 1e-12, 1e-6  # relative distances, for bands of several widths
 ULPS = 1, 2, 16, 1024
 BEYOND = 0.1, 0.5, 1.0, 10.0, 1e3  # relative distances
-TURNS = 0, 1, -1, 3  # the multiples of a period, and the integers, that are tried
+MULTIPLES = 0, 1, -1, 3  # of a period, and the integers of a step function, that are tested
 JAX_RULES = "fun", "fwd", "bwd", "jvp", "vmap_rule"  # attributes of functions with rules of their own
 FRAMEWORKS = "symgrad", "torch", "jax", "autograd", "numpy", "scipy", "builtins", "math"
-FOLLOWED, SEVERAL = 40, 8  # functions whose sources are read, and numbers that are read from one tuple
-USUAL = 0.0, 0.5, 1.0, 2.0
-TOGETHER = 4  # places of each coordinate that are combined
-PARTS, VARIANTS, ZEROS = 40, 24, 8  # of a formula, of a part with steps, and of a variant in one coordinate
+MOST_FUNCTIONS, LONGEST_TUPLE = 40, 8  # the number of functions whose sources are read, and the length of a tuple whose numbers are read
+COMMON = 0.0, 0.5, 1.0, 2.0
+TOGETHER = 4  # boundaries of each coordinate that are combined
+PARTS, VARIANTS, ZEROS = 40, 24, 8  # the most parts of a formula, variants of a part with steps, and zeros of a variant in one coordinate
 GRID = np.unique([s * x for x in (*np.geomspace(1e-8, 1e8, 161), *np.linspace(0, 50, 101)) for s in (1, -1)])
 
 
-def switching(e: Any) -> list[tuple[sympy.Expr, bool]]:
-    """The functions that decide which piece of an expression applies: by their sign, or (True) by the integers that they pass.
+def switching_functions(e: Any) -> list[tuple[sympy.Expr, bool]]:
+    """The functions whose sign, or (True) whose integer part, selects the piece of an expression.
 
     >>> x = sympy.Symbol("x", real=True)
-    >>> switching(sympy.Abs(x - 3) + sympy.floor(x / 2)), switching(sympy.Piecewise((x, x > 7), (0, True)))
+    >>> switching_functions(sympy.Abs(x - 3) + sympy.floor(x / 2)), switching_functions(sympy.Piecewise((x, x > 7), (0, True)))
     ([(x - 3, False), (x/2, True)], [(x - 7, False)])
     """
     found: dict[tuple[sympy.Expr, bool], None] = {}
@@ -64,22 +64,22 @@ def switching(e: Any) -> list[tuple[sympy.Expr, bool]]:
 
 
 def _singular(e: Any) -> Iterator[sympy.Expr]:
-    """What is 0 where an expression has a pole or an end: denominators, and the arguments of logarithms and roots."""
+    """Expressions that are 0 at a pole or at an end of the domain: denominators, and the arguments of logarithms and roots."""
     for f in sympy.preorder_traversal(e):
         if isinstance(f, sympy.log) or f.is_Pow and not (f.exp.is_Integer and f.exp.is_positive):
             yield f.args[0]
 
 
-def _without_steps(u: sympy.Expr, places: Sequence[float] = ()) -> list[sympy.Expr]:
-    """Smooth expressions whose zeros are ends or inner points of the set where a stepped one is 0: of floor(x/100) - 3, x = 300, 350 and 400.
+def _without_steps(u: sympy.Expr, numbers: Sequence[float] = ()) -> list[sympy.Expr]:
+    """Smooth expressions whose zeros are ends or inner points of the set where an expression with steps is 0.
 
-    Of a remainder a few periods are taken: the first ones, and those at known places.
+    For floor(x/100) - 3 these are x = 300, 350 and 400. For a remainder they include a few periods: the first ones, and those at some numbers.
     """
     done: list[sympy.Expr] = []
-    left = [u]
-    while left and len(done) + len(left) <= VARIANTS:
-        e = left.pop(0)
-        f = next((f for f in sympy.preorder_traversal(e) if isinstance(f, STEPPED)), None)
+    pending = [u]
+    while pending and len(done) + len(pending) <= VARIANTS:
+        e = pending.pop(0)
+        f = next((f for f in sympy.preorder_traversal(e) if isinstance(f, STEP_FUNCTIONS)), None)
         if f is None:
             done.append(e)
             continue
@@ -92,22 +92,22 @@ def _without_steps(u: sympy.Expr, places: Sequence[float] = ()) -> list[sympy.Ex
             options = (a, -a)
         elif isinstance(f, (sympy.frac, sympy.Mod)):
             period = f.args[1] if isinstance(f, sympy.Mod) else sympy.S.One
-            options = [a - k * period for k in dict.fromkeys([*TURNS, *_turns(a / period, places)])]
+            options = [a - k * period for k in dict.fromkeys([*MULTIPLES, *_multiples_at(a / period, numbers)])]
         else:
             options = f.args
-        left += [e.xreplace({f: option}) for option in options]
+        pending += [e.xreplace({f: option}) for option in options]
     return done
 
 
-def _turns(u: sympy.Expr, places: Sequence[float]) -> Iterator[int]:
-    """The integers that an expression of one symbol passes at some places."""
-    for x in places if len(u.free_symbols) == 1 else ():
+def _multiples_at(u: sympy.Expr, numbers: Sequence[float]) -> Iterator[int]:
+    """The integers next to the value of an expression of one symbol at some numbers."""
+    for x in numbers if len(u.free_symbols) == 1 else ():
         k = sympy.floor(u.xreplace(dict.fromkeys(u.free_symbols, sympy.Rational(*x.as_integer_ratio()))))
         yield from (int(k), int(k) + 1, int(k) - 1) if k.is_Integer else ()
 
 
 def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
-    """Real zeros of an expression of one symbol: of a polynomial of a degree up to two all, of another those where it changes its sign on a grid.
+    """Real zeros of an expression of one symbol: all zeros of a polynomial of degree at most two, otherwise the sign changes on a grid.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> zeros(x**2 - 9, x), round(zeros(sympy.exp(x) - 3, x)[0], 12)
@@ -122,7 +122,7 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
         try:
             with np.errstate(all="ignore"):
                 return np.sign(np.broadcast_to(np.asarray(f(at), dtype=np.float64), at.shape))
-        except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):  # what NumPy cannot compute has no zeros here
+        except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):  # NumPy cannot compute the expression
             return np.zeros(at.shape)
 
     found = signs(GRID)
@@ -132,18 +132,18 @@ def zeros(e: sympy.Expr, x: sympy.Symbol) -> list[float]:
     return [*map(float, crossed), *map(float, GRID[found == 0][:ZEROS] if (found != 0).any() else ())]
 
 
-def _all_zeros(u: sympy.Expr, x: sympy.Symbol, places: Sequence[float] = ()) -> list[float]:
-    """Zeros of an expression with steps, and ends of the sets where it is 0; none where SymPy cannot insert numbers, as for a remainder by 0."""
+def _all_zeros(u: sympy.Expr, x: sympy.Symbol, numbers: Sequence[float] = ()) -> list[float]:
+    """Zeros of an expression with steps, and ends of the sets where it is 0; empty if SymPy cannot insert numbers, as for a remainder by 0."""
     try:
-        return [y for smooth in _without_steps(u, places) if smooth.free_symbols == {x} for y in zeros(smooth, x)]
+        return [y for smooth in _without_steps(u, numbers) if smooth.free_symbols == {x} for y in zeros(smooth, x)]
     except (ArithmeticError, TypeError, ValueError):
         return []
 
 
-def around(x: float, dtype: Any = "float64") -> list[float]:
-    """Numbers of a type at a place, next to it, in narrow bands around it, beyond it and far away, on both sides; the nearest bands first.
+def nearby_numbers(x: float, dtype: Any = "float64") -> list[float]:
+    """Numbers of a type at x, next to it, in narrow bands around it, beyond it and far away, on both sides; the nearest bands first.
 
-    >>> around(40.0)[:3], 400.0 in around(40.0) or 440.0 in around(40.0)
+    >>> nearby_numbers(40.0)[:3], 400.0 in nearby_numbers(40.0) or 440.0 in nearby_numbers(40.0)
     ([40.0, 40.00000000000001, 39.99999999999999], True)
     """
     floats, size = Floats(dtype), abs(x) or 1.0
@@ -153,23 +153,23 @@ def around(x: float, dtype: Any = "float64") -> list[float]:
     return list(dict.fromkeys(map(float, floats.nearest(found))))
 
 
-def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any], poles: bool = True) -> list[tuple[int, float]]:
-    """Where the conditions and kinks of formulas lie, and their poles and ends, as pairs (coordinate, number), and a number between any two of them.
+def boundaries(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any], poles: bool = True) -> list[tuple[int, float]]:
+    """The boundaries of conditions, the kinks, the poles and the ends of formulas, as pairs (coordinate, number), and numbers between them.
 
-    Each place is sought in one coordinate with the others as in the base. The symbols may be given by name.
+    Each boundary is computed in one coordinate, with the others as in the base. The symbols may be given by name.
 
     >>> x = sympy.Symbol("x", real=True)
-    >>> places([sympy.Piecewise((2 * x, sympy.Eq(sympy.floor(x / 100), 3)), (x, True))], ["x"], [5.0])[:3]
+    >>> boundaries([sympy.Piecewise((2 * x, sympy.Eq(sympy.floor(x / 100), 3)), (x, True))], ["x"], [5.0])[:3]
     [(0, 300.0), (0, 400.0), (0, 350.0)]
     """
     signs: dict[sympy.Expr, None] = {}
     steps: dict[sympy.Expr, None] = {}
     for e in expressions:
-        for u, lattice in switching(e):
+        for u, lattice in switching_functions(e):
             (steps if lattice else signs)[u] = None
         signs |= dict.fromkeys(_singular(e) if poles else ())
-    order = functools.partial(sorted, key=lambda u: (u.has(*STEPPED), sympy.default_sort_key(u)))  # that of SymPy's conditions is random
-    parts = [*order(signs), *(u - k for u in order(steps) for k in TURNS)]
+    order = functools.partial(sorted, key=lambda u: (u.has(*STEP_FUNCTIONS), sympy.default_sort_key(u)))  # SymPy orders conditions at random
+    parts = [*order(signs), *(u - k for u in order(steps) for k in MULTIPLES)]
     parts = [part for part in parts if not part.has(sympy.I)]  # complex numbers have no order
     symbols = [sympy.Symbol(s, real=True) if isinstance(s, str) else s for s in symbols]
     values = {s: sympy.Rational(*float(x).as_integer_ratio()) for s, x in zip(symbols, base)}
@@ -181,7 +181,7 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[An
             parts_of[k] = [*parts_of.get(k, ()), fixed]
             out |= {(k, x): None for x in _all_zeros(fixed, s)}
     for k, fixed_parts in parts_of.items():
-        known = [x for i, x in out if i == k][:len(TURNS)]
+        known = [x for i, x in out if i == k][:len(MULTIPLES)]
         out |= {(k, x): None for fixed in fixed_parts[:PARTS * (len(fixed_parts) > 1)] if fixed.has(sympy.Mod, sympy.frac)
                 for x in _all_zeros(fixed, symbols[k], known)}
     for k in range(len(symbols)):  # inside narrow pieces
@@ -189,37 +189,37 @@ def places(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[An
     return list(out)
 
 
-def asked(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any], each: int | None = None,
+def boundary_numbers(expressions: Sequence[Any], symbols: Sequence[Any], base: Iterable[Any], each: int | None = None,
           limit: int = 400) -> list[tuple[int, float]]:
-    """The numbers that the conditions, kinks, poles and ends of formulas ask for: all `places`, then up to `each` of the numbers `around` them."""
-    lists = [[(k, y) for y in around(x)[:each]] for k, x in places(expressions, symbols, base)]
-    turns = itertools.chain.from_iterable(itertools.zip_longest(*lists))
-    return list(itertools.islice((pair for pair in turns if pair is not None), limit))
+    """All `boundaries` of formulas as pairs (coordinate, number), then up to `each` of the `nearby_numbers` of each boundary."""
+    lists = [[(k, y) for y in nearby_numbers(x)[:each]] for k, x in boundaries(expressions, symbols, base)]
+    interleaved = itertools.chain.from_iterable(itertools.zip_longest(*lists))
+    return list(itertools.islice((pair for pair in interleaved if pair is not None), limit))
 
 
-def vectors(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[Sequence[float]], each: int | None = None,
+def boundary_points(expressions: Sequence[Any], symbols: Sequence[Any], bases: Sequence[Sequence[float]], each: int | None = None,
             limit: int = 200) -> list[tuple[float, ...]]:
-    """Points that the conditions of formulas ask for: each of the numbers with the others as in a base, and places of several coordinates together.
+    """Points at and near the boundaries of conditions: each number with the other coordinates as in a base, and boundaries of several coordinates.
 
     >>> x, y = sympy.symbols("x y", real=True)
-    >>> vectors([sympy.Piecewise((x, sympy.Eq(x, 2 * y)), (y, True))], [x, y], [(1.5, 2.0)], each=1)
+    >>> boundary_points([sympy.Piecewise((x, sympy.Eq(x, 2 * y)), (y, True))], [x, y], [(1.5, 2.0)], each=1)
     [(4.0, 2.0), (4.0, 0.75), (1.5, 0.75)]
     """
-    expressions = [e for e in expressions if e.has(Relational, sympy.Heaviside, *STEPPED)]
+    expressions = [e for e in expressions if e.has(Relational, sympy.Heaviside, *STEP_FUNCTIONS)]
     if not expressions:
         return []
     lists, together = [], []
     for base in bases:
-        found = asked(expressions, symbols, base, each, limit)
+        found = boundary_numbers(expressions, symbols, base, each, limit)
         lists.append([(*base[:k], x, *base[k + 1:]) for k, x in found])
         at = [[x for i, x in found if i == k][:TOGETHER] or [base[k]] for k in range(len(symbols))]
         together += list(itertools.islice(itertools.product(*at), TOGETHER**2)) if len(symbols) > 1 else []
-    turns = (v for turn in itertools.zip_longest(*lists, together) for v in turn if v is not None)
-    return list(itertools.islice(dict.fromkeys(turns), limit))
+    interleaved = (v for row in itertools.zip_longest(*lists, together) for v in row if v is not None)
+    return list(itertools.islice(dict.fromkeys(interleaved), limit))
 
 
 def constants_of(e: Any) -> list[float]:
-    """The numbers that stand in an expression, exponents and coefficients included, with their opposites; each may be a place where it changes.
+    """The numbers in an expression, exponents and coefficients included, with both signs; each may be a boundary.
 
     >>> constants_of(sympy.Symbol("x") ** 2 + sympy.Rational(29, 4))
     [2.0, -2.0, 7.25, -7.25]
@@ -229,46 +229,46 @@ def constants_of(e: Any) -> list[float]:
 
 
 def constants_of_graph(root: Node) -> list[float]:
-    """The constants that the comparisons of a recorded graph compare with."""
+    """The constant operands of the comparisons in a recorded graph."""
     found = [np.asarray(a) for node in upstream([root]) if not isinstance(node, (Leaf, DerivativeNode)) and node.op.name in COMPARISONS
              for a, parent in itertools.zip_longest(node.args or (), node.parents) if parent is None]
     return list(dict.fromkeys(float(x) for a in found if a.dtype.kind in "fiu" for x in np.unique(a)))
 
 
-def combined(numbers: Sequence[float]) -> list[float]:
-    """Numbers, the less usual ones first, then their roots, and sums, differences, products and quotients of two: 300 of 3 and 100.
+def combined_numbers(numbers: Sequence[float]) -> list[float]:
+    """Numbers, the `COMMON` ones last, then their roots, and sums, differences, products and quotients of two of them.
 
-    >>> combined([100.0, 3.0])
+    >>> combined_numbers([100.0, 3.0])
     [100.0, 3.0, 10.0, 1.7320508075688772, 103.0, 97.0, -97.0, 300.0, 33.333333333333336, 0.03]
     """
-    known = sorted(dict.fromkeys(numbers), key=lambda x: abs(x) in USUAL)
+    known = sorted(dict.fromkeys(numbers), key=lambda x: abs(x) in COMMON)
     pairs = [p for p in itertools.combinations([x for x in known if x][:TOGETHER], 2)]
     found = [*known, *(math.sqrt(x) for x in known if x > 0), *(x for a, b in pairs for x in (a + b, a - b, b - a, a * b, a / b, b / a))]
-    return list(dict.fromkeys(x for x in found if math.isfinite(x) and (x in known or abs(x) not in USUAL)))
+    return list(dict.fromkeys(x for x in found if math.isfinite(x) and (x in known or abs(x) not in COMMON)))
 
 
 def constants_of_code(function: Any) -> list[float]:
-    """The numbers that the source of a function names: in it, in what it calls, and in closures and globals that it reads.
+    """The numbers in the source of a function, of the functions that it calls, and in the closures and globals that it reads.
 
-    Functions, classes and rules of ops are followed, except those of the frameworks themselves. Those of one function come together,
-    the given one's first.
+    Functions, classes and rules of ops are followed, except those of the frameworks. The numbers of the given function come first, then those
+    of one function after the other.
     """
     found: list[float] = []
-    left, seen = [function], dict[int, Any]()
-    while left and len(seen) < FOLLOWED:
-        x = left.pop(0)
+    pending, visited = [function], dict[int, Any]()
+    while pending and len(visited) < MOST_FUNCTIONS:
+        x = pending.pop(0)
         if isinstance(x, (int, float)) and not isinstance(x, bool):
             found.append(float(x))
-        elif isinstance(x, (tuple, frozenset)) and len(x) <= SEVERAL:  # longer ones are data
-            left += x
-        elif callable(x) and id(x) not in seen:
-            seen[id(x)] = x
-            left += _named_by(x)
+        elif isinstance(x, (tuple, frozenset)) and len(x) <= LONGEST_TUPLE:  # longer ones are data
+            pending += x
+        elif callable(x) and id(x) not in visited:
+            visited[id(x)] = x
+            pending += _references_of(x)
     return list(dict.fromkeys(x for x in found if abs(x) < math.inf))
 
 
-def _named_by(f: Any) -> list[Any]:
-    """The constants that a function's own code reads, its closure and its globals; the functions of a class; what a wrapper wraps."""
+def _references_of(f: Any) -> list[Any]:
+    """The constants, closure variables, defaults and globals that a function refers to; the functions of a class; the function in a wrapper."""
     if type(f).__module__.partition(".")[0] == "jax":
         return [v for k, v in vars(f).items() if k in JAX_RULES]
     f = inspect.unwrap(f) if hasattr(f, "__wrapped__") else f

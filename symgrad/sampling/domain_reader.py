@@ -1,6 +1,4 @@
-"""Domains of arguments in the forms that users write: a Domain, a pair, a SymPy set, a name, or text such as "-1..1"; and as
-exact pieces.
-"""
+"""Domains from user input (a Domain, a pair, a SymPy set, a name, or text such as "-1..1"), as a `Domain` or as exact pieces."""
 
 from __future__ import annotations
 
@@ -20,7 +18,8 @@ import sympy
 from symgrad.formulas.parsing import ParseError, parse
 from symgrad.types.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
 
-__all__ = ["Piece", "domain_of", "domains_of", "parse_domains", "pieces_of", "simple_number", "written"]
+__all__ = ["Piece", "domain_of", "domains_of", "parse_domains", "pieces_of", "simple_number", "domain_text"]
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -55,11 +54,11 @@ class Piece:
         if self.low is None or self.high is None:
             return False
         if self.step:
-            return self._whole(self.low, self.high) is None
+            return self._first_integer(self.low, self.high) is None
         return self.low > self.high or self.low == self.high and (self.open_low or self.open_high)
 
-    def _whole(self, low: Fraction, high: Fraction) -> int | None:
-        """The smallest number of a lattice inside two ends."""
+    def _first_integer(self, low: Fraction, high: Fraction) -> int | None:
+        """The smallest number of the lattice between two ends; None if there is none."""
         n = -(-low.numerator // low.denominator)
         n += (self.offset - n) % self.step
         while n <= high:
@@ -69,11 +68,11 @@ class Piece:
         return None
 
     def draw(self, rng: Random, size: str) -> Fraction:
-        """A number inside: of "moderate" size, of "any" size (over many magnitudes, and close to the ends), or "far" from 0."""
+        """A number in the piece: of "moderate" size, of "any" size (over many magnitudes, and close to the ends), or "far" from 0."""
         if self.low is not None and self.low == self.high:
             return self.low
         if self.step:
-            return self._draw_whole(rng, size)
+            return self._draw_integer(rng, size)
         if self.low is None or self.high is None:
             x = _length(rng, size)
             if self.low is not None:
@@ -85,7 +84,7 @@ class Piece:
         part = 1 - part if rng.random() < 0.5 else part
         return self.low + (self.high - self.low) * part
 
-    def _draw_whole(self, rng: Random, size: str) -> Fraction:
+    def _draw_integer(self, rng: Random, size: str) -> Fraction:
         reach = {"moderate": 8, "any": 30, "far": 200}[size]
         low = self.low if self.low is not None else (self.high - reach if self.high is not None else Fraction(-reach))
         high = min(self.high, low + 2 * reach) if self.high is not None else low + (reach if self.low is not None else 2 * reach)
@@ -94,7 +93,7 @@ class Piece:
             x += (self.offset - x) % self.step
         if x in self:
             return x
-        first = self._whole(low, high)
+        first = self._first_integer(low, high)
         return Fraction(0 if first is None else first)
 
 
@@ -105,7 +104,7 @@ def _inner(a: Fraction | None, open_a: bool, b: Fraction | None, open_b: bool, i
 
 
 def _length(rng: Random, size: str) -> Fraction:
-    """A positive number of few bits."""
+    """A positive number with few bits."""
     if size == "moderate":
         return Fraction(rng.randint(1, 512), 64)
     exponent = rng.randint(-30, 12) if size == "any" else rng.randint(4, 30)
@@ -121,10 +120,10 @@ EXPECTED = (f"a pair (low, high), a list of pairs, a symgrad Domain, a SymPy set
 SIMPLE = (1.0, 0.5, 2.0, -1.0, -0.5, 3.0, 0.25, -0.25, -2.0, 10.0, -10.0, 0.0)
 
 
-def written(domain: Domain) -> str:
-    """A domain in the notation that `domain_of` reads.
+def domain_text(domain: Domain) -> str:
+    """The text of a domain, in the notation of `domain_of`.
 
-    >>> written(POSITIVE), written(NONZERO), written(Domain("d", (Interval(-1.0, 1.0),)))
+    >>> domain_text(POSITIVE), domain_text(NONZERO), domain_text(Domain("d", (Interval(-1.0, 1.0),)))
     ('(0, inf)', '(-inf, inf) without 0', '[-1, 1]')
     """
     def part(i: Interval) -> str:
@@ -139,9 +138,9 @@ def written(domain: Domain) -> str:
 
 
 def domains_of(given: Any, names: Sequence[str], default: Sequence[Domain] = ()) -> dict[str, Domain]:
-    """A domain for each argument, from a mapping by name or one for all of them; the default, or all real numbers, where none is given.
+    """A domain for each argument, from a mapping by name or from one domain for all; otherwise the default, or all real numbers.
 
-    Raises TypeError for a name that is no argument and for what is no domain, ValueError for a domain without points.
+    Raises TypeError for an unknown argument name or an invalid domain, ValueError for a domain without points.
     """
     out = dict(zip(names, default or [REAL] * len(names)))
     if isinstance(given, Mapping):
@@ -154,11 +153,11 @@ def domains_of(given: Any, names: Sequence[str], default: Sequence[Domain] = ())
 
 
 def domain_of(given: Any, name: str = "") -> Domain:
-    """One domain, as any of the forms that users write; errors name the argument.
+    """A domain from any of the accepted forms; error messages contain the argument's name.
 
     Raises TypeError for another form and ValueError for a domain that excludes every point.
 
-    >>> domain_of("positive"), written(domain_of((0, 1))), written(domain_of("(0, pi/2]"))
+    >>> domain_of("positive"), domain_text(domain_of((0, 1))), domain_text(domain_of("(0, pi/2]"))
     (POSITIVE, '[0, 1]', '(0, 1.5708]')
     """
     if isinstance(given, Domain):
@@ -173,7 +172,7 @@ def domain_of(given: Any, name: str = "") -> Domain:
     elif isinstance(given, sympy.Set):
         out = _from_sympy(given, name)
     else:
-        raise _refused(given, name)
+        raise _domain_error(given, name)
     if not any(simple_number(Domain("", (i,), out.excluded, out.integer)) is not None for i in out.intervals):
         raise ValueError(f"the domain {given!r}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
     return out
@@ -187,14 +186,14 @@ def _of(name: str) -> str:
     return f" of {name}" if name else ""
 
 
-def _refused(given: Any, name: str, told: str = "") -> TypeError:
-    """The error for what is no domain."""
-    return TypeError(f"the domain{_of(name)} is {given!r}{told}; expected {EXPECTED}")
+def _domain_error(given: Any, name: str, detail: str = "") -> TypeError:
+    """The error for an invalid domain."""
+    return TypeError(f"the domain{_of(name)} is {given!r}{detail}; expected {EXPECTED}")
 
 
 def _interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> Domain:
     found = (Interval(low, high, open_low, open_high),)
-    return Domain(written(Domain("", found)), found)
+    return Domain(domain_text(Domain("", found)), found)
 
 
 RANGE = re.compile(r"\s*(?P<open>[\[(]?)\s*(?P<low>[^,]*?)\s*(?:\.\.|,)\s*(?P<high>[^,]*?)\s*(?P<close>[\])]?)\s*$")
@@ -209,7 +208,7 @@ def _from_text(text: str, name: str) -> Domain:
     bracketed = inner[:1] in ("[", "(") and inner[-1:] in ("]", ")")
     if match is None or "," in inner and not bracketed:
         near = difflib.get_close_matches(text.strip().lower(), NAMED, 1)
-        raise _refused(text, name, f" (did you mean {near[0]!r}?)" if near else "")
+        raise _domain_error(text, name, f" (did you mean {near[0]!r}?)" if near else "")
     low, high = match["low"], match["high"]
     if ".." in inner and not bracketed:
         low, _, high = inner.partition("..")
@@ -217,7 +216,7 @@ def _from_text(text: str, name: str) -> Domain:
 
 
 def _end(text: str, domain: str, name: str) -> float:
-    """A number in a domain: a constant formula, or inf; parsed, never evaluated."""
+    """An end of a domain from text: a constant formula, or inf; it is parsed, not evaluated as Python."""
     if text.strip().lower().lstrip("+-") in ("inf", "infinity", "oo"):
         return -math.inf if text.strip().startswith("-") else math.inf
     try:
@@ -226,19 +225,19 @@ def _end(text: str, domain: str, name: str) -> float:
             return float(formula())
     except ParseError:
         pass
-    raise _refused(domain, name, f", where {text.strip()!r} is not a number")
+    raise _domain_error(domain, name, f", where {text.strip()!r} is not a number")
 
 
 def _from_sympy(given: Any, name: str) -> Domain:
     pieces, excluded = pieces_of(given, name)
     if len({piece.step for piece in pieces}) > 1:
-        raise _refused(given, name)
+        raise _domain_error(given, name)
     found = [_floats_in(piece) for piece in pieces]
     return Domain(str(given), tuple(sorted(found, key=lambda i: i.low)), tuple(map(float, excluded)), any(piece.step for piece in pieces))
 
 
 def _floats_in(piece: Piece) -> Interval:
-    """The interval with the same floats; an end that is no float is rounded, and included if it then lies inside."""
+    """The interval of the floats in a piece; an end that is no float is rounded, and included if the rounded end lies in the piece."""
     low = -math.inf if piece.low is None else float(piece.low)
     high = math.inf if piece.high is None else float(piece.high)
     if low == high:
@@ -248,7 +247,7 @@ def _floats_in(piece: Piece) -> Interval:
 
 
 def _bound(end: Any, side: int) -> tuple[Fraction | None, bool]:
-    """An end of an interval; an irrational one is moved inside by a small distance."""
+    """An end of an interval as a fraction; an irrational end is moved into the interval by a small distance."""
     if end in (sympy.oo, -sympy.oo):
         return None, True
     if isinstance(end, (float, sympy.Float)):
@@ -285,11 +284,11 @@ def pieces_of(given: Any, name: str) -> tuple[tuple[Piece, ...], frozenset[Fract
         return pieces, out | {x for x in (_bound(y, 0)[0] for y in given.args[1]) if x is not None}
     if given is sympy.S.EmptySet:
         return (), none
-    raise _refused(given, name)
+    raise _domain_error(given, name)
 
 
 def simple_number(domain: Domain) -> float | None:
-    """A number in the domain that is easy to read, None if there is none.
+    """A short number in the domain, None if the domain is empty.
 
     >>> simple_number(POSITIVE), simple_number(domain_of((20, 30))), simple_number(Domain("none", (Interval(1.0, 0.0),)))
     (1.0, 25.0, None)
@@ -309,7 +308,7 @@ def simple_number(domain: Domain) -> float | None:
 
 
 def parse_domains(text: str) -> dict[str, Any]:
-    """Read the domains of the command line, such as "x=positive, y=-1..1, z=(0, 1], k={-1, 1}", or one for all such as "-1..1".
+    """Parse the domains of a command line, such as "x=positive, y=-1..1, z=(0, 1], k={-1, 1}".
 
     Raises ValueError for other text.
 

@@ -1,6 +1,6 @@
-"""The rank of floats: each has an integer, neighbouring floats have neighbouring integers, and 0 has 0.
+"""The rank of floats: an integer for each float, such that neighbouring floats have neighbouring ranks, and 0 has rank 0.
 
-Ranks drawn uniformly give floats that are uniform in their representation: each binade gets as many as every other.
+Uniformly drawn ranks give floats that are uniform in their representation: every binade is equally likely.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["Floats"]
 
 
 class Floats:
-    """The numbers of a floating-point type in any form that symgrad takes; for a complex type, those of the parts.
+    """The numbers of a floating-point type; for a complex type, those of its real and imaginary parts.
 
-    `digits` counts the bits after the leading one, `normal` is the smallest number that has them all. Without `subnormals` the numbers below
-    it are taken for zero, as XLA does it. Raises TypeError for other types.
+    `digits` is the number of bits after the leading one, `normal` the smallest normal number. Without `subnormals` the numbers below
+    `normal` count as zero, as in XLA. Raises TypeError for other types.
 
     >>> floats = Floats("float64")
     >>> [int(floats.rank(x)) for x in (0.0, -0.0, 5e-324, -5e-324)], float(floats.at(floats.rank(1.0) - 1))
@@ -41,28 +41,28 @@ class Floats:
             raise TypeError(f"numbers are drawn for floating-point types, not for {found}") from error
         self.digits, self.largest, self.normal, self.smallest = (
             int(limits.nmant), float(limits.max), float(limits.smallest_normal), float(limits.smallest_subnormal))
-        self.whole = np.dtype(f"i{self.dtype.itemsize}")
+        self.bits = np.dtype(f"i{self.dtype.itemsize}")
         self.top = int(self.rank(self.largest))
         self.ulp = ulp_of(self.dtype.name, subnormals)
 
     def rank(self, x: Any) -> np.ndarray:
-        """The ranks of floats, in their order; both zeros have 0."""
-        bits = np.asarray(x, self.dtype).view(self.whole).astype(np.int64)
-        return np.where(bits < 0, np.iinfo(self.whole).min - bits, bits)
+        """The ranks of floats, in the order of the floats; both zeros have rank 0."""
+        bits = np.asarray(x, self.dtype).view(self.bits).astype(np.int64)
+        return np.where(bits < 0, np.iinfo(self.bits).min - bits, bits)
 
     def at(self, rank: Any) -> np.ndarray:
-        """The floats of ranks; beyond the largest float it is that one."""
+        """The floats with given ranks, at most the largest float."""
         rank = np.clip(np.asarray(rank, np.int64), -self.top, self.top)
-        out = np.asarray(np.abs(rank), self.whole).view(self.dtype)
+        out = np.asarray(np.abs(rank), self.bits).view(self.dtype)
         return np.where(rank < 0, -out, out).astype(self.dtype)
 
     def nearest(self, x: Any) -> np.ndarray:
-        """The nearest numbers of the type as float64; those too large become the largest."""
+        """The nearest numbers of the type as float64, at most the largest."""
         with np.errstate(all="ignore"):
             return np.asarray(np.clip(np.asarray(x, np.float64), -self.largest, self.largest).astype(self.dtype), np.float64)
 
     def moved(self, x: Any, steps: Any) -> np.ndarray:
-        """The numbers, as float64, that are so many steps up, or down, in the order of the type's finite numbers.
+        """The numbers, as float64, a number of steps up or down among the type's finite numbers.
 
         >>> Floats("float64").moved(1.0, 1) == np.nextafter(1.0, 2.0), float(Floats("bfloat16").moved(0.0, -1))
         (np.True_, -9.183549615799121e-41)
@@ -71,20 +71,20 @@ class Floats:
         kept = np.maximum(np.minimum(np.asarray(steps, np.int64), self.top - np.maximum(rank, 0)), -self.top - np.minimum(rank, 0))
         return np.asarray(self.at(rank + kept), np.float64)
 
-    def part(self, i: Interval, whole: bool = False) -> tuple[float, float] | None:
-        """The first and the last number of the type in an interval, or the first and the last whole one; None if there is none."""
+    def part(self, i: Interval, integers: bool = False) -> tuple[float, float] | None:
+        """The first and the last number (or integer) of the type in an interval; None if there is none."""
         low, high = (float(self.nearest(end)) for end in (i.low, i.high))
         if low < i.low or i.open_low and low == i.low:
             low = float(self.moved(low, 1))
         if high > i.high or i.open_high and high == i.high:
             high = float(self.moved(high, -1))
-        if whole:
+        if integers:
             exact = 2.0 ** (self.digits + 1)
             low, high = (float(np.ceil(max(low, -exact))), float(np.floor(min(high, exact)))) if high > -exact and low < exact else (1.0, 0.0)
         return (low, high) if low <= high and low in i and high in i else None
 
     def inside(self, x: Any, parts: Sequence[tuple[float, float]], domain: Domain, which: Any = 0) -> np.ndarray:
-        """Numbers moved into the parts `which` of a domain: from beyond an end to it, from a hole to its neighbour."""
+        """Numbers moved into the parts `which` of a domain: numbers outside to the nearest end, excluded points to a neighbour."""
         low, high = (np.array([p[k] for p in parts])[which] for k in (0, 1))
         out = np.clip(self.nearest(np.rint(x) if domain.integer else x), low, high)
         step: Any = 1
@@ -98,7 +98,7 @@ class Floats:
         return out
 
     def between(self, low: float, high: float, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Floats of an interval, ends included: one from each of `count` pieces that hold as many floats as each other, and the ends."""
+        """`count` floats of an interval: its ends, and one from each of equal ranges of ranks."""
         first, last = int(self.rank(low)), int(self.rank(high))
         if last - first < count:
             return self.at(np.arange(first, last + 1))
@@ -106,13 +106,13 @@ class Floats:
         return self.at(np.concatenate([[first], first + np.floor(places * (last - first)).astype(np.int64), [last]]))
 
     def beside(self, x: float, reach: int, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Floats within `reach` steps of one, at distances drawn uniformly in their logarithm, from the nearest neighbours on."""
+        """Floats within `reach` steps of x, the first of them its neighbour; the logarithms of the distances are uniform."""
         steps = np.floor(np.exp(rng.random(count) * np.log(max(abs(reach), 1) + 0.5))).astype(np.int64)
         steps[:1] = 1
         return self.at(int(self.rank(x)) + np.sign(reach) * np.minimum(steps, abs(reach)))
 
     def changes(self, sign: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """The ranks of the first floats between two, pair by pair, that have another sign than the lower one: by bisection of the ranks."""
+        """For each pair, the rank of the first float whose sign differs from that of the lower one, by bisection of the ranks."""
         start, low, high = sign(low), self.rank(low), self.rank(high)
         while (high - low > 1).any():
             middle = low + (high - low) // 2
@@ -120,8 +120,8 @@ class Floats:
             low, high = np.where(same, middle, low), np.where(same, high, middle)
         return high
 
-    def ulps(self, values: np.ndarray, truth: Any) -> np.ndarray:
-        """How far floats are from true values, in units in the last place of these (see `symgrad.types.ulp`).
+    def ulps(self, values: np.ndarray, references: Any) -> np.ndarray:
+        """The errors of floats in units in the last place of the reference values (see `symgrad.types.ulp`).
 
         >>> import mpmath
         >>> Floats("float64").ulps(np.array([1.0, 1.0, np.inf, np.nan]), [1.0, 1 + 2.0**-52, mpmath.mpf("1e400"), 1.0])
@@ -129,4 +129,4 @@ class Floats:
         >>> Floats("float64", subnormals=False).ulps(np.array([0.0]), [1e-310]) <= 1
         array([ True])
         """
-        return np.array(list(map(self.ulp.error, np.asarray(values, np.float64).tolist(), truth)))
+        return np.array(list(map(self.ulp.error, np.asarray(values, np.float64).tolist(), references)))

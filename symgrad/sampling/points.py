@@ -1,4 +1,4 @@
-"""Points of a check: near the given one, far from it, and special ones; or random and special ones of domains. They are constructed, not filtered."""
+"""Points of a check: random and special points near a given one or in domains. They are constructed, not filtered."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
-from symgrad.sampling.numbers import HEAD, PAGE, PAGES, table
+from symgrad.sampling.numbers import PAGE, PAGES, PREFIX, table
 from symgrad.types.domains import Domain
 
-__all__ = ["NORMAL", "TOGETHER", "Point", "as_point", "direction", "drawn", "flat", "random_points", "room_in", "special", "special_points"]
+__all__ = ["COMMON_VALUES", "NORMAL", "Point", "as_point", "draw_points", "edge_points", "flat", "random_direction", "random_points", "room_in",
+           "special_points"]
 
-TOGETHER = 0.0, 1.0, -1.0, 20.0, -20.0  # numbers that all inputs take at once
+COMMON_VALUES = 0.0, 1.0, -1.0, 20.0, -20.0  # values that all inputs take together
 Point = list[np.ndarray]
 
 
@@ -34,10 +35,9 @@ def flat(point: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def random_points(point: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    """An endless sequence of points, alternately near the given one, with its signs and other magnitudes, and anywhere among short numbers.
+    """An infinite sequence of points: near the given one, with its signs and other magnitudes, and multiples of 1/8 up to 9.
 
-    A short number is a multiple of 1/8 up to 9. Near points keep the function in its domain; the others reach its other branches.
-    Where a coordinate is 0, its magnitude counts as 1.
+    Near points keep the function in its domain; the others reach other branches. A coordinate that is 0 counts as 1 in magnitude.
     """
     base = flat(point)
     size = np.where(base == 0, 1.0, np.abs(base))
@@ -50,9 +50,9 @@ def random_points(point: Sequence[np.ndarray], rng: np.random.Generator) -> Iter
 
 
 def special_points(point: Sequence[np.ndarray], run: Any, limit: int = 24) -> list[Point]:
-    """Edges: all inputs at 0, 1, -1 and ±20, each input at the special values of the ops it goes into, and 0 for each input by itself."""
+    """Edge cases: all inputs at 0, ±1 or ±20, each leaf at the special values of the ops that take it, and each input at 0."""
     base = flat(point)
-    vectors = [np.full(base.size, value) for value in TOGETHER]
+    vectors = [np.full(base.size, value) for value in COMMON_VALUES]
     for i, value in [*_special_inputs(run), *((slice(k, k + 1), 0.0) for k in range(min(base.size, limit // 2)))]:
         vectors.append(base.copy())
         vectors[-1][i] = value
@@ -61,7 +61,7 @@ def special_points(point: Sequence[np.ndarray], run: Any, limit: int = 24) -> li
 
 
 def _special_inputs(run: Any) -> Iterator[tuple[slice, float]]:
-    """Each leaf's place in the flat vector with each special value of an op that takes it directly."""
+    """Each leaf's slice of the flat vector, with each special value of an op that takes the leaf directly."""
     places: dict[Any, slice] = {}
     at = 0
     for leaf in run.nodes:
@@ -77,12 +77,12 @@ def _special_inputs(run: Any) -> Iterator[tuple[slice, float]]:
                         yield places[p], values[i]
 
 
-def direction(size: int, rng: np.random.Generator) -> np.ndarray:
-    """A direction of small nonzero integers, so that no term vanishes and nothing is rounded; for one input, 1."""
+def random_direction(size: int, rng: np.random.Generator) -> np.ndarray:
+    """A direction of small nonzero integers, for which no term vanishes and nothing is rounded; 1 for one input."""
     return np.ones(1) if size == 1 else rng.integers(1, 4, size) * rng.choice([-1.0, 1.0], size)
 
 
-SIZES = 1e-8, 1e3  # of random numbers where a domain has no end
+SIZES = 1e-8, 1e3  # the smallest and the largest random number in an unbounded domain
 TAILS = (40.0, 1e3, 1e-8, 20.0, 100.0, 1e-5, 1e-3, 10.0, 700.0, 1e-300, 1e8, 1e5, 1e-16, 1e-100, 2.2250738585072014e-308, 5e-324)
 SPECIAL = (0.0, 1.0, -1.0, -0.0, *(s * t for t in TAILS for s in (1.0, -1.0)))
 NEAR = (2.0**-10, 2.0**-26)
@@ -98,16 +98,16 @@ def _ends(domain: Domain) -> Iterator[float]:
                 yield float(np.nextafter(end, inward))
                 size = abs(end) or 1.0
                 yield from (end + math.copysign(step * size, inward) for step in NEAR)
-                if abs(end) > 1e9:  # every size on the way to a far end
+                if abs(end) > 1e9:  # numbers of every size up to a far end
                     yield from (math.copysign(10.0**k, end) for k in (15, 30, 100, 150, 200, 300) if 10.0**k < abs(end))
     for x in domain.excluded:
         yield from (float(np.nextafter(x, math.inf)), float(np.nextafter(x, -math.inf)), *(x + s * (abs(x) or 1.0) for s in NEAR))
 
 
-def special(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[int, float]], limit: int, subnormals: bool) -> list[np.ndarray]:
-    """Points at which functions often fail: the base, ends, ±0, tails, subnormals, the zeros `found` in the formula, and ties.
+def edge_points(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[int, float]], limit: int, subnormals: bool) -> list[np.ndarray]:
+    """Points at which functions often fail: the base, ends, ±0, tails, subnormal numbers, the boundaries `found` in the formula, and ties.
 
-    Each coordinate takes its special numbers with the others as in the base, and all take the same one.
+    Each coordinate takes its special numbers with the others as in the base; for ties all coordinates take the same number.
     """
     own: list[list[float]] = []
     for k, d in enumerate(domains):
@@ -127,16 +127,16 @@ def special(domains: Sequence[Domain], base: np.ndarray, found: Sequence[tuple[i
     return list(out.values())
 
 
-def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
-    """So many different random points of the domains, the same ones for the same seed; fewer where the domains do not have so many.
+def draw_points(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
+    """Up to `count` different random points of the domains, which depend on the seed only.
 
-    Two thirds of them are simple numbers and numbers near these, one third has every size and every distance from an end.
+    Two thirds of them consist of simple numbers and numbers near these, one third of numbers of every size and every distance from an end.
     """
     rng = np.random.default_rng(seed)
     tables = [table(d, "float64", *SIZES) for d in domains]
     out: dict[bytes, np.ndarray] = {}
     for k in range(20 * count):
-        first, last = (3 * HEAD, PAGE) if k % 3 == 2 else (0, 3 * HEAD)
+        first, last = (3 * PREFIX, PAGE) if k % 3 == 2 else (0, 3 * PREFIX)
         vector = np.array([entries[rng.integers(PAGES), rng.integers(first, last)] for entries in tables])
         out.setdefault(vector.tobytes(), vector)
         if len(out) == count:
@@ -145,7 +145,7 @@ def drawn(domains: Sequence[Domain], count: int, seed: int) -> list[np.ndarray]:
 
 
 def room_in(domains: Sequence[Domain], vector: np.ndarray) -> np.ndarray:
-    """How far each coordinate can move both ways inside its domain, with as much left."""
+    """For each coordinate, half the distance to the nearest end or excluded point of its domain."""
     out = np.full(vector.size, np.inf)
     for k, (d, x) in enumerate(zip(domains, vector)):
         for i in d.intervals:

@@ -1,4 +1,4 @@
-"""Domains cut into regions: around zero, in the tails, and next to the points where a function has an edge, a pole or a zero."""
+"""Domains divided into regions: around zero, in the tails, and next to the points where a function has an edge, a pole or a zero."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from symgrad.sampling.floats import Floats
 from symgrad.types.domains import Domain, Interval
 
-__all__ = ["Region", "bounds", "inside", "ordinary", "regions_beside", "regions_of"]
+__all__ = ["Region", "bounds", "is_inside", "ordinary_floats", "regions_beside", "regions_of"]
 
-NEAR = 1 / 16  # how far, as a part of a point, the floats reach that count as next to it
+NEAR = 1 / 16  # the relative distance up to which floats count as next to a point
 
 
 @dataclass(frozen=True)
 class Region:
-    """Floats of one argument from `low` to `high`, or with `beside`, those that lie between that point and one of the ends.
+    """Floats of the argument with the number `argument` from `low` to `high`, or with `beside`, those between that point and one of the ends.
 
-    `argument` says which one; the others have ordinary values, or with `jointly` lie anywhere. With `close`, all arguments are almost equal.
+    The other arguments have ordinary values, or with `jointly` any values. With `close`, all arguments are almost equal.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Region:
         return floats.beside(self.beside, int(floats.rank(far) - floats.rank(self.beside)), count, rng)
 
 
-def inside(domain: Domain, x: np.ndarray) -> np.ndarray:
-    """Which floats lie in a domain."""
+def is_inside(domain: Domain, x: np.ndarray) -> np.ndarray:
+    """An array of booleans: which floats lie in a domain."""
     out = np.zeros(np.shape(x), bool)
     for i in domain.intervals:
         above = x > i.low if i.open_low else x >= i.low
@@ -52,7 +52,10 @@ def inside(domain: Domain, x: np.ndarray) -> np.ndarray:
 
 
 def bounds(floats: Floats) -> list[tuple[str, float, float]]:
-    """The positive floats by size: subnormal where there are such; too small to change 1; small; ordinary; large, as exponentials overflow; huge."""
+    """The sizes of positive floats, with their ends: subnormal, if the type has such; tiny; small, from the rounding unit on; ordinary; large; huge.
+
+    The exponential of a huge number overflows.
+    """
     tiny, largest = floats.normal, floats.largest
     unit = 2.0 ** (-floats.digits - 1)
     overflow = 2.0 ** math.ceil(math.log2(-math.log(tiny)))
@@ -65,7 +68,7 @@ def bounds(floats: Floats) -> list[tuple[str, float, float]]:
 
 
 def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = "") -> list[Region]:
-    """The regions of a domain: sizes of both signs, 0, and what lies next to its ends and to points it leaves out."""
+    """The regions of a domain: sizes of both signs, 0, and the neighbourhoods of its ends and excluded points."""
     prefix = f"{name}: " if name else ""
     sized = bounds(floats)
     rows = [(f"{size}, negative", -high, -low) for size, low, high in reversed(sized)] + [("zero", 0.0, 0.0)]
@@ -93,7 +96,7 @@ def _clipped(interval: Interval, low: float, high: float, floats: Floats) -> tup
 
 
 def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, name: str = "", what: str = "") -> list[Region]:
-    """What lies next to a point, below and above, as far as the domain reaches; none for 0 and infinity, which have regions of their own."""
+    """The regions next to a point, below and above, as far as they lie in the domain; none for 0 and infinity, which have regions of their own."""
     if c == 0 or not abs(c) <= floats.largest or float(floats.dtype.type(c)) == 0:
         return []
     prefix, c = f"{name}: " if name else "", float(floats.dtype.type(c))
@@ -101,14 +104,14 @@ def regions_beside(c: float, domain: Domain, floats: Floats, argument: int = 0, 
     for side, low, high in (("below", c - abs(c) * NEAR, c), ("above", c, c + abs(c) * NEAR)):
         low, high = (float(floats.dtype.type(e)) for e in (low, high))
         middle = floats.at(floats.rank(low) + (floats.rank(high) - floats.rank(low)) // 2)
-        if low < high and abs(high) <= floats.largest and inside(domain, np.asarray(middle)).all():
+        if low < high and abs(high) <= floats.largest and is_inside(domain, np.asarray(middle)).all():
             out.append(Region(f"{prefix}just {side} {c:.9g}{what}", argument, low, high, beside=c))
     return out
 
 
-def ordinary(domain: Domain, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Floats of ordinary size in a domain, in random order; any of its floats where it has none of these."""
+def ordinary_floats(domain: Domain, floats: Floats, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Floats of ordinary size in a domain, in random order; floats of any size if it has no ordinary ones."""
     found = [r for r in regions_of(domain, floats) if r.name.startswith("ordinary")] or regions_of(domain, floats)
     drawn = np.concatenate([r.draw(floats, max(count, 3), rng) for r in found])
-    drawn = drawn[inside(domain, drawn)]
+    drawn = drawn[is_inside(domain, drawn)]
     return rng.choice(drawn, count) if drawn.size else np.zeros(0, floats.dtype)

@@ -1,4 +1,4 @@
-"""Simplifying numbers while a condition holds: zeros and small integers first, then short decimals, then powers of ten."""
+"""Simplification of numbers while a condition holds: zeros and small integers first, then short decimals, then powers of ten."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FROM_ONE", "FROM_ZERO", "shrunk", "simpler", "simplicity", "weight"]
+__all__ = ["FROM_ONE", "FROM_ZERO", "shrink_values", "simpler_numbers", "simplicity", "weight"]
 
 SMALL = (1.0, 2.0, -1.0, -2.0, 0.0, 0.5, -0.5, 3.0, -3.0, 4.0, 5.0, 0.25, -0.25, 10.0, -10.0, 100.0, -100.0, 1e3, -1e3, 1e-3, -1e-3, 1e-8, -1e-8)
-FROM_ONE = SMALL  # the simplest numbers where a zero would hide the argument
+FROM_ONE = SMALL  # the order for arguments that a zero would make irrelevant
 FROM_ZERO = (0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, *(x for x in SMALL if abs(x) > 3 or 0.01 < abs(x) < 1))
 UNITS = ((0, 1), (0, -1), (1, 1), (-1, 1), (-1, -1))  # real and imaginary parts of simple complex numbers
 PARTS = (16, 8, 4, 2, 1.5, 1.2)  # divisors of the exponent of a very large or very small number
@@ -33,12 +33,12 @@ def simplicity(x: Any, first: Sequence[float] = FROM_ZERO) -> tuple[float, ...]:
 
 
 def weight(values: Iterable[Any]) -> tuple[float, ...]:
-    """The simplicity of several numbers together."""
+    """The sum of the simplicities of several numbers."""
     return tuple(map(sum, zip(*map(simplicity, values))))
 
 
-def simpler(x: Any, first: Sequence[float] = FROM_ZERO, digits: int = 3) -> Iterator[Any]:
-    """Simpler numbers of the same type than a float, a fraction or a complex number, the simplest first; rounded to up to so many digits."""
+def simpler_numbers(x: Any, first: Sequence[float] = FROM_ZERO, digits: int = 3) -> Iterator[Any]:
+    """Numbers of the same type that are simpler than x, the simplest first; roundings have at most `digits` digits."""
     part = type(x.real)
     found = [part(k) for k in first]
     if x.imag:
@@ -52,19 +52,16 @@ def simpler(x: Any, first: Sequence[float] = FROM_ZERO, digits: int = 3) -> Iter
             powers = {*(math.trunc(exponent / k) for k in PARTS), exponent + 1, exponent}
             found += [sign * part(f"1e{k}") for k in powers if abs(k) < 300]
             found += [part(f"{float(x):.{k}g}") for k in range(1, digits + 1)]
-    limit, seen = simplicity(x, first), set()
-    for candidate in sorted(found, key=lambda c: simplicity(c, first)):
-        if candidate not in seen and simplicity(candidate, first) < limit:
-            seen.add(candidate)
-            yield candidate
+    limit = simplicity(x, first)
+    yield from (c for c in dict.fromkeys(sorted(found, key=lambda c: simplicity(c, first))) if simplicity(c, first) < limit)
 
 
-def shrunk(values: Any, holds: Callable[[Any], bool], limit: int = 300) -> Any:
-    """The simplest values found for which `holds` is still true: all the same, then each alone, until none can be simplified.
+def shrink_values(values: Any, holds: Callable[[Any], bool], limit: int = 300) -> Any:
+    """The simplest values found for which `holds` is still true: equal values are tried first, then each value is simplified by itself.
 
     The values are an array of floats, or a list of floats, fractions or complex numbers. `holds` is called at most `limit` times.
 
-    >>> shrunk(np.array([3.7, -8.125]), lambda v: v[1] < -1)
+    >>> shrink_values(np.array([3.7, -8.125]), lambda v: v[1] < -1)
     array([ 0., -2.])
     """
     made: Callable[[Sequence[Any]], Any] = np.array if isinstance(values, np.ndarray) else list
@@ -89,5 +86,5 @@ def shrunk(values: Any, holds: Callable[[Any], bool], limit: int = 300) -> Any:
     while improved:
         improved = False
         for i in range(len(best)):
-            improved |= any(accepted([*best[:i], candidate, *best[i + 1:]]) for candidate in simpler(best[i]))
+            improved |= any(accepted([*best[:i], candidate, *best[i + 1:]]) for candidate in simpler_numbers(best[i]))
     return made(best)

@@ -1,7 +1,7 @@
-"""Where in a computation the digits are lost: every float of the graph is compared with its exact value.
+"""The operation of a computation in which digits are lost: each float of the graph is compared with its exact value.
 
-The graph of a derivative holds the operations of the forward and of the backward pass. From the result, whose error is known, a path leads
-down to the operand that the error came from, as long as that one is wrong itself; the step at which the error grew most is the loss.
+The graph of a derivative holds the operations of the forward and of the backward pass. The search starts at the result and follows, from node to
+node, the operand that causes most of the error, until the operands are accurate. The reported loss is the step at which the error grew most.
 """
 
 from __future__ import annotations
@@ -25,67 +25,67 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.reports.numbers import ulp_text
 from symgrad.sampling.floats import Floats
+from symgrad.scanning.references import FIRST, LAST
 from symgrad.scanning.report import Loss, Worst
 from symgrad.scanning.subject import Index, Subject
-from symgrad.scanning.truth import FIRST, LAST
 
 __all__ = ["Blame"]
 
-SHARE = 0.25  # of an error that an operand must account for, to be where it came from
-WIDE = 160  # characters of a line of code that is shown, with its file
-SHORT = 60  # operations of an expression that is shown
+MIN_SHARE = 0.25  # the part of an error that an operand must cause for the search to continue there
+MAX_LINE = 160  # characters of a reported line of code with its file
+MAX_OPERATIONS = 60  # of a reported expression
 FAILURES = (TypeError, AttributeError, NotImplementedError, ArithmeticError, ValueError)
 
 
 class Stage(NamedTuple):
-    """A node of the path with the element looked at, the relative errors of its float, of the operation by itself, and of its operands."""
+    """A node of the path, the element examined, and the relative errors of its float, of the operation alone, and of its operands."""
 
     node: Node
     place: tuple[int, ...]
     error: float
-    own: float
+    own_error: float
     operands: float
 
 
 class Blame:
-    """The losses of one function. `find` gives that of one wrong number, None where no single operation is to blame."""
+    """Finds the operations in which one function loses digits."""
 
     def __init__(self, subject: Subject, floats: Floats):
         self.subject, self.floats = subject, floats
         self.unit = 2.0**-floats.digits
 
-    def find(self, worst: Worst, index: Index, truth: Any) -> Loss | None:
-        """The loss behind the error of a derivative at a point, whose true value is known."""
+    def find(self, worst: Worst, index: Index, reference: Any) -> Loss | None:
+        """The loss that causes the error of a derivative at a point with a known reference value; None if no single operation causes it."""
         point = np.array(worst.point, self.floats.dtype)
         try:
             with silence(), enable_grad(), set_detect_anomaly(True, check_nan=False):
-                recording = self.subject.one(list(point), named=True)
+                recording = self.subject.call_at(list(point), named=True)
                 root = recording.partials(len(index), last=True)[index]._node
             if root is None:
                 return None
-            exact = self._exact(root, truth)
+            exact = self._exact_values(root, reference)
             path = None if exact is None else self._path(root, exact)
-        except FAILURES:  # a rule that is not for many digits, or a number beyond them
+        except FAILURES:  # a rule that cannot be evaluated in many digits, or a number beyond them
             return None
         if not path or path[0].error <= 4 * self.unit:  # the error is not in this graph
             return None
-        growth = [_ratio(stage.error, max(stage.operands, self.unit / 2)) for stage in path]
+        growth = [_growth(stage.error, max(stage.operands, self.unit / 2)) for stage in path]
         k = max(range(len(path)), key=lambda i: (growth[i], i))
         return self._loss(path[k], exact, worst)  # type: ignore[arg-type]
 
-    def _exact(self, root: Node, truth: Any) -> dict[Node, Any] | None:
-        """The graph with so many digits that its result is the true one; None if there are not as many."""
+    def _exact_values(self, root: Node, reference: Any) -> dict[Node, Any] | None:
+        """The values of all nodes with so many digits that the result agrees with the reference value; None if `LAST` digits are too few."""
         for digits in rungs(FIRST, LAST):
-            with precise.working(digits):
+            with precise.working_precision(digits):
                 values = replay(precise, [root], lambda leaf: precise.lift_value(leaf.value), precise.lift_value)
                 found = values[root].item()
-                if abs(found - truth) <= mpmath.mpf("1e-20") * abs(truth) or abs(truth) < mpmath.mpf("1e-400") > abs(found):
+                if abs(found - reference) <= mpmath.mpf("1e-20") * abs(reference) or abs(reference) < mpmath.mpf("1e-400") > abs(found):
                     return values
         return None
 
     def _path(self, root: Node, exact: dict[Node, Any]) -> list[Stage]:
-        """From the result down to where its error came from."""
-        with precise.working(LAST):
+        """The nodes from the result to the operation with accurate operands."""
+        with precise.working_precision(LAST):
             path: list[Stage] = []
             node: Node | None = root
             place: tuple[int, ...] = ()
@@ -95,78 +95,80 @@ class Blame:
                     continue
                 if isinstance(node, Leaf) or node.args is None:
                     break
-                error = self._error(np.asarray(node.value)[place], _cell(exact[node], place))
-                operands = [(p, *self._worst(p, exact)) for p in node.parents if p is not None]
+                error = self._relative_error_of_float(np.asarray(node.value)[place], _cell(exact[node], place))
+                operands = [(p, *self._worst_element(p, exact)) for p in node.parents if p is not None]
                 inherited = max((e for _, e, _ in operands), default=0.0)
                 given = [precise.lift_value(a) if p is None else precise.lift_value(p.value) for p, a in zip(node.parents, node.args)]
-                alone = _cell(self._applied(node, given), place)
-                path.append(Stage(node, place, error, self._error(np.asarray(node.value)[place], alone), inherited))
-                node, place = self._source(node, place, operands, exact, error)
+                alone = _cell(self._apply_precise(node, given), place)
+                path.append(Stage(node, place, error, self._relative_error_of_float(np.asarray(node.value)[place], alone), inherited))
+                node, place = self._wrong_operand(node, place, operands, exact, error)
             return path
 
-    def _source(self, node: Node, place: tuple[int, ...], operands: Sequence[tuple[Node, float, tuple[int, ...]]], exact: dict[Node, Any],
-                error: float) -> tuple[Node | None, tuple[int, ...]]:
-        """The operand that accounts for most of the error of a node, if it is wrong itself."""
+    def _wrong_operand(self, node: Node, place: tuple[int, ...], operands: Sequence[tuple[Node, float, tuple[int, ...]]], exact: dict[Node, Any],
+                       error: float) -> tuple[Node | None, tuple[int, ...]]:
+        """The inaccurate operand that causes most of the error of a node, and its element; None if there is none."""
         best: tuple[float, Node | None, tuple[int, ...]] = (0.0, None, ())
         for p, e, where in operands:
             if e <= 4 * self.unit:
                 continue
             mixed = [precise.lift_value(a) if q is None else precise.lift_value(q.value) if q is p else exact[q]
                      for q, a in zip(node.parents, node.args or ())]
-            moved = self._relative(_cell(self._applied(node, mixed), place), _cell(exact[node], place))
-            if moved >= SHARE * (error if np.isfinite(error) else 1.0) and moved > best[0]:
+            moved = self._relative_error(_cell(self._apply_precise(node, mixed), place), _cell(exact[node], place))
+            if moved >= MIN_SHARE * (error if np.isfinite(error) else 1.0) and moved > best[0]:
                 best = moved, p, where
         return best[1], best[2]
 
-    def _applied(self, node: Node, tensors: Sequence[Any]) -> Any:
+    def _apply_precise(self, node: Node, tensors: Sequence[Any]) -> Any:
         rest = (node.args or ())[len(node.parents):]
         return precise.lift_value(node.op.forward(precise, *((tensors,) if node.op.arity is None else tensors), *rest))
 
-    def _worst(self, node: Node, exact: dict[Node, Any]) -> tuple[float, tuple[int, ...]]:
-        """The largest relative error among the elements of a node's value, and where it is."""
+    def _worst_element(self, node: Node, exact: dict[Node, Any]) -> tuple[float, tuple[int, ...]]:
+        """The largest relative error among the elements of a node's value, and its position."""
         value = np.asarray(node.value)
         best, where = -1.0, ()
         for place in np.ndindex(value.shape):
-            error = self._error(value[place], _cell(exact[node], place))
+            error = self._relative_error_of_float(value[place], _cell(exact[node], place))
             if error > best:
                 best, where = error, place
         return max(best, 0.0), where
 
-    def _error(self, value: Any, truth: Any) -> float:
-        """The relative error of a float; infinite for one that is not finite where the true value is."""
+    def _relative_error_of_float(self, value: Any, reference: Any) -> float:
+        """The relative error of a float; infinite if the float is not finite and the reference value is."""
         value = float(value)
         if not np.isfinite(value):
-            return 0.0 if not mpmath.isfinite(truth) and (truth == value or truth != truth) else float("inf")
-        return self._relative(precise.context.mpf(value), truth)
+            return 0.0 if not mpmath.isfinite(reference) and (reference == value or reference != reference) else float("inf")
+        return self._relative_error(precise.context.mpf(value), reference)
 
-    def _relative(self, value: Any, truth: Any) -> float:
-        if not mpmath.isfinite(value) or not mpmath.isfinite(truth):
-            return 0.0 if value == truth else float("inf")
-        if value == truth:
+    def _relative_error(self, value: Any, reference: Any) -> float:
+        if not mpmath.isfinite(value) or not mpmath.isfinite(reference):
+            return 0.0 if value == reference else float("inf")
+        if value == reference:
             return 0.0
-        return float("inf") if truth == 0 else min(float(abs(value - truth) / abs(truth)), 1e300)
+        return float("inf") if reference == 0 else min(float(abs(value - reference) / abs(reference)), 1e300)
 
-    # Words
+    # The report
 
     def _loss(self, stage: Stage, exact: dict[Node, Any], worst: Worst) -> Loss:
         node, place = stage.node, stage.place
-        value, truth = float(np.asarray(node.value)[place]), _cell(exact[node], place)
+        value, reference = float(np.asarray(node.value)[place]), _cell(exact[node], place)
         operands, formula = self._operands(node)
-        name, line = self._where(node)
-        return Loss(node.op.name, self._reason(stage, value, truth), formula, operands, value, mpmath.nstr(truth, 17), self._expression(node), line,
+        name, line = self._location(node)
+        return Loss(node.op.name, self._reason(stage, value, reference), formula, operands, value, mpmath.nstr(reference, 17),
+                    self._expression(node), line,
                     name, (worst.order,), (worst.region,), worst.point)
 
-    def _reason(self, stage: Stage, value: float, truth: Any) -> str:
+    def _reason(self, stage: Stage, value: float, reference: Any) -> str:
         largest, tiny = self.floats.largest, self.floats.normal
         if not np.isfinite(value):
-            return "it overflows" if not mpmath.isfinite(truth) or abs(truth) > largest else "it is not finite"
-        if stage.own >= SHARE * stage.error:
-            return "it underflows" if abs(truth) < tiny else f"the operation itself has an error of {ulp_text(2 * stage.own / self.unit)} ULP"
+            return "it overflows" if not mpmath.isfinite(reference) or abs(reference) > largest else "it is not finite"
+        if stage.own_error >= MIN_SHARE * stage.error:
+            error = ulp_text(2 * stage.own_error / self.unit)
+            return "it underflows" if abs(reference) < tiny else f"the operation itself has an error of {error} ULP"
         words = "cancellation: " if stage.node.op.name in ("add", "sub", "sum", "mean") else ""
-        return f"{words}a relative error of {stage.operands:.1g} in what it is given becomes {stage.error:.1g}"
+        return f"{words}a relative error of {stage.operands:.1g} of the operands becomes {stage.error:.1g}"
 
     def _operands(self, node: Node) -> tuple[dict[str, float], str]:
-        """The names and values of the operands that are no constants, and the operation as a formula."""
+        """The names and values of the operands other than constants, and the operation as a formula."""
         args, count = node.args or (), len(node.parents)
         given = args[:count]
         if node.op.arity is None or any(np.ndim(a) for a in given) or np.ndim(node.value):
@@ -176,27 +178,27 @@ class Blame:
         local = Local(node.op, tuple(None if n is None else (n,) for n in names), given, node.value, args[count:])
         return {n: float(a) for n, a in zip(names, given) if n is not None}, local.formula()
 
-    def _where(self, node: Node) -> tuple[str, str]:
-        """The node whose pullback made this one, if one did, and the user's line."""
+    def _location(self, node: Node) -> tuple[str, str]:
+        """The name of the node whose pullback created this one ("" for a forward operation), and the user's line."""
         record, name = record_of(node), ""
         while record is not None and record.inducer is not None:
             inducer, record = record.inducer
             name = name or inducer
-        return name, "" if record is None or self.subject.is_op else _shortened(record.line)
+        return name, "" if record is None or self.subject.is_op else _shorten(record.line)
 
     def _expression(self, node: Node) -> Any:
-        """What the node computes from the arguments, where that is short."""
+        """The expression of the node over the arguments; None if it is long."""
         import sympy
 
         try:
             found = expr(wrap(node.value, node))
-            return None if found is None or np.ndim(node.value) or sympy.count_ops(found) > SHORT else found
+            return None if found is None or np.ndim(node.value) or sympy.count_ops(found) > MAX_OPERATIONS else found
         except (*FAILURES, RecursionError):
             return None
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= WIDE else text[:WIDE - 2] + " …"
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_LINE else text[:MAX_LINE - 2] + " …"
 
 
 def _cell(values: Any, place: tuple[int, ...]) -> Any:
@@ -204,6 +206,6 @@ def _cell(values: Any, place: tuple[int, ...]) -> Any:
     return np.asarray(values)[place] if place else values.item()
 
 
-def _ratio(error: float, before: float) -> float:
-    """How much an error grew: where no digit was left before, it did not."""
+def _growth(error: float, before: float) -> float:
+    """The factor by which an error grew; at most 1 if no digit was left before."""
     return 0.0 if np.isinf(before) else 1.0 if before >= 0.5 else error / before

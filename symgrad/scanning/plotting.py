@@ -11,12 +11,12 @@ import numpy as np
 from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.regions import bounds
-from symgrad.types.ulp import ALL
+from symgrad.types.ulp import ALL_DIGITS
 
 __all__ = ["plot"]
 
-LEAST = 2.0**-6  # where an error of 0 is drawn
-MOST = 4 * ALL  # where all that is more, or not finite, is drawn
+LOWEST = 2.0**-6  # the position of an error of 0
+HIGHEST = 4 * ALL_DIGITS  # where all that is more, or not finite, is drawn
 TITLES = ("value", "first derivative", "second derivative", "third derivative")
 
 
@@ -37,7 +37,7 @@ def plot(report: Any, target: Any = None, size: tuple[float, float] | None = Non
             raise ValueError(f"plot: {len(axes)} axes were given for {len(orders)} orders; give one for each, or one for the value alone")
         figure = axes[0].figure
     for order, panel in zip(orders, axes):
-        _panel(report, panel, order)
+        _draw_panel(report, panel, order)
     axes[0].set_title(f"{report.function}: {report.summary}", loc="left", fontsize="medium")
     axes[-1].set_xlabel(" or ".join(report.names) + " (every size of floats is as wide as every other)")
     if path is not None:
@@ -45,7 +45,7 @@ def plot(report: Any, target: Any = None, size: tuple[float, float] | None = Non
     return figure
 
 
-def _panel(report: Any, panel: Any, order: int) -> None:
+def _draw_panel(report: Any, panel: Any, order: int) -> None:
     axis = _Axis(Floats(report.dtype))
     places: list[np.ndarray] = []
     for sample in report.samples:
@@ -53,14 +53,14 @@ def _panel(report: Any, panel: Any, order: int) -> None:
         known = ~np.isnan(error)
         if not known.any():
             continue
-        x, shown = axis.place(sample.points[sample.argument][known]), np.clip(error[known], LEAST, MOST)
+        x, shown = axis.place(sample.points[sample.argument][known]), np.clip(error[known], LOWEST, HIGHEST)
         lost = error[known] > BOUNDS[order]
         panel.scatter(x[~lost], shown[~lost], s=6, color="tab:blue", linewidths=0)
         panel.scatter(x[lost], shown[lost], s=8, color="tab:red", linewidths=0)
         places.append(x)
     panel.set_yscale("log", base=2)
-    panel.set_ylim(LEAST / 2, 2 * MOST)
-    panel.set_yticks([1.0, 2.0**10, 2.0**20, 2.0**30, 2.0**40, ALL], ["1", "2¹⁰", "2²⁰", "2³⁰", "2⁴⁰", "no digit"])
+    panel.set_ylim(LOWEST / 2, 2 * HIGHEST)
+    panel.set_yticks([1.0, 2.0**10, 2.0**20, 2.0**30, 2.0**40, ALL_DIGITS], ["1", "2¹⁰", "2²⁰", "2³⁰", "2⁴⁰", "no digit"])
     panel.axhline(BOUNDS[order], color="gray", linewidth=0.8, linestyle="--")
     if places:
         low, high = min(p.min() for p in places), max(p.max() for p in places)
@@ -73,7 +73,7 @@ def _panel(report: Any, panel: Any, order: int) -> None:
 
 
 class _Axis:
-    """The floats on a line: between two neighbouring cuts lies one unit, with as many floats in each part of it as in every other."""
+    """An axis of floats: a unit between neighbouring bounds of regions, in which equal lengths hold equal numbers of floats."""
 
     def __init__(self, floats: Floats):
         self.floats = floats
@@ -82,16 +82,16 @@ class _Axis:
         self.ranks = [float(floats.rank(x)) for x in self.cuts]
 
     def place(self, x: np.ndarray) -> np.ndarray:
-        """Where floats stand."""
+        """The positions of floats on the axis."""
         return np.interp(self.floats.rank(x).astype(np.float64), self.ranks, np.arange(len(self.cuts)))
 
     def at(self, place: float) -> float:
-        """The float that stands there."""
+        """The float at a position."""
         return float(self.floats.at(int(np.interp(place, np.arange(len(self.cuts)), self.ranks))))
 
 
 def _largest(errors: Sequence[np.ndarray]) -> np.ndarray:
-    """The largest of several errors at each point, NaN where none is known."""
+    """The largest of several errors at each point; NaN if all are unknown."""
     stacked = np.stack(errors)
     known = ~np.isnan(stacked)
     return np.where(known.any(axis=0), np.where(known, stacked, -1.0).max(axis=0), np.nan)

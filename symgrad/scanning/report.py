@@ -13,7 +13,7 @@ from symgrad.reports.base import BaseReport
 from symgrad.reports.numbers import ulp_text
 from symgrad.reports.parts import Formula, Line, Part, Table
 from symgrad.scanning.plotting import plot
-from symgrad.types.ulp import ALL
+from symgrad.types.ulp import ALL_DIGITS
 
 __all__ = ["AccuracyReport", "Better", "Loss", "Sample", "THRESHOLDS", "Worst"]
 
@@ -101,7 +101,7 @@ class Better:
     def cell(self, order: int) -> str:
         """Before and after, as a cell of a table."""
         lost, left = self.regions[order]
-        return f"{_lost(self.before[order])} → {_lost(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
+        return f"{_error_text(self.before[order])} → {_error_text(self.after[order])}" + (f" ({lost} regions → {left})" if left else "")
 
 
 @dataclass
@@ -183,18 +183,18 @@ class AccuracyReport(BaseReport):
         orders = range(self.order + 1)
         rows: list[tuple[str, ...]] = []
         for w in filter(None, map(self.of_order, orders)):
-            rows.append((w.where, _lost(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
+            rows.append((w.where, _error_text(w.ulp), self._at(w.point), repr(w.value), f"{w.truth:.17g}", f"{w.condition:.3g}", w.verdict))
         yield Table("Worst error of the floats (ULP of the true value)", ("", "ULP", "at", "float", "truth", "condition", ""), rows)
         found = {(w.region, w.order): w for w in self.worst}
         rows = []
         for s in self.samples:
             cells = [found.get((s.region, order)) for order in orders]
-            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _lost(w.ulp) + (" *" if w.lost else "") for w in cells)))
+            rows.append((s.region, str(s.points.shape[1]), *("-" if w is None else _error_text(w.ulp) + (" *" if w.lost else "") for w in cells)))
         yield Table("Worst error by region", ("region", "points", *(_ORDERS[order] for order in orders)), rows)
         yield Table("Part of the evenly drawn numbers with an error above", ("", *(f"{t:,} ULP" for t in THRESHOLDS)), [
             (_ORDERS[order], *(f"{100 * self.above[order][t]:.3g}%" for t in THRESHOLDS)) for order in orders if order in self.above])
         for loss in self.losses:
-            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({_some(loss.regions)}) {loss}")
+            yield Line(f"lost at order {', '.join(map(str, loss.orders))} ({_regions_text(loss.regions)}) {loss}")
         if self.better:
             yield Table("Forms that keep the digits (worst ULP at the same points)", ("write", "as", "", *(_ORDERS[order] for order in orders)), [
                 (str(b.found), str(b.better), b.name, *map(b.cell, orders)) for b in self.better])
@@ -214,9 +214,9 @@ class AccuracyReport(BaseReport):
 _ORDERS = ("value", "1st derivative", "2nd derivative", "3rd derivative")
 
 
-def _lost(ulp: float) -> str:
-    return ulp_text(ulp) + " (no digit)" * bool(ALL <= ulp < np.inf)
+def _error_text(ulp: float) -> str:
+    return ulp_text(ulp) + " (no digit)" * bool(ALL_DIGITS <= ulp < np.inf)
 
 
-def _some(regions: Sequence[str]) -> str:
+def _regions_text(regions: Sequence[str]) -> str:
     return ", ".join(regions) if len(regions) <= 3 else f"{', '.join(regions[:2])} and {len(regions) - 2} more regions"

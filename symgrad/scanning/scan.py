@@ -1,4 +1,4 @@
-"""`accuracy`: one scan from what a user gives: the function, the truth, the domains and the type of the floats."""
+"""`accuracy`: prepares a scan from the user's arguments: the function, the source of reference values, the domains and the dtype."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from symgrad.graph.order import upstream
 from symgrad.reports.progress import progress_bar
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.sampling.floats import Floats
-from symgrad.sampling.regions import ordinary
+from symgrad.sampling.regions import ordinary_floats
 from symgrad.scanning.better import better_forms
 from symgrad.scanning.blame import Blame
+from symgrad.scanning.references import ByFormula, DerivativeSource
 from symgrad.scanning.report import AccuracyReport, Loss, Worst
 from symgrad.scanning.scanner import Scanner
-from symgrad.scanning.subject import Foreign, Index, Subject
-from symgrad.scanning.truth import ByFormula, DerivativeSource
+from symgrad.scanning.subject import ForeignSubject, Index, Subject
 from symgrad.types.domains import Domain
 from symgrad.types.dtypes import DType
 
 __all__ = ["accuracy"]
 
-EXPLAINING = 0.7  # the part of the time after which no more losses are looked for
-LARGEST = 500  # nodes of a graph whose formula is written out
-MOST = 8  # losses that are reported
+EXPLAINING_SHARE = 0.7  # the part of the time after which the search for losses ends
+MAX_NODES = 500  # of a graph whose formula is reported
+MAX_LOSSES = 8  # in a report
 
 
 def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None = None, seconds: float = 10.0, seed: int = 0, dtype: Any = None,
@@ -68,50 +68,50 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
         raise ValueError(f"accuracy: points must be a positive whole number, not {points!r}")
     kind = _numpy_type(dtype)
     count = len(domain) if isinstance(domain, dict) else None
-    subject: Subject = Foreign(fn, order, count) if is_foreign(fn) else Subject(fn, count)
+    subject: Subject = ForeignSubject(fn, order, count) if is_foreign(fn) else Subject(fn, count)
     floats = Floats(kind, subject.subnormals)
     domains = list(domains_of(domain, subject.names, subject.domains).values())
-    source, words = _truth(subject, formula)
+    source, words = _reference_source(subject, formula)
     notes = []
-    if isinstance(subject, Foreign):
+    if isinstance(subject, ForeignSubject):
         notes += [f"derivatives were scanned up to order {subject.order}: the function gives no more of them"] * (subject.order < order)
         notes += [] if subject.subnormals else [f"no subnormal numbers were drawn: {subject.framework} takes them for zero"]
         order = subject.order
-    elif formula is not None and not _recorded(subject, domains, floats):
-        subject, order = Foreign(fn, 0, subject.count, "numpy"), 0
+    elif formula is not None and not _can_be_recorded(subject, domains, floats):
+        subject, order = ForeignSubject(fn, 0, subject.count, "numpy"), 0
         notes.append("only values were scanned: the function is not computed with symgrad's operations")
     with progress_bar(progress, subject.name) as tell:
         scanner = Scanner(subject, source, domains, floats, order, points, seconds, seed, tell)
         report = scanner.run()
         report.notes += notes
-        if not isinstance(subject, Foreign):
-            _explain(scanner, domains)
-    report.seconds = scanner.spent
+        if not isinstance(subject, ForeignSubject):
+            _add_explanations(scanner, domains)
+    report.seconds = scanner.elapsed
     report.truth = f"{words} with {scanner.truth.digits} digits"
     return report
 
 
-def _explain(scanner: Scanner, domains: Sequence[Domain]) -> None:
-    """Add the formula, what the errors come from, and what would be better."""
+def _add_explanations(scanner: Scanner, domains: Sequence[Domain]) -> None:
+    """Add the formula, the operations that lose digits, and better forms to the report."""
     report, subject, floats = scanner.report, scanner.subject, scanner.floats
     lost = sorted((x for x in scanner.found if x[0].lost), key=lambda x: (x[0].verdict == "ill-conditioned", x[0].order))
     points = dict.fromkeys(w.point for w in (*(x[0] for x in lost), *report.worst))
-    exact = _formulas(report, subject, [np.array(point, floats.dtype) for point in points])
+    exact = _add_formula(report, subject, [np.array(point, floats.dtype) for point in points])
     if not lost:
         return
     scanner.progress("looking for the operation that loses the digits", 0, 1)
-    report.losses = _losses(Blame(subject, floats), lost, scanner)
+    report.losses = _find_losses(Blame(subject, floats), lost, scanner)
     if exact is not None:
         scanner.progress("measuring better forms", 0, 1)
         report.better = better_forms(subject, floats, exact, domains, scanner.merged, scanner.order)
 
 
-def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndarray]) -> Any:
-    """Put the formula as a person reads it into the report; gives it with exact constants. None where there is none, or only a long one."""
+def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.ndarray]) -> Any:
+    """Add the formula to the report, and return it with exact constants; None if there is no formula or a long one."""
     for point in points:
         try:
-            result = subject.one(list(point), named=True).result
-        except Exception:  # whatever a user's function raises at this point
+            result = subject.call_at(list(point), named=True).result
+        except Exception:  # a user's function can raise anything
             continue
         break
     else:
@@ -119,9 +119,9 @@ def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndar
     try:
         how = subject.departure(list(point), far=True)
         if how is not None:
-            report.notes.append(f"there is no one formula: {how}")
+            report.notes.append(f"there is no single formula: {how}")
             return None
-        if len(upstream([result._node])) > LARGEST:  # type: ignore[list-item]
+        if len(upstream([result._node])) > MAX_NODES:  # type: ignore[list-item]
             return None
         report.formula = expr(result)
         exact = formula_of(result, exact=True).item()
@@ -134,11 +134,11 @@ def _formulas(report: AccuracyReport, subject: Subject, points: Sequence[np.ndar
     return exact.xreplace(long)
 
 
-def _losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Scanner) -> list[Loss]:
-    """Where the digits of the worst numbers are lost; one entry for those that are lost in the same operation."""
+def _find_losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Scanner) -> list[Loss]:
+    """The operations in which the worst numbers lose digits, one entry per operation."""
     found: dict[Any, Loss] = {}
     for worst, index, truth in lost:
-        if found and scanner.spent > EXPLAINING * scanner.seconds:
+        if found and scanner.elapsed > EXPLAINING_SHARE * scanner.seconds:
             break
         loss = blame.find(worst, index, truth)
         if loss is None:
@@ -150,43 +150,43 @@ def _losses(blame: Blame, lost: Sequence[tuple[Worst, Index, Any]], scanner: Sca
         else:
             found[str(key)] = replace(known, orders=tuple(sorted({*known.orders, *loss.orders})),
                                       regions=tuple(dict.fromkeys((*known.regions, *loss.regions))))
-    return list(found.values())[:MOST]
+    return list(found.values())[:MAX_LOSSES]
 
 
-def _recorded(subject: Subject, domains: Sequence[Domain], floats: Floats) -> bool:
+def _can_be_recorded(subject: Subject, domains: Sequence[Domain], floats: Floats) -> bool:
     """Whether the function can be recorded at some point of its domain."""
     rng = np.random.default_rng(0)
-    for point in zip(*(ordinary(d, floats, 4, rng) for d in domains)):
+    for point in zip(*(ordinary_floats(d, floats, 4, rng) for d in domains)):
         try:
-            subject.one(point)
-        except Exception:  # of a function that is not for Tensors it can be any
+            subject.call_at(point)
+        except Exception:  # a function that does not accept Tensors can raise anything
             continue
         return True
     return False
 
 
 def _numpy_type(dtype: Any) -> np.dtype:
-    """A dtype of symgrad's, of NumPy's or by name as NumPy's; float64 for None. Raises TypeError for any other."""
+    """The NumPy dtype of a dtype of symgrad or NumPy or of a name; float64 for None. Raises TypeError unless it is a real float type."""
     try:
         found = np.dtype(np.float64 if dtype is None else dtype.numpy if isinstance(dtype, DType) else dtype)
     except TypeError:
-        raise TypeError(f"accuracy: {dtype!r} is no dtype; give float16, float32 or float64") from None
+        raise TypeError(f"accuracy: {dtype!r} is not a dtype; give float16, float32 or float64") from None
     if found not in (np.float16, np.float32, np.float64):
         raise TypeError(f"accuracy: the dtype must be float16, float32 or float64, not {found}")
     return found
 
 
-def _truth(subject: Subject, formula: Any) -> tuple[DerivativeSource, str]:
-    """Where the true values come from, and how to say that."""
-    if formula is None and isinstance(subject, Foreign):
-        raise TypeError(f"accuracy: {subject.name} is no function of symgrad's; give formula= to compare it with, a SymPy expression or its text")
+def _reference_source(subject: Subject, formula: Any) -> tuple[DerivativeSource, str]:
+    """The source of reference values, and its description for the report."""
+    if formula is None and isinstance(subject, ForeignSubject):
+        raise TypeError(f"accuracy: {subject.name} is not computed with symgrad; give formula= to compare it with, a SymPy expression or its text")
     if formula is None:
         return subject, "the same rules"
     if isinstance(formula, str):
         read = parse(formula)
         unknown = [name for name in read.names if name not in subject.names]
         if unknown:
-            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is no argument; those are {', '.join(subject.names)}")
+            raise TypeError(f"accuracy: the formula has the variable {unknown[0]}, which is not an argument; those are {', '.join(subject.names)}")
         other = Subject(lambda *xs: read(**{name: x for name, x in zip(subject.names, xs) if name in read.names}), subject.count)
         return other, f"the formula {formula}"
     if callable(formula) and not hasattr(formula, "free_symbols"):

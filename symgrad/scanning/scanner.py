@@ -1,4 +1,4 @@
-"""The scan itself: points drawn region by region, measured, and drawn again around the worst of them, as long as there is time."""
+"""The scan: points are drawn in each region and measured; more points are drawn around the largest errors until the time is used up."""
 
 from __future__ import annotations
 
@@ -11,64 +11,64 @@ import numpy as np
 
 from symgrad.reports.numbers import label
 from symgrad.sampling.floats import Floats
-from symgrad.sampling.regions import NEAR, Region, inside, ordinary, regions_beside, regions_of
+from symgrad.sampling.regions import NEAR, Region, is_inside, ordinary_floats, regions_beside, regions_of
+from symgrad.scanning.references import LAST, DerivativeSource, ReferenceValues, condition
 from symgrad.scanning.report import THRESHOLDS, AccuracyReport, Sample, Worst
-from symgrad.scanning.subject import Index, Subject, Unsuitable, indices
-from symgrad.scanning.truth import LAST, DerivativeSource, Truth, condition
+from symgrad.scanning.subject import Index, Subject, Unsuitable, derivative_indices
 from symgrad.types.domains import Domain
 
 __all__ = ["Scanner"]
 
-PILOT = 8  # points of a region that are measured first, to know what a point costs
-POINTS = 64  # points of a region, where there is time for them
-REFINED = 8  # points that are drawn around the worst one of an order, in each of the rounds
+PILOT = 8  # points of a region that are measured first, to estimate the time per point
+POINTS = 64  # points of a region, if time permits
+REFINED = 8  # points drawn around the largest error of an order in each round of refinement
 ROUNDS = 3
-SAMPLING, REFINING = 0.3, 0.5  # the parts of the time after which drawing and refining end
+SAMPLING, REFINING = 0.3, 0.5  # the parts of the time after which sampling and refinement end
 DEPARTURES = 6  # points at which the graph is compared with the function
-CROSSINGS = 4  # zeros and poles of an argument that get regions of their own
+CROSSINGS = 4  # zeros and poles of an argument that become separate regions
 Progress = Callable[[str, int, int], None]
 
 
 class Scanner:
-    """One scan of a function over its domains; `run` does the work and fills the report."""
+    """One scan of a function over its domains; `run` returns the report."""
 
     def __init__(self, subject: Subject, source: DerivativeSource, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
                  seconds: float, seed: int, progress: Progress):
         self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
-        self.truth = Truth(source, floats, order)
-        self.wanted, self.seconds, self.progress = points, seconds, progress
+        self.truth = ReferenceValues(source, floats, order)
+        self.requested, self.seconds, self.progress = points, seconds, progress
         self.start = time.monotonic()
         self.rng = np.random.default_rng(seed)
-        self.indices = indices(subject.count, order)
+        self.indices = derivative_indices(subject.count, order)
         self.report = AccuracyReport(subject.name, list(subject.names), str(floats.dtype), order, [d.name for d in domains])
         self.columns: dict[Region, list[dict[str, Any]]] = {}
-        self.merged: list[dict[str, Any]] = []  # points, errors and true values of each region, in the order of the report's samples
-        self.found: list[tuple[Worst, Index, Any]] = []  # the worst numbers with their true values
+        self.merged: list[dict[str, Any]] = []  # points, errors and reference values of each region, in the order of the report's samples
+        self.found: list[tuple[Worst, Index, Any]] = []  # the entries of `report.worst` with their reference values
         self.drawn: dict[Region, int] = {}
 
     @property
-    def spent(self) -> float:
+    def elapsed(self) -> float:
         """The seconds since the start."""
         return time.monotonic() - self.start
 
     def run(self) -> AccuracyReport:
-        """The report. Raises ValueError for a domain without floats, and for a function that runs nowhere in it or is random."""
+        """The report. Raises ValueError for a domain without floats, for a function that raises everywhere in it, and for a random function."""
         regions = self._regions()
         pilot = {r: p for r in regions if (p := self.draw(r, PILOT)).shape[1]}
         if not pilot:
-            raise ValueError(f"accuracy: the domain {self._where()} excludes every {self.floats.dtype}; choose one with floats in it")
-        self._first_calls(np.concatenate(list(pilot.values()), axis=1))
+            raise ValueError(f"accuracy: the domain {self._domain_text()} excludes every {self.floats.dtype}; choose one with floats in it")
+        self._check_calls(np.concatenate(list(pilot.values()), axis=1))
         for r in self._crossings(regions):
             regions.append(r)
             pilot[r] = self.draw(r, PILOT)
         costs = {}
         for k, (r, points) in enumerate(pilot.items()):
             self.progress(f"measuring {r.name}", k, len(pilot))
-            costs[r] = self._cost(r, points, SAMPLING * self.seconds / len(pilot))
+            costs[r] = self._measure_with_cost(r, points, SAMPLING * self.seconds / len(pilot))
         self._sample(costs)
         self._refine(list(pilot))
-        self._conclude(list(pilot))
-        self.report.seconds = self.spent
+        self._fill_report(list(pilot))
+        self.report.seconds = self.elapsed
         return self.report
 
     # Points
@@ -87,10 +87,10 @@ class Scanner:
         return list(dict.fromkeys(out))
 
     def draw(self, region: Region, count: int) -> np.ndarray:
-        """Points of a region, one column each; those that the domains leave out are not among them."""
+        """Points of a region inside the domains, one column each."""
         floats, rng = self.floats, self.rng
         if region.close:
-            base = ordinary(self.domains[0], floats, count, rng)
+            base = ordinary_floats(self.domains[0], floats, count, rng)
             reach = int(floats.rank(1 + NEAR) - floats.rank(1.0))
             columns = [base] + [np.array([floats.beside(float(x), reach * int(rng.choice([-1, 1])), 2, rng)[1] for x in base], floats.dtype)
                                 for _ in self.domains[1:]]
@@ -98,32 +98,32 @@ class Scanner:
             columns = [rng.choice(np.concatenate([r.draw(floats, 16, rng) for r in regions_of(d, floats)]), count) for d in self.domains]
         else:
             drawn = region.draw(floats, count, rng)
-            columns = [drawn if i == region.argument else ordinary(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
-        return self._allowed(columns)
+            columns = [drawn if i == region.argument else ordinary_floats(d, floats, drawn.size, rng) for i, d in enumerate(self.domains)]
+        return self._inside_domains(columns)
 
-    def _allowed(self, columns: Sequence[np.ndarray]) -> np.ndarray:
+    def _inside_domains(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         shortest = min(c.size for c in columns)
         points = np.stack([c[:shortest] for c in columns]).astype(self.floats.dtype)
         kept = np.ones(points.shape[1], bool)
         for d, row in zip(self.domains, points):
-            kept &= inside(d, row)
+            kept &= is_inside(d, row)
         return points[:, kept]
 
-    def _first_calls(self, points: np.ndarray) -> None:
-        """Calls of the function: whether it runs, whether it gives the same twice, and whether it is the graph whose rules are the truth."""
+    def _check_calls(self, points: np.ndarray) -> None:
+        """Call the function at points. Raises ValueError if it fails or is random, TypeError if its graph is another function."""
         subject = self.subject
         values = subject.floats(points, 0)[()]
         if np.isnan(values).all() and subject.failure is not None:
             error, point = subject.failure
             if isinstance(error, Unsuitable):
                 raise TypeError(str(error))
-            raise ValueError(f"accuracy: {subject.name} runs at no point of the domain; at {self._at(point)} it raises {type(error).__name__}: "
-                             f"{error}") from error
+            raise ValueError(f"accuracy: {subject.name} runs at no point of the domain; at {self._point_text(point)} it raises "
+                             f"{type(error).__name__}: {error}") from error
         again = subject.floats(points, 0)[()]
         differs = ~((values == again) | np.isnan(values) & np.isnan(again))
         if differs.any():
             k = int(np.argmax(differs))
-            raise ValueError(f"accuracy: two calls of {subject.name} at {self._at(points[:, k])} gave {float(values[k])!r} and "
+            raise ValueError(f"accuracy: two calls of {subject.name} at {self._point_text(points[:, k])} gave {float(values[k])!r} and "
                              f"{float(again[k])!r}: it is random or keeps a state; fix its seed inside it, or pass what it draws as an argument")
         if self.truth.source is not subject:
             return
@@ -131,19 +131,19 @@ class Scanner:
         for k in np.random.default_rng(0).permutation(finite)[:DEPARTURES]:
             try:
                 how = subject.departure(list(points[:, k]))
-            except Exception:  # a branch that computes nothing from the arguments, or that raises for one point alone
+            except Exception:  # in a branch that computes nothing from the arguments, or that raises for single points
                 continue
             if how is not None:
                 raise TypeError(f"accuracy: the recorded graph of {subject.name} is not the function: {how}. Compute with tensors, or give formula=")
 
-    def _where(self) -> str:
+    def _domain_text(self) -> str:
         return " × ".join(d.name for d in self.domains)
 
-    def _at(self, point: Any) -> str:
+    def _point_text(self, point: Any) -> str:
         return ", ".join(f"{name} = {float(x)!r}" for name, x in zip(self.subject.names, point))
 
     def _crossings(self, regions: Sequence[Region]) -> list[Region]:
-        """Points next to zeros and poles that are not known yet: points where the value of a function of one argument changes its sign."""
+        """Regions next to further zeros and poles: sign changes of a function of one argument."""
         if self.subject.count > 1:
             return []
         x = np.unique(np.concatenate([self.draw(r, 48)[0] for r in regions]))
@@ -165,7 +165,7 @@ class Scanner:
     # Measuring
 
     def measure(self, region: Region, points: np.ndarray) -> None:
-        """Compute floats and truth at points, and remember the errors."""
+        """Compute floats and reference values at points, and store the errors."""
         if not points.shape[1]:
             return
         values = self.subject.floats(points, self.order)
@@ -177,44 +177,44 @@ class Scanner:
             errors[index][known] = self.floats.ulps(values[index][known], [t for t, k in zip(truth[index], known) if k])
         self.columns.setdefault(region, []).append({"points": points, "values": values, "truth": truth, "errors": errors})
 
-    def _cost(self, region: Region, points: np.ndarray, share: float) -> float:
-        """Measure some points, and all of them only if they cost no more than their share; gives the seconds for each."""
+    def _measure_with_cost(self, region: Region, points: np.ndarray, share: float) -> float:
+        """Measure the points of a pilot, or only two of them if all take longer than `share` seconds; returns the seconds per point."""
         some = points[:, :2] if points.shape[1] < 2 else points[:, [0, -1]]
-        before = self.spent
+        before = self.elapsed
         self.measure(region, some)
-        cost = (self.spent - before) / some.shape[1]
+        cost = (self.elapsed - before) / some.shape[1]
         if cost * points.shape[1] > share or points.shape[1] <= some.shape[1]:
             return cost
         self.measure(region, points[:, 1:-1])
-        return (self.spent - before) / points.shape[1]
+        return (self.elapsed - before) / points.shape[1]
 
     def _sample(self, costs: Mapping[Region, float]) -> None:
-        """The evenly drawn points: as many in each region, but for those that cost too much."""
-        wanted = POINTS if self.wanted is None else self.wanted
-        share = max(SAMPLING * self.seconds - self.spent, 0.0) / len(costs)
-        spare = sum(max(share - cost * wanted, 0.0) for cost in costs.values())
-        slow = sum(1 for cost in costs.values() if cost * wanted > share) or 1
+        """Measure evenly drawn points: the same number in each region, and fewer in regions that take too long."""
+        requested = POINTS if self.requested is None else self.requested
+        share = max(SAMPLING * self.seconds - self.elapsed, 0.0) / len(costs)
+        spare = sum(max(share - cost * requested, 0.0) for cost in costs.values())
+        slow = sum(1 for cost in costs.values() if cost * requested > share) or 1
         for k, (r, cost) in enumerate(costs.items()):
             self.progress(f"measuring {r.name}", k, len(costs))
-            count = wanted if cost * wanted <= share else min(wanted, int((share + spare / slow) / cost))
-            if count > PILOT and self.spent < REFINING * self.seconds:
+            count = requested if cost * requested <= share else min(requested, int((share + spare / slow) / cost))
+            if count > PILOT and self.elapsed < REFINING * self.seconds:
                 self.measure(r, self.draw(r, count))
         for r in costs:
             self.drawn[r] = sum(c["points"].shape[1] for c in self.columns.get(r, ()))
 
     def _refine(self, regions: Sequence[Region]) -> None:
-        """More points around the worst of each order, near and far."""
+        """Measure more points around the largest error of each order."""
         for round_ in range(ROUNDS):
             for k, r in enumerate(regions):
                 self.progress(f"refining {r.name}", k + round_ * len(regions), ROUNDS * len(regions))
-                if self.spent > REFINING * self.seconds:
+                if self.elapsed > REFINING * self.seconds:
                     return
-                points = [self._around(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.5]
+                points = [self._neighbours(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.5]
                 if points:
                     self.measure(r, np.concatenate(points, axis=1))
 
-    def _around(self, region: Region, point: np.ndarray) -> np.ndarray:
-        """Points that differ from one in the argument of the region, by few floats or by many."""
+    def _neighbours(self, region: Region, point: np.ndarray) -> np.ndarray:
+        """Points that differ from one in the argument of the region, by a few floats up to many."""
         floats = self.floats
         columns = [np.full(REFINED, x, floats.dtype) for x in point]
         for i in range(len(point)) if region.jointly else (region.argument,):
@@ -228,10 +228,10 @@ class Scanner:
             sides = [floats.beside(float(point[i]), side, REFINED // 2, self.rng) for side in (-down, up) if side]
             if sides:
                 columns[i] = np.resize(np.concatenate(sides), REFINED)
-        return self._allowed(columns)
+        return self._inside_domains(columns)
 
     def _worst(self, region: Region, order: int) -> tuple[float, np.ndarray, Index, float, Any] | None:
-        """The largest error of an order in a region: with its point, the derivative, the float and the truth."""
+        """The largest error of an order in a region, with its point, the derivative, the float and the reference value."""
         best: Any = None
         for part in self.columns.get(region, ()):
             for index in self.indices:
@@ -245,7 +245,7 @@ class Scanner:
 
     # The report
 
-    def _conclude(self, regions: Sequence[Region]) -> None:
+    def _fill_report(self, regions: Sequence[Region]) -> None:
         report = self.report
         for r in regions:
             parts = self.columns.get(r, [])
@@ -265,18 +265,18 @@ class Scanner:
                 found = self._worst(r, order)
                 if found is not None:
                     ulp, point, index, value, truth = found
-                    worst = Worst(r.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, _float(truth),
+                    worst = Worst(r.name, order, label(order, index, self.subject.names), ulp, tuple(map(float, point)), value, _nearest_float(truth),
                                   self._condition(point, index, ulp, order))
                     report.worst.append(worst)
                     self.found.append((worst, index, truth))
         if not report.samples:
-            raise ValueError(f"accuracy: {self.subject.name} has no real value anywhere in {self._where()}; choose a domain where it has one")
+            raise ValueError(f"accuracy: {self.subject.name} has no real value anywhere in {self._domain_text()}; choose a domain where it has one")
         report.undecided = self.truth.undecided
         if report.undecided:
-            report.notes.append(f"{report.undecided} numbers were left out: {LAST} digits do not tell what they are")
+            report.notes.append(f"{report.undecided} numbers were left out: their reference values are undecided with {LAST} digits")
         if self.subject.failure is not None:
             error, point = self.subject.failure
-            report.notes.append(f"{self.subject.name} raises {type(error).__name__} at {self._at(point)}: {error}")
+            report.notes.append(f"{self.subject.name} raises {type(error).__name__} at {self._point_text(point)}: {error}")
         for order in range(self.order + 1):
             every = np.concatenate([s.errors[i][:s.drawn] for s in report.samples for i in self.indices if len(i) == order])
             every = every[~np.isnan(every)]
@@ -292,8 +292,8 @@ class Scanner:
             return 1.0
 
 
-def _float(truth: Any) -> float:
-    """The nearest float of a number of many digits, infinite where there is none."""
+def _nearest_float(truth: Any) -> float:
+    """The nearest float of a number of many digits; infinite beyond all floats."""
     try:
         return float(truth)
     except OverflowError:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.algebra.ladder import shifted
+from symgrad.algebra.ladder import random_shift
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import precise
 from symgrad.engine.escapes import departure, observing
@@ -33,19 +33,19 @@ from symgrad.reference.run import Run
 from symgrad.types.domains import REAL, Domain
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["Foreign", "Index", "Recording", "Subject", "Unsuitable", "indices"]
+__all__ = ["ForeignSubject", "Index", "Recording", "Subject", "Unsuitable", "derivative_indices"]
 
 Index = tuple[int, ...]
 
 
 class Unsuitable(TypeError):
-    """A result that is no real number, or was not computed from the arguments with operations that have a derivative."""
+    """Raised for a result that is not a real number, or not computed from the arguments by differentiable operations."""
 
 
-def indices(arguments: int, order: int) -> list[Index]:
-    """The value and all partial derivatives up to an order, each by the arguments it is taken by.
+def derivative_indices(arguments: int, order: int) -> list[Index]:
+    """The indices of the value and of all partial derivatives up to an order: tuples of argument numbers.
 
-    >>> indices(2, 2)
+    >>> derivative_indices(2, 2)
     [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
     """
     return [index for k in range(order + 1) for index in itertools.combinations_with_replacement(range(arguments), k)]
@@ -55,26 +55,27 @@ class Recording(Run):
     """One call of the function, at one point or at all points of an array."""
 
     def partials(self, order: int, last: bool = False) -> dict[Index, Any]:
-        """Every derivative up to an order as Tensors; those of the highest order without a graph, unless `last` asks for it."""
+        """Every derivative up to an order as Tensors; with `last`, those of the highest order are recorded as well."""
         out: dict[Index, Any] = {(): self.result}
 
         def by_each(index: Index, create_graph: bool) -> dict[Index, Any]:
             return {(*index, i): g for i, g in enumerate(self.gradients(out[index], create_graph)) if i >= max(index, default=0)}
 
-        for index in indices(len(self.leaves), order - 1):
+        for index in derivative_indices(len(self.leaves), order - 1):
             out |= by_each(index, last or len(index) < order - 1)
-        lower = [] if last else [by_each(index, False) for index in indices(len(self.leaves), order - 2)]  # as a call up to a lower order gives them
+        lower = [] if last else [by_each(index, False) for index in derivative_indices(len(self.leaves),
+                                                                                       order - 2)]  # computed as in a call up to a lower order
         return functools.reduce(operator.or_, lower, out)
 
     def exact(self, digits: int, order: int, shift: Callable[[Any], Any] | None = None) -> dict[Index, list[Any]]:
-        """Every derivative up to an order by the rules read with many digits, at the points or, by `shift`, at a tiny distance."""
-        with precise.working(digits):
+        """Every derivative up to an order, by the rules evaluated in many digits, at the points, or with `shift` at a tiny distance from them."""
+        with precise.working_precision(digits):
             values = [precise.lift_value(leaf.value) for leaf in self.leaves]
             return {index: [0 if box.node is None and t == 0 else t for t in box.value.ravel().tolist()] for index, box, _ in
                     self.read(RecordingCarrier(precise, precise.lift_value), values if shift is None else map(shift, values), order, pointwise=True)}
 
     def spread(self, order: int) -> np.ndarray:
-        """How many powers of ten lie between the largest and the smallest number that each point's computation met; infinite beyond floats."""
+        """The powers of ten between the largest and the smallest number in the computation at each point; infinite beyond the floats."""
         roots = [t._node for t in self.partials(order).values() if t._node is not None]
         n = np.size(self.result.value)
         high, low = np.zeros(n), np.zeros(n)
@@ -94,20 +95,20 @@ class Recording(Run):
 
 
 class Subject:
-    """A function of real numbers: a symgrad function, a function written with torch names or NumPy's, or an op of the registry by name.
+    """A function of real numbers: a function of Tensors, one written with NumPy's or torch's names, or an op of the registry by name.
 
-    Raises TypeError for what is no such function, and for one that has no arguments.
+    Raises TypeError for other objects, and for a function without arguments.
     """
 
     framework = "symgrad"
-    subnormals = True  # whether numbers below the smallest normal one are kept
+    subnormals = True  # False if the framework flushes subnormal numbers to zero
 
     def __init__(self, given: Any, count: int | None = None):
         self.parameters: tuple[Any, ...] = ()
         self.special: list[tuple[float, ...]] = []
-        self.vectorised: bool | None = None  # whether a call with arrays is a call for each of their elements
-        self.constant: float | None = None  # what is returned where nothing is computed from the arguments
-        self.failure: tuple[Exception, Any] | None = None  # the last exception of the function, and where
+        self.vectorised: bool | None = None  # whether a call with arrays computes the calls with their elements
+        self.constant: float | None = None  # the result in a branch that computes nothing from the arguments
+        self.failure: tuple[Exception, Any] | None = None  # the last exception of the function, and the point
         op = REGISTRY.get(given) if isinstance(given, str) else given if isinstance(given, Op) else None
         if isinstance(given, str) and op is None:
             import difflib
@@ -116,16 +117,16 @@ class Subject:
             raise TypeError(f"accuracy: there is no op {given!r}" + (f"; did you mean {close[0]!r}?" if close else "; give a function"))
         self.is_op = op is not None
         if op is not None:
-            self._of_op(op)
+            self._use_op(op)
             return
         if not callable(given):
             raise TypeError(f"accuracy needs a function or the name of an op, not {type(given).__name__}")
         self.function = given
         self.name = name_of(given)
-        self.names = _arguments(given, self.name, count)
+        self.names = _argument_names(given, self.name, count)
         self.domains: list[Domain] = [REAL] * len(self.names)
 
-    def _of_op(self, op: Op) -> None:
+    def _use_op(self, op: Op) -> None:
         if op.kind == "composite" and op.arity == 1 and op.public:
             self.function = FUNCTIONS.get(op.name) or lift(op)
         elif op.kind == "elementwise" and op.arity:
@@ -133,7 +134,7 @@ class Subject:
             call, parameters = core(op), self.parameters
             self.function = lambda *xs: call(*xs, *parameters)
         else:
-            raise TypeError(f"accuracy: the op {op.name} takes no numbers one by one (it is {op.kind}); wrap it in a function of numbers")
+            raise TypeError(f"accuracy: the op {op.name} is not a function of single numbers (it is {op.kind}); wrap it in a function of numbers")
         self.name = op.name + (f"{self.parameters}" if self.parameters else "")
         self.names = list(op.argument_names) if op.kind != "composite" else ["input"]
         if len(self.names) == 1:
@@ -143,11 +144,11 @@ class Subject:
 
     @property
     def count(self) -> int:
-        """How many arguments there are."""
+        """The number of arguments."""
         return len(self.names)
 
     def call(self, columns: Sequence[Any], named: bool = False) -> Recording:
-        """One recorded call, with arrays or numbers. Raises what the function raises, and Unsuitable where nothing is recorded."""
+        """One recorded call with arrays or numbers. Exceptions of the function propagate; Unsuitable is raised if nothing was recorded."""
         leaves = [tensor(np.array(c), dtype=np.asarray(c).dtype, requires_grad=True, symbol=name if named else None)
                   for name, c in zip(self.names, columns)]
         with observing() as escapes, enable_grad(), silence():
@@ -161,28 +162,28 @@ class Subject:
         return Recording(leaves, result, None, escapes)
 
     def departure(self, point: Sequence[Any], far: bool = False) -> str | None:
-        """How the recorded graph differs from the function around a point, and with `far` elsewhere; None where they are the same.
+        """The difference between the recorded graph and the function around a point, and with `far` elsewhere; None if there is none.
 
-        Raises what the function raises.
+        Exceptions of the function propagate.
         """
         return departure(self.call(point, named=True), lambda values: self.call(values, named=True), far)
 
-    def one(self, point: Sequence[Any], named: bool = False) -> Recording:
+    def call_at(self, point: Sequence[Any], named: bool = False) -> Recording:
         """The call at one point."""
-        return self._single(self.call(point, named))
+        return self._as_scalar(self.call(point, named))
 
-    def _single(self, found: Recording) -> Recording:
+    def _as_scalar(self, found: Recording) -> Recording:
         if found.result.numel() != 1:
             raise Unsuitable(f"accuracy: {self.name} of numbers gives shape {list(found.result.shape)}; scan a function whose result is one number")
         if found.result.ndim:
             found.result = found.result.reshape(())
         return found
 
-    def settle(self, points: np.ndarray) -> None:
-        """Determine whether arrays can be passed: the results have to be those of single points, to a few ULP."""
+    def detect_vectorised(self, points: np.ndarray) -> None:
+        """Determine whether arrays can be passed: the results must equal those of single points up to a few ULP."""
         try:
             together = self.call(list(points)).result
-        except Exception:  # single points show the exception
+        except Exception:  # calls at single points report the exception
             self.vectorised = False
             return
         self.vectorised = together.shape == points.shape[1:]
@@ -190,7 +191,7 @@ class Subject:
             if not self.vectorised:
                 return
             try:
-                single = float(self.one(list(points[:, k])).result.value)
+                single = float(self.call_at(list(points[:, k])).result.value)
             except Exception:
                 self.vectorised = False
                 return
@@ -198,17 +199,17 @@ class Subject:
             self.vectorised = single == value or single != single and value != value or ulp_of(points.dtype.name).error(value, single) <= 8
 
     def recordings(self, points: np.ndarray) -> Iterator[tuple[slice, Recording | None]]:
-        """Calls that cover the points: one for all, or one for each; None where the function raises."""
+        """Calls at the points: one call with arrays, or a call for each point; None where the function raises."""
         if self.vectorised is None:
-            self.settle(points)
+            self.detect_vectorised(points)
         if self.vectorised:
             yield slice(0, points.shape[1]), self.call(list(points))
             return
         for k in range(points.shape[1]):
-            yield slice(k, k + 1), self._attempt(list(points[:, k]))
+            yield slice(k, k + 1), self._try_call(list(points[:, k]))
 
-    def _attempt(self, point: Sequence[Any]) -> Recording | None:
-        """The call at one point, None where it raises. A branch may return one constant, but not numbers that were computed elsewhere."""
+    def _try_call(self, point: Sequence[Any]) -> Recording | None:
+        """The call at one point; None if it raises. A branch may return a constant, but not numbers computed outside the graph."""
         try:
             found = self.call(point)
         except Unsuitable as error:
@@ -229,11 +230,11 @@ class Subject:
         except Exception as error:
             self.failure = error, point
             return None
-        return self._single(found)
+        return self._as_scalar(found)
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """Every derivative up to an order as the library's floats; NaN where the function raises."""
-        out = {index: np.full(points.shape[1], np.nan) for index in indices(self.count, order)}
+        out = {index: np.full(points.shape[1], np.nan) for index in derivative_indices(self.count, order)}
         for where, recording in self.recordings(points):
             if recording is None:
                 continue
@@ -243,9 +244,9 @@ class Subject:
         return out
 
     def exact(self, points: np.ndarray, digits: int, order: int, beside: Any = None) -> dict[Index, list[Any]]:
-        """Every derivative up to an order by the rules read with many digits; at a tiny distance from the points where a generator is given."""
-        shift = None if beside is None else shifted(beside)
-        out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in indices(self.count, order)}
+        """Every derivative up to an order, by the rules in many digits; with a generator `beside`, at a tiny random distance from the points."""
+        shift = None if beside is None else random_shift(beside)
+        out: dict[Index, list[Any]] = {index: [precise.context.nan] * points.shape[1] for index in derivative_indices(self.count, order)}
         for where, recording in self.recordings(points):
             if recording is not None:
                 with silence():
@@ -254,7 +255,7 @@ class Subject:
         return out
 
     def spread(self, points: np.ndarray, order: int) -> np.ndarray:
-        """The powers of ten that each point's computation spans."""
+        """The powers of ten between the largest and the smallest number in the computation at each point."""
         out = np.zeros(points.shape[1])
         for where, recording in self.recordings(points):
             if recording is not None:
@@ -263,14 +264,14 @@ class Subject:
         return out
 
 
-def _arguments(function: Callable[..., Any], name: str, count: int | None) -> list[str]:
-    """The names of the arguments without a default; where there is no signature, and for *args, x or x1, x2, ..."""
+def _argument_names(function: Callable[..., Any], name: str, count: int | None) -> list[str]:
+    """The names of the arguments without a default; x or x1, x2, ... if there is no signature or only *args."""
     parameters = parameters_of(function)
     placed = [p for p in parameters or () if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p.name for p in placed if p.default is p.empty]
     needed = [p.name for p in parameters or () if p.default is p.empty and p.kind is p.KEYWORD_ONLY]
     if needed:
-        raise TypeError(f"accuracy: {name} needs the keyword {needed[0]}; wrap it in a function of its numbers alone")
+        raise TypeError(f"accuracy: {name} requires the keyword {needed[0]}; wrap it in a function of numbers only")
     if required and count in (None, len(required)):
         return required
     if parameters is not None and not required and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -281,24 +282,24 @@ def _arguments(function: Callable[..., Any], name: str, count: int | None) -> li
     return ["x"] if count == 1 else [f"x{i + 1}" for i in range(count)]
 
 
-class Foreign(Subject):
+class ForeignSubject(Subject):
     """A function of another framework or of plain floats, or a tuple of a function, its gradient and its Hessian, called point by point.
 
-    `order` is the highest one that it gives; derivatives by finite differences are not scanned.
+    `order` is the highest order that it gives; derivatives by finite differences are not scanned.
     """
 
     def __init__(self, given: Any, order: int, count: int | None = None, framework: str | None = None):
         function, partials, hessian = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
         super().__init__(function, count)
         self.vectorised = False
-        adapter = adapter_of(_of_numbers(function), framework or framework_of(function) or "numpy", self.name,
-                             Options(joined=True, gradient=_of_numbers(partials), hessian=_of_numbers(hessian)))
+        adapter = adapter_of(_with_scalars(function), framework or framework_of(function) or "numpy", self.name,
+                             Options(joined=True, gradient=_with_scalars(partials), hessian=_with_scalars(hessian)))
         self.framework, self.subnormals, self.order = adapter.framework, adapter.subnormals, min(order, adapter.orders)
         self.derivatives = Derivatives(adapter, self.order, order, np.ones(self.count))
 
     def floats(self, points: np.ndarray, order: int) -> dict[Index, np.ndarray]:
         """Every derivative up to an order as the framework's floats; NaN where it raises."""
-        out = {index: np.full(points.shape[1], np.nan) for index in indices(self.count, order)}
+        out = {index: np.full(points.shape[1], np.nan) for index in derivative_indices(self.count, order)}
         for k in range(points.shape[1]):
             point = [np.array(x) for x in points[:, k]]
             levels = self.derivatives.at(point, order)
@@ -311,6 +312,6 @@ class Foreign(Subject):
         return out
 
 
-def _of_numbers(function: Any) -> Any:
-    """The function with scalars of NumPy in place of arrays without axes."""
+def _with_scalars(function: Any) -> Any:
+    """The function called with NumPy scalars in place of 0-d arrays."""
     return function and (lambda *xs: function(*(x[()] if isinstance(x, np.ndarray) else x for x in xs)))

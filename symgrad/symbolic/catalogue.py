@@ -1,8 +1,8 @@
-"""The catalogue: which op of the registry computes which SymPy function, derived from the ops themselves.
+"""The catalogue: a map from SymPy functions to the ops of the registry that compute them, derived from the ops' forward rules.
 
 The symbolic carrier gives the formula of an op; the catalogue is the inverse. An op whose formula is one SymPy function of its arguments
 computes that function; an op with a longer formula, such as `round` or `log2`, is found by pattern matching. So every declared op is in
-the catalogue. Functions that no op computes have a definition by others in `DEFINITIONS`.
+the catalogue. Functions without an op have a definition by other functions in `DEFINITIONS`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from sympy.codegen import cfunctions
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean
 
-from symgrad.algebra import stable_heads
-from symgrad.algebra.stable import rewritten_to_differentiate
+from symgrad.algebra import stable_functions as stable
+from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.carriers import symbolic
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
@@ -25,10 +25,10 @@ from symgrad.methods.extending import BUILT_IN
 __all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
 
 ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
-ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by the structure of sums and products
-SILENT = {"isfinite", "isnan", "isinf"}  # their formulas do not describe them
-COMPOSED = {"sinc"}  # elementwise, too
-WITH_PARAMETERS = {"sinc_derivative": {"sinc1": (1,), "sinc2": (2,), "sinc3": (3,)}}  # ops with a name of their own for some parameters
+ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
+EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a constant
+COMPOSED = {"sinc"}  # composite ops that are elementwise
+WITH_PARAMETERS = {"sinc_derivative": {"sinc1": (1,), "sinc2": (2,), "sinc3": (3,)}}  # names of ops with given parameters
 
 
 class Call(NamedTuple):
@@ -39,17 +39,17 @@ class Call(NamedTuple):
 
 
 class Unknown(TypeError):
-    """A SymPy function that no op computes."""
+    """The error for a SymPy function without an op."""
 
 
 def _log1mexp(u: Any) -> Any:
-    return sympy.Piecewise((stable_heads.log1p(-sympy.exp(u)), u < -1), (sympy.log(-stable_heads.expm1(u)), True))
+    return sympy.Piecewise((stable.log1p(-sympy.exp(u)), u < -1), (sympy.log(-stable.expm1(u)), True))
 
 
 def _log_cosh(u: Any) -> Any:
-    near = stable_heads.log1p(2 * sympy.sinh(u / 2) ** 2)
+    near = stable.log1p(2 * sympy.sinh(u / 2) ** 2)
     size = sympy.Abs(u)
-    return sympy.Piecewise((near, size < 1), (size + stable_heads.log1p(sympy.exp(-2 * size)) - sympy.log(2), True))
+    return sympy.Piecewise((near, size < 1), (size + stable.log1p(sympy.exp(-2 * size)) - sympy.log(2), True))
 
 
 def _heaviside(u: Any, middle: Any = HALF) -> Any:
@@ -57,7 +57,7 @@ def _heaviside(u: Any, middle: Any = HALF) -> Any:
     return half if middle == HALF else sympy.Piecewise((half, sympy.Ne(u, 0)), (middle, True))
 
 
-def _inverted(function: Any) -> Callable[[Any], Any]:
+def _reciprocal(function: Any) -> Callable[[Any], Any]:
     return lambda u: 1 / function(u)
 
 
@@ -65,10 +65,10 @@ def _of_inverse(function: Any) -> Callable[[Any], Any]:
     return lambda u: function(1 / u)
 
 
-# Definitions, by other functions, of those that no op computes.
+# Functions without an op, defined by other functions.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
-    sympy.sec: _inverted(sympy.cos), sympy.csc: _inverted(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
-    sympy.csch: _inverted(sympy.sinh), sympy.coth: _inverted(sympy.tanh),
+    sympy.sec: _reciprocal(sympy.cos), sympy.csc: _reciprocal(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
+    sympy.csch: _reciprocal(sympy.sinh), sympy.coth: _reciprocal(sympy.tanh),
     sympy.asec: _of_inverse(sympy.acos), sympy.acsc: _of_inverse(sympy.asin), sympy.acot: _of_inverse(sympy.atan),
     sympy.asech: _of_inverse(sympy.acosh), sympy.acsch: _of_inverse(sympy.asinh), sympy.acoth: _of_inverse(sympy.atanh),
     sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)),
@@ -77,16 +77,16 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
     sympy.Nand: lambda *args: sympy.Not(sympy.And(*args)), sympy.Nor: lambda *args: sympy.Not(sympy.Or(*args)),
     sympy.Implies: lambda a, b: sympy.Or(sympy.Not(a), b),
-    stable_heads.log1mexp: _log1mexp, stable_heads.log_cosh: _log_cosh, stable_heads.larger: sympy.Max, stable_heads.smaller: sympy.Min,
-    stable_heads.step: _heaviside, stable_heads.whole: sympy.floor,
+    stable.log1mexp: _log1mexp, stable.log_cosh: _log_cosh, stable.larger: sympy.Max, stable.smaller: sympy.Min,
+    stable.step: _heaviside, stable.whole: sympy.floor,
 }
 BOOLEANS = {sympy.And: "logical_and", sympy.Or: "logical_or", sympy.Not: "logical_not"}
 COMPLEX = {sympy.conjugate: "conj", sympy.re: "real", sympy.im: "imag", sympy.arg: "angle"}
 UNEVALUATED = (sympy.Sum, sympy.Product, sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Limit)
-MANY = 10_000  # the most terms of a sum or product that are written out
+MANY = 10_000  # the most terms of a sum or product
 
 
-# Reading the registry
+# The ops of the registry
 
 
 class _Entry(NamedTuple):
@@ -102,14 +102,14 @@ class _Entry(NamedTuple):
 
 
 def _optional(op: Op, given: int = 0) -> bool:
-    """Whether all parameters of an op but the first ones are optional."""
+    """Whether all parameters of an op after the first `given` ones are optional."""
     return all(parameter.default is not parameter.empty for parameter in op.parameters[given:])
 
 
 @functools.cache
-def _read(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | None:
-    """An elementwise op with parameters, or the default ones, as an entry; None if it has no formula of its arguments."""
-    if op.kind != "elementwise" and op.name not in COMPOSED or not _optional(op, len(parameters)) or op.name in SILENT:
+def _entry_of(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | None:
+    """The entry of an elementwise op with some parameters and the defaults of the others; None if it has no formula of its arguments."""
+    if op.kind != "elementwise" and op.name not in COMPOSED or not _optional(op, len(parameters)) or op.name in EXCLUDED:
         return None
     wilds = tuple(sympy.Dummy(f"w{i}", real=True) for i in range(op.arity or 0))
     try:
@@ -118,7 +118,7 @@ def _read(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | None:
         return None
     if not formula.args or formula.free_symbols != set(wilds):
         return None
-    return _Entry(name, wilds, rewritten_to_differentiate(formula))
+    return _Entry(name, wilds, stable_form_to_differentiate(formula))
 
 
 def _is_arithmetic(e: Any) -> bool:
@@ -127,21 +127,21 @@ def _is_arithmetic(e: Any) -> bool:
 
 @functools.cache
 def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
-    """The ops that compute one SymPy function, by function; the others by the outermost function of their formula, longest first."""
-    heads: dict[Any, str] = {}
+    """The ops that compute one SymPy function, by this function; the others by the outermost function of their formula, longest first."""
+    functions: dict[Any, str] = {}
     patterns: dict[Any, list[_Entry]] = {}
     ops = [REGISTRY[name] for name in REGISTRY if name in BUILT_IN and name not in ARITHMETIC]
-    for entry in [_read(op, *named) for op in ops for named in ((op.name, ()), *WITH_PARAMETERS.get(op.name, {}).items())]:
+    for entry in [_entry_of(op, *named) for op in ops for named in ((op.name, ()), *WITH_PARAMETERS.get(op.name, {}).items())]:
         if entry is None:
             continue
         formula = entry.formula
         if formula.args == entry.wilds and not (formula.is_Add or formula.is_Mul or formula.is_Pow):
-            heads.setdefault(formula.func, entry.op)
+            functions.setdefault(formula.func, entry.op)
         elif isinstance(formula, sympy.Expr) and (len(entry.wilds) == 1 or not _is_arithmetic(formula)):
             patterns.setdefault(formula.func, []).append(entry)
     for entries in patterns.values():
         entries.sort(key=lambda entry: -sum(1 for _ in sympy.preorder_traversal(entry.formula)))
-    return heads, patterns
+    return functions, patterns
 
 
 def known_names() -> list[str]:
@@ -156,8 +156,8 @@ def known_names() -> list[str]:
 Binding = dict[Any, Any]
 
 
-def _bound(pattern: Any, e: Any, binding: Binding) -> Iterator[Binding]:
-    """The bindings of a pattern's symbols with which it equals the expression, in addition to given bindings."""
+def _bindings(pattern: Any, e: Any, binding: Binding) -> Iterator[Binding]:
+    """The bindings of a pattern's symbols with which it equals the expression; they extend a given binding."""
     if pattern.is_Dummy:
         if pattern not in binding:
             yield {**binding, pattern: e}
@@ -168,48 +168,48 @@ def _bound(pattern: Any, e: Any, binding: Binding) -> Iterator[Binding]:
             yield binding
     elif pattern.is_Mul and len(pattern.args) == 2 and pattern.args[0].is_Rational and pattern.args[1].is_Dummy:
         if isinstance(e, sympy.Expr):
-            yield from _bound(pattern.args[1], e / pattern.args[0], binding)
+            yield from _bindings(pattern.args[1], e / pattern.args[0], binding)
     elif pattern.func == e.func and len(pattern.args) == len(e.args):
         commutes = isinstance(pattern, (sympy.Add, sympy.Mul, sympy.Max, sympy.Min, sympy.And, sympy.Or))
-        yield from _bound_all(list(pattern.args), list(e.args), binding) if commutes else _bound_in_order(pattern.args, e.args, binding)
+        yield from _bindings_of_all(list(pattern.args), list(e.args), binding) if commutes else _bindings_in_order(pattern.args, e.args, binding)
 
 
-def _bound_in_order(patterns: Sequence[Any], parts: Sequence[Any], binding: Binding) -> Iterator[Binding]:
+def _bindings_in_order(patterns: Sequence[Any], parts: Sequence[Any], binding: Binding) -> Iterator[Binding]:
     if not patterns:
         yield binding
     else:
-        for found in _bound(patterns[0], parts[0], binding):
-            yield from _bound_in_order(patterns[1:], parts[1:], found)
+        for found in _bindings(patterns[0], parts[0], binding):
+            yield from _bindings_in_order(patterns[1:], parts[1:], found)
 
 
-def _bound_all(patterns: list[Any], parts: list[Any], binding: Binding) -> Iterator[Binding]:
-    """Bindings with which each pattern equals a different part, the longest patterns first, since they are most specific."""
+def _bindings_of_all(patterns: list[Any], parts: list[Any], binding: Binding) -> Iterator[Binding]:
+    """The bindings with which each pattern equals a different part. Longer patterns are matched first, since they are more specific."""
     patterns = sorted(patterns, key=lambda p: (bool(p.is_Dummy), -len(p.args)))
-    yield from (found for found, _ in _matched(patterns, parts, binding))
+    yield from (found for found, _ in _matches(patterns, parts, binding))
 
 
-def _matched(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Iterator[tuple[Binding, list[Any]]]:
-    """Like `_bound_all`, with the remaining parts."""
+def _matches(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Iterator[tuple[Binding, list[Any]]]:
+    """Like `_bindings_of_all`, with the remaining parts."""
     if not patterns:
         yield binding, parts
         return
     for i, part in enumerate(parts):
-        for found in _bound(patterns[0], part, binding):
-            yield from _matched(patterns[1:], parts[:i] + parts[i + 1:], found)
+        for found in _bindings(patterns[0], part, binding):
+            yield from _matches(patterns[1:], parts[:i] + parts[i + 1:], found)
 
 
-def _recognised(e: Any, accepted: Callable[[str], bool]) -> Call | None:
-    """The expression as an op with a longer formula; for a sum or product also a part of it."""
+def _recognise(e: Any, accepted: Callable[[str], bool]) -> Call | None:
+    """The expression as a call of an op with a longer formula; for a sum or product, the formula may match a part of it."""
     for entry in _table()[1].get(e.func, ()):
         if not accepted(entry.op):
             continue
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
             patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
-            for binding, rest in _matched(patterns, list(e.args), {}):
+            for binding, rest in _matches(patterns, list(e.args), {}):
                 call = entry.called(binding)
                 return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
         else:
-            for binding in _bound(entry.formula, e, {}):
+            for binding in _bindings(entry.formula, e, {}):
                 return entry.called(binding)
     return None
 
@@ -218,9 +218,9 @@ def _recognised(e: Any, accepted: Callable[[str], bool]) -> Call | None:
 
 
 def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | Any:
-    """The op that computes an expression from its parts; or another expression, if it has a definition.
+    """The call of the op that computes an expression from its parts, or an equal expression for a function with a definition.
 
-    `accepted(name)` says whether an op may be used. Raises Unknown for a function that is not in the catalogue.
+    `accepted(name)` returns whether an op may be used. Raises Unknown for a function that is not in the catalogue.
 
     >>> x, y = sympy.symbols("x y", real=True)
     >>> plan(sympy.log(x) / sympy.log(2))
@@ -228,7 +228,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     >>> plan(x - 2 * y)
     Call(op='sub', args=(x, Call(op='mul', args=(2, y))))
     """
-    found = _recognised(e, accepted)
+    found = _recognise(e, accepted)
     if found is not None:
         return found
     if e.is_Add:
@@ -247,15 +247,15 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
         return Call(BOOLEANS[kind], args) if len(args) < 3 else Call(BOOLEANS[kind], (kind(*args[:-1]), args[-1]))
     if kind is sympy.log and _exponents(args[0]):
         return _log_of_sum(_exponents(args[0]))
-    heads = _table()[0]
-    if kind in heads:
-        return Call(heads[kind], args)
+    functions = _table()[0]
+    if kind in functions:
+        return Call(functions[kind], args)
     if kind in COMPLEX:
         return Call(COMPLEX[kind], args)
     if kind in DEFINITIONS:
         return DEFINITIONS[kind](*args)
     if isinstance(e, UNEVALUATED):
-        return _evaluated(e)
+        return _evaluate(e)
     if isinstance(e, sympy.Tuple):
         raise Unknown(f"{e} is a tuple; give an expression, an Array or a Matrix")
     op = REGISTRY.get(getattr(kind, "__name__", ""))
@@ -263,7 +263,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
         return Call(op.name, args)
     if isinstance(e, (sympy.Expr, Boolean)) and e.args:
         raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")
-    raise Unknown(f"{_short(e)} ({type(e).__name__}) is not a formula of numbers")
+    raise Unknown(f"{_short(e)} ({type(e).__name__}) is not an expression of numbers")
 
 
 def _short(e: Any) -> str:
@@ -272,7 +272,7 @@ def _short(e: Any) -> str:
 
 
 def _sum(e: Any) -> Call:
-    """The terms from left to right, with minus where a coefficient is negative, numbers last."""
+    """A sum from left to right, with `sub` for terms with a negative coefficient, and numbers last."""
     plus: list[Any] = []
     minus: list[Any] = []
     for term in sorted(e.args, key=lambda t: bool(t.is_Number)):
@@ -280,14 +280,14 @@ def _sum(e: Any) -> Call:
         (minus if negative else plus).append(-term if negative else term)
     out: Any = plus[0] if plus else Call("neg", (minus.pop(0),))
     for term in plus[1:]:
-        out = Call("add", (out, _again(term)))
+        out = Call("add", (out, _multiple(term)))
     for term in minus:
-        out = Call("sub", (out, _again(term)))
+        out = Call("sub", (out, _multiple(term)))
     return out
 
 
-def _again(e: Any) -> Any:
-    """A term of a sum without its coefficient, taken from the sum so that the product is not built again."""
+def _multiple(e: Any) -> Any:
+    """A term n * x with an integer n as a call of `mul`; other terms unchanged."""
     if e.is_Mul and e.args[0].is_Integer and len(e.args) == 2:
         return Call("mul", e.args)
     return e
@@ -304,8 +304,8 @@ def _log_of_sum(exponents: Sequence[Any]) -> Call:
     return functools.reduce(lambda a, b: Call("logaddexp", (a, b)), exponents)  # type: ignore[return-value]
 
 
-def _share(factors: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Factors such as exp(v) and 1 / Σ exp(u) as exp(v - log(Σ exp(u))), without overflow; and the other factors."""
+def _softmax_factors(factors: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Pairs of factors exp(v) and 1 / Σ exp(u) as exp(v - log(Σ exp(u))), without overflow; and the other factors."""
     shares: list[Any] = []
     rest = list(factors)
     for factor in factors:
@@ -317,9 +317,9 @@ def _share(factors: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _product(e: Any) -> Call:
-    """The factors above the fraction bar divided by those below it; division by an integer, not multiplication with its rounded inverse."""
+    """The product of the numerator's factors divided by that of the denominator's; integers are divided by, since their inverses are rounded."""
     coefficient, factors = e.as_coeff_mul()
-    shares, factors = _share(factors)
+    shares, factors = _softmax_factors(factors)
     above: list[Any] = shares
     below: list[Any] = []
     for factor in factors:
@@ -351,15 +351,15 @@ def _power(base: Any, power: Any) -> Call:
 
 
 def _choice(e: Any) -> Any:
-    """Selections from the first condition on; NaN where no condition holds."""
+    """Nested selections in the order of the conditions; NaN if no condition holds."""
     out: Any = sympy.nan
     for value, condition in reversed(e.args):
         out = value if condition == sympy.true else Call("where", (condition, value, out))
     return out
 
 
-def _evaluated(e: Any) -> Any:
-    """A sum or product written out, or an evaluated derivative or integral."""
+def _evaluate(e: Any) -> Any:
+    """The terms of a sum or product, or an evaluated derivative or integral."""
     if isinstance(e, (sympy.Sum, sympy.Product)):
         count = 1
         for limit in e.limits:
@@ -370,5 +370,5 @@ def _evaluated(e: Any) -> Any:
             raise Unknown(f"{_short(e)} has {count} terms, more than {MANY}; write it with arrays")
     out = e.doit()
     if out.has(*UNEVALUATED):
-        raise Unknown(f"SymPy does not carry out {_short(e)}")
+        raise Unknown(f"SymPy cannot evaluate {_short(e)}")
     return out

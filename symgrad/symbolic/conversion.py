@@ -15,13 +15,13 @@ import sympy
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.factories.creation import _as_float, as_tensor, has_formula, read, tensor
-from symgrad.factories.factory import finished
-from symgrad.formulas.expressions import Reads, hold
+from symgrad.factories.creation import _as_float, as_tensor, has_formula, read_data, tensor
+from symgrad.factories.factory import new_leaf
+from symgrad.formulas.expressions import ElementSymbols, keep_alive
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
-from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, owner_of, parameters_of, sanitised
-from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places
+from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
+from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
 from symgrad.types.dtypes import dtype_of, get_default_dtype
 
 __all__ = ["FormulaFunction", "from_sympy", "number_of", "tensor_of"]
@@ -34,7 +34,7 @@ LARGEST = 2**53
 
 @cache
 def number_of(constant: Any) -> Any:
-    """The Python number nearest to a SymPy number or boolean.
+    """The Python number closest to a SymPy number or boolean.
 
     >>> number_of(sympy.pi), number_of(sympy.Integer(2)), number_of(1 + sympy.I)
     (3.141592653589793, 2, (1+1j))
@@ -54,25 +54,25 @@ def number_of(constant: Any) -> Any:
         raise Unknown(f"{constant} has no numeric value") from None
 
 
-def _is_plain(constant: Any) -> bool:
+def _is_exact(constant: Any) -> bool:
     """Whether a Python number equals the SymPy number exactly and converts back to it."""
-    whole = isinstance(constant, sympy.Integer) and abs(constant) <= LARGEST
-    return not isinstance(constant, sympy.Expr) or whole or constant.is_Float or constant in (sympy.oo, -sympy.oo, sympy.nan)
+    integer = isinstance(constant, sympy.Integer) and abs(constant) <= LARGEST
+    return not isinstance(constant, sympy.Expr) or integer or constant.is_Float or constant in (sympy.oo, -sympy.oo, sympy.nan)
 
 
 def _exact(constant: Any, dtype: Any) -> Tensor:
-    """A number as a tensor with the exact number as its formula, if the float would convert to another one."""
+    """A number as a tensor with the exact number as its formula."""
     number = number_of(constant)
     out = tensor(number, dtype=dtype.to_complex() if isinstance(number, complex) else dtype)
-    out._node = Leaf(out, out._value, False, Reads.as_("constant", [constant], constant=True))
+    out._node = Leaf(out, out._value, False, ElementSymbols.as_("constant", [constant], constant=True))
     return out
 
 
-# Running programs
+# Execution of programs
 
 
 def _extreme(op: str) -> Callable[..., Any]:
-    """The largest (or smallest) of several values: ties share the gradient equally, and at a number it is 0."""
+    """The largest (or smallest) of several values; ties of tensors share the gradient equally, ties with a number have the gradient 0."""
     along, bound = {"maximum": ("amax", "min"), "minimum": ("amin", "max")}[op]
 
     def extreme(*values: Any) -> Any:
@@ -95,7 +95,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _part(op: str) -> Callable[..., Any]:
-    """The real or the imaginary part of a number, which may be real."""
+    """The real or the imaginary part of a real or complex tensor."""
     of_real = {"real": lambda x: x, "imag": lambda x: 0 * x}[op]
     return lambda x: getattr(traced, op)(x) if x.is_complex() else of_real(x)
 
@@ -111,7 +111,7 @@ def _function(op: str) -> Callable[..., Any]:
 
 
 class FormulaFunction:
-    """A formula, or an array of them, as a differentiable function of its symbols; `from_sympy` makes it.
+    """A formula, or an array of formulas, as a differentiable function of its symbols; the result of `from_sympy`.
 
     `expr` is the given formula, `symbols` are its symbols in the order of the arguments.
     """
@@ -124,7 +124,7 @@ class FormulaFunction:
         self.expr = given
         self.symbols = tuple(p.given for p in self.parameters)
         self._programs: dict[bool, OpProgram] = {}
-        self._program(stable=True)  # raise now for what cannot be computed
+        self._program(stable=True)  # raises for a function without an op
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
         self.__name__ = self.__qualname__ = "formula"
@@ -133,17 +133,17 @@ class FormulaFunction:
 
     def _program(self, stable: bool) -> OpProgram:
         if stable not in self._programs:
-            inputs = places([p if p.shape else p.cells[()] for p in self.parameters])
+            inputs = places_of([p if p.shape else p.cells[()] for p in self.parameters])
             writer = Writer(inputs, stable=stable and not any(e.has(sympy.I) for e in self._expressions))
             writer.program.outputs = [writer.add(e) for e in self._expressions]
             for step in writer.program.steps:
-                if step.what == "constant":
-                    number_of(step.value)  # raise now for a value that is no number
+                if step.name == "constant":
+                    number_of(step.value)  # raises for a constant without a numeric value
             self._programs[stable] = writer.program
         return self._programs[stable]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The value at Tensors, arrays or numbers, of the shape that they broadcast to, followed by the formula's own."""
+        """The value at Tensors, arrays or numbers. Its shape is their broadcast shape followed by that of the formula."""
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
@@ -181,12 +181,12 @@ class FormulaFunction:
 
     @staticmethod
     def _value(step: OpStep, values: Sequence[Tensor], results: Sequence[Any], named: bool, dtype: Any) -> Any:
-        if step.what == "input":
+        if step.name == "input":
             x = values[step.value.parameter]
             return traced.getitem(x, (..., *step.value.at)) if step.value.at else x
-        if step.what == "constant":
-            return _exact(step.value, dtype) if named and not _is_plain(step.value) else number_of(step.value)
-        return _function(step.what)(*[results[i] for i in step.inputs])
+        if step.name == "constant":
+            return _exact(step.value, dtype) if named and not _is_exact(step.value) else number_of(step.value)
+        return _function(step.name)(*[results[i] for i in step.inputs])
 
     def __repr__(self) -> str:
         return f"<formula {_shortened(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
@@ -196,12 +196,12 @@ def _shortened(given: Any) -> str:
     try:
         text = str(given)
     except RecursionError:
-        return "a formula nested deeply"
+        return "a deeply nested formula"
     return text if len(text) < 200 else text[:197] + "..."
 
 
 def _as_operand(x: Any) -> Tensor:
-    """An argument as a tensor of floats."""
+    """An argument as a tensor of floats or booleans."""
     out = x if isinstance(x, Tensor) else as_tensor(x)
     return out.to(get_default_dtype()) if out._value.dtype.kind in "iu" else out  # type: ignore[attr-defined, no-any-return]
 
@@ -209,13 +209,13 @@ def _as_operand(x: Any) -> Tensor:
 def from_sympy(expr: Any, symbols: Any = None) -> FormulaFunction:
     """A SymPy formula as a differentiable function of its symbols.
 
-    It takes the values of the symbols in the given order, or sorted by name, or by keyword: Tensors, arrays and numbers, which broadcast. Each of
-    `symbols` is a Symbol; an array of them (an Array, a Matrix, a list), whose value is then an array; a MatrixSymbol or an
-    IndexedBase. An Array or a Matrix of formulas has an array as its value, its own dimensions last. Equal parts are computed once, in
+    Its arguments are the values of the symbols in the given order (by default sorted by name) or by keyword: Tensors, arrays and numbers, which
+    broadcast. Each of `symbols` is a Symbol; an array of Symbols (an Array, a Matrix, a list), whose value is an array; a MatrixSymbol or an
+    IndexedBase. The value of an Array or a Matrix of formulas is an array, with its dimensions last. Common subexpressions are computed once, in
     stable forms: `log(1 + exp(x))` does not overflow.
 
-    Raises TypeError for text, which is never evaluated, and for functions that no op computes; ValueError for symbols that are not among
-    `symbols`, and for shapes that do not fit.
+    Raises TypeError for text, which is never evaluated, and for functions without an op; ValueError for symbols that are not among
+    `symbols`, and for invalid shapes.
 
     >>> import symgrad, sympy
     >>> x, y = sympy.symbols("x y")
@@ -233,10 +233,10 @@ def from_sympy(expr: Any, symbols: Any = None) -> FormulaFunction:
 def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: bool = False, symbol: str | None = None) -> Tensor:
     """A tensor of SymPy formulas at the values of their symbols: `tensor` for data with SymPy objects.
 
-    The keys of `values` are symbols, matrices and indexed bases, or their names. Tensors among the values become part of the graph; numbers and
-    arrays become leaves with the symbols as formulas, which `leaves` of the result lists by name.
+    The keys of `values` are symbols, matrices and indexed bases, or their names. Tensors among the values are part of the graph; numbers and
+    arrays become leaves with the symbols as formulas, which are listed by name in `leaves` of the result.
 
-    Raises ValueError for symbols without a value, TypeError for values that are no mapping, and for functions that no op computes.
+    Raises ValueError for symbols without a value, TypeError if the values are not a mapping, and for functions without an op.
 
     >>> import symgrad, sympy
     >>> x = sympy.Symbol("x")
@@ -256,13 +256,13 @@ def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: b
                          f"tensor({_shortened(data)}, {{{missing[0]}: 1.0}})")
     if not wanted:
         numbers = np.array([number_of(e) for e in expressions]).reshape(shape)
-        return finished(read(numbers if shape else numbers[()].item(), dtype), requires_grad, symbol)
+        return new_leaf(read_data(numbers if shape else numbers[()].item(), dtype), requires_grad, symbol)
     if symbol is not None:
         raise ValueError(f"tensor: a formula has its own symbols, {', '.join(map(str, wanted))}; symbol={symbol!r} names data")
     parameters = parameters_of(expressions, wanted)
     operands = [_leaf(p, given[str(p.given)], dtype) for p in parameters]
     out = FormulaFunction(data, wanted)(*operands)
-    hold(out, operands)
+    keep_alive(out, operands)
     return out
 
 
@@ -283,5 +283,5 @@ def _leaf(parameter: Parameter, value: Any, dtype: Any) -> Tensor:
     else:
         elements = [base]
     out = tensor(array if array.ndim else array[()], dtype=dtype, requires_grad=True)
-    out._make_leaf(True, Reads.as_(sanitised([str(base)])[0], elements))
+    out._make_leaf(True, ElementSymbols.as_(identifiers([str(base)])[0], elements))
     return out

@@ -1,7 +1,7 @@
-"""Ops from formulas for other frameworks: torch functions with derivatives of every order, and functions for JAX.
+"""Ops from formulas for other frameworks: torch functions and JAX functions with derivatives of every order.
 
-The generated code is compiled a second time with the functions of the other framework in place of NumPy's. That framework does not
-differentiate it: each derivative is the next form of the formula, and so is stable there, too.
+The generated code is compiled a second time with the functions of the other framework in place of NumPy's. The framework does not
+differentiate this code: each derivative is the next form of the formula, and is numerically stable, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from symgrad.symbolic.formula import OpFormula, Order
 from symgrad.symbolic.support import CONVERGED, Patch, average, horner, over, power
-from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
+from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 
 __all__ = ["jax_function", "torch_function"]
 
@@ -27,16 +27,16 @@ class _Quiet:
 
 
 def _shared(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[str, Any]], widened: Callable[[Any], Any]) -> dict[str, Any]:
-    """The functions of generated code that are the same in both frameworks, over a namespace of elementary ones.
+    """The functions of generated code that are common to both frameworks, defined by a namespace of elementary functions.
 
-    `base` gives the namespace of wide numbers for arrays such as a given one, and `widened` an array in the largest precision.
+    `base(x)` returns the namespace of wide numbers for arrays of the kind of x, and `widened(x)` the array in the highest precision.
     """
     def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
         return average(where, max(CONVERGED, 64 * float(xp.finfo(xs[0].dtype).eps)), direct, slope, ends, xs)
 
     def guarded_by(y: Any, guard: Guard, *xs: Any) -> Any:
         wide = [widened(x) for x in xs]
-        return guarded(base(wide[0]), trusted_sizes(xp.finfo(y.dtype)), y, guard, xs, wide)
+        return with_guard(base(wide[0]), trusted_sizes(xp.finfo(y.dtype)), y, guard, xs, wide)
 
     def sech(x: Any) -> Any:
         z = xp.exp(-xp.abs(x))
@@ -130,9 +130,9 @@ def _jax() -> Any:
 
 
 def torch_function(formula: OpFormula) -> Callable[..., Any]:
-    """A function of torch's tensors whose derivatives of every order are the formula's own.
+    """A function of torch tensors whose derivatives of every order are those of the formula.
 
-    It is a `torch.autograd.Function`: its backward calls that of the next order. Tensors broadcast; Python numbers are taken as they are.
+    It is a `torch.autograd.Function`, whose backward calls the function of the next order. Tensors broadcast; Python numbers are converted.
     """
     torch = _torch()
     names = _torch_names()
@@ -179,7 +179,7 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
 
 
 def jax_function(formula: OpFormula) -> Callable[..., Any]:
-    """A function of JAX's arrays whose derivatives of every order are the formula's own: a `jax.custom_jvp`; it works inside jit, vmap and grad."""
+    """A `jax.custom_jvp` function of JAX arrays whose derivatives of every order are those of the formula; it works inside jit, vmap and grad."""
     jax = _jax()
     names = _jax_names()
 
@@ -220,7 +220,7 @@ def _public(formula: OpFormula, function: Callable[[Order], Callable[..., Any]],
 
 
 def _partial(formula: OpFormula, k: Order, given: dict[int, Any], function: Callable[[Order], Callable[..., Any]]) -> Any:
-    """A derivative at values: an integer if it is one, an argument, or the function of that derivative."""
+    """The value of a derivative: an integer, an argument, or a call of the function of that derivative."""
     exact = formula.exact(k)
     if exact.is_Integer:
         return int(exact)

@@ -1,7 +1,7 @@
-"""The form in which a formula, or one of its derivatives, is computed: among several, the one with the smallest measured error.
+"""Selection of the form in which a formula, or one of its derivatives, is computed: the one with the smallest measured error.
 
-A form is a stable rewriting of the exact expression, with Laurent series in its place near points where terms cancel or it is 0/0.
-Forms are compared with many-digit references, at points of every size in the domain.
+A form is a stable rewriting of the exact expression, which is replaced by Laurent series near points where terms cancel or it is 0/0.
+Forms are compared with many-digit reference values, at points of every size in the domain.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.series import Laurent
-from symgrad.algebra.stable import elementary, rewritten
-from symgrad.algebra.stable_means import Mean, joined
+from symgrad.algebra.stable import elementary, stable_form
+from symgrad.algebra.stable_means import Mean, join_logarithms
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import value
 from symgrad.symbolic.generating import Code, RatioCode, generate
@@ -27,11 +27,11 @@ from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
 from symgrad.types.domains import Domain
 
-__all__ = ["Form", "Measure", "best_form", "centres", "derived"]
+__all__ = ["Form", "Measure", "best_form", "centres", "series_of_derivative"]
 
 LOST = 1e3  # the error of a form that overflows or underflows
-BAD, WORSE = 4.5, 1.5  # errors above which a series is tried, and above which it is used
-COEFFICIENTS, LONGEST = 56, 30
+BAD, WORSE = 4.5, 1.5  # a series is used where errors are larger than BAD, and extended to adjacent errors larger than WORSE
+LONGEST = 30  # the most coefficients of a series
 LEAST_RADIUS, NEAR, FAR, TILES = 2.0**-26, 4.0, 8.0, 8
 LARGE = 400  # the number of operations above which an expression is not factored
 
@@ -46,7 +46,7 @@ class Measure(NamedTuple):
 
 @dataclass(frozen=True)
 class Form:
-    """How an expression is computed: `exact` is the expression, `stable` the form, `places` the op's arguments that it depends on."""
+    """The form of an expression: `exact` is the expression, `stable` its rewriting, `places` the indices of the op's arguments that it depends on."""
 
     exact: Any
     stable: Any
@@ -57,8 +57,8 @@ class Form:
     measure: Measure
     guard: tuple[Guard, Sequence[str]] | None = None
     points: tuple[tuple[float, ...], ...] = ()
-    truths: tuple[Any, ...] = ()
-    truth: Any = None
+    references: tuple[Any, ...] = ()
+    reference: Any = None
     limits: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -78,32 +78,32 @@ def _cost(expr: Any) -> int:
     return total
 
 
-def _lost(worst: float) -> int:
+def _lost_bits(worst: float) -> int:
     return round(math.log2(min(worst, 2.0**60)) / 2) if worst > BAD else 0
 
 
 def _score(probe: Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any) -> tuple[int, int, int, int]:
-    """A score, less is better: digits lost away from series, digits lost anywhere, the number of series, and the cost."""
+    """A score to be minimised: digits lost away from series, digits lost anywhere, the number of series, and the cost."""
     worst = float(found.max())
     far = max((e for p, e in zip(probe.points, found) if abs(p[0]) > NEAR), default=0.0) if patches else worst
-    return _lost(far), _lost(worst), len(patches), _cost(expr)
+    return _lost_bits(far), _lost_bits(worst), len(patches), _cost(expr)
 
 
 def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
     """Candidate forms, the simplest first."""
-    seen = set()
-    makers = [lambda: rewritten(derivative), lambda: rewritten(exact)]
+    known = set()
+    makers = [lambda: stable_form(derivative), lambda: stable_form(exact)]
     if sympy.count_ops(derivative) < LARGE:
-        makers += [lambda: rewritten(sympy.factor_terms(sympy.powsimp(derivative))), lambda: rewritten(sympy.factor(rewritten(derivative))),
-                   lambda: rewritten(sympy.factor(elementary(derivative))), lambda: rewritten(sympy.together(derivative)),
-                   lambda: rewritten(sympy.expand(derivative)), lambda: derivative, lambda: exact]
+        makers += [lambda: stable_form(sympy.factor_terms(sympy.powsimp(derivative))), lambda: stable_form(sympy.factor(stable_form(derivative))),
+                   lambda: stable_form(sympy.factor(elementary(derivative))), lambda: stable_form(sympy.together(derivative)),
+                   lambda: stable_form(sympy.expand(derivative)), lambda: derivative, lambda: exact]
     for make in makers:
         try:
             form = make()
         except (sympy.PolynomialError, ArithmeticError, NotImplementedError):
             continue
-        if form not in seen:
-            seen.add(form)
+        if form not in known:
+            known.add(form)
             yield form
 
 
@@ -124,7 +124,7 @@ def centres(expr: Any, symbol: Any, domain: Domain) -> list[Any]:
     return [p for p in found if float(p) in domain or any(float(p) in (i.low, i.high) for i in domain.intervals)][:6]
 
 
-def derived(series: Laurent, order: int) -> Laurent:
+def series_of_derivative(series: Laurent, order: int) -> Laurent:
     """The series of a derivative."""
     for _ in range(order):
         row = [c * (series.valuation + i) for i, c in enumerate(series.coefficients)]
@@ -134,7 +134,7 @@ def derived(series: Laurent, order: int) -> Laurent:
 
 
 def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
-    """A patch of the wanted radius, or of a smaller one if that takes too many coefficients."""
+    """A patch of the wanted radius, or of a smaller one if that radius needs too many coefficients."""
     row, middle = row_of(series), float(centre)
     plain = [float(c) for c in row]
     for radius in [wanted] + [d for d in sorted(DISTANCES, reverse=True) if LEAST_RADIUS <= d < wanted]:
@@ -147,8 +147,9 @@ def _patch_at(centre: Any, series: Laurent, wanted: float) -> Patch | None:
     return None
 
 
-def _patched(make: Callable[[Sequence[Patch]], Code], probe: Probe, nearby: Sequence[tuple[Any, Laurent]]) -> tuple[list[Patch], Code, np.ndarray]:
-    """Code with series near given points, as far as it is inaccurate there, and its errors."""
+def _with_patches(make: Callable[[Sequence[Patch]], Code], probe: Probe,
+                  nearby: Sequence[tuple[Any, Laurent]]) -> tuple[list[Patch], Code, np.ndarray]:
+    """The series for given points where the code is inaccurate, the code with these series, and its errors."""
     patches: list[Patch] = []
     code = make(patches)
     found = probe.errors(code)
@@ -160,7 +161,7 @@ def _patched(make: Callable[[Sequence[Patch]], Code], probe: Probe, nearby: Sequ
             continue
         bad = max([bad, *itertools.takewhile(bool, (d * (e > WORSE) for d, e in rows if d > bad))])
         patch = _patch_at(centre, series, min((d for d in DISTANCES if d > 1.1 * bad and d >= LEAST_RADIUS), default=max(DISTANCES)))
-        patch = probe.confined(patch)
+        patch = probe.confine(patch)
         if patch is not None:
             patches.append(patch)
     if patches:
@@ -169,9 +170,9 @@ def _patched(make: Callable[[Sequence[Patch]], Code], probe: Probe, nearby: Sequ
     return patches, code, found
 
 
-def _tiled(make: Callable[[Sequence[Patch]], Code], probe: Probe, patches: list[Patch], code: Code, found: np.ndarray,
+def _with_tiles(make: Callable[[Sequence[Patch]], Code], probe: Probe, patches: list[Patch], code: Code, found: np.ndarray,
            expand: Callable[[Any], Laurent | None]) -> tuple[list[Patch], Code, np.ndarray]:
-    """Add series wherever errors remain."""
+    """Add series at points where errors remain."""
     for _ in range(TILES):
         i = int(found.argmax())
         x = probe.points[i][0]
@@ -179,7 +180,7 @@ def _tiled(make: Callable[[Sequence[Patch]], Code], probe: Probe, patches: list[
             break
         centre = sympy.Rational(round(x * 16), 16)
         series = expand(centre)
-        patch = None if series is None or series.valuation < 0 else probe.confined(_patch_at(centre, series, 1.0))
+        patch = None if series is None or series.valuation < 0 else probe.confine(_patch_at(centre, series, 1.0))
         if patch is None or abs(x - patch.centre) > patch.radius:
             break
         trial = make([patch, *patches])
@@ -191,7 +192,7 @@ def _tiled(make: Callable[[Sequence[Patch]], Code], probe: Probe, patches: list[
 
 
 def _without_zeros(forms: Iterator[Any], probe: Probe, symbols: Sequence[Any]) -> Iterator[Any]:
-    """Forms of several arguments: with a `Ratio` for every quotient, and also without if no quotient is 0/0 in the domain."""
+    """Forms of several arguments: those with a `Ratio` for every quotient, and the plain ones if no quotient is 0/0 in the domain."""
     for form in forms:
         smooth = with_ratios(form)
         ratios = smooth.atoms(Ratio)
@@ -214,16 +215,16 @@ def _vanishes(u: Any, probe: Probe, symbols: Sequence[Any]) -> bool:
 
 
 def _closed_variants(mean: Any) -> Iterator[Any]:
-    """An expression with means, whose quotients are written in several ways."""
+    """Variants of an expression with means, with different forms of their quotients."""
     def with_closed(change: Callable[[Any], Any]) -> Any:
         return mean.replace(lambda e: isinstance(e, Mean), lambda e: Mean(change(e.args[0]), *e.args[1:]))
 
-    yield from (with_closed(lambda e: rewritten(sympy.logcombine(e))), with_closed(rewritten), mean, rewritten(mean),
-                with_closed(lambda e: joined(sympy.factor(rewritten(e)))), with_closed(sympy.expand))
+    yield from (with_closed(lambda e: stable_form(sympy.logcombine(e))), with_closed(stable_form), mean, stable_form(mean),
+                with_closed(lambda e: join_logarithms(sympy.factor(stable_form(e)))), with_closed(sympy.expand))
 
 
 def _trusted(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[float, float]:
-    """The range of sizes of a single argument without errors; for several arguments the size of the value alone is tested."""
+    """The range of sizes of a single argument without errors; no limits for several arguments."""
     if len(points[0]) > 1:
         return 0.0, math.inf
     sizes = [abs(p[0]) for p in points]
@@ -236,9 +237,9 @@ def _trusted(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[floa
 def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
               ratio_code: RatioCode, nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None,
               thorough: bool = True, mean: Any = None) -> Form:
-    """The form of an expression whose code has the smallest errors; if not `thorough`, the first that loses no digits.
+    """The form of an expression whose code has the smallest errors; if not `thorough`, the first form that loses no digits.
 
-    `derivative` is the expression derived from a form that is known already; `nearby` are its series near points, and `expand` gives the
+    `derivative` is the expression as the derivative of the form of lower order; `nearby` are series at points, and `expand` returns the
     series at any other point, for an expression of one symbol; `mean` is the expression with means in place of quotients that are 0/0.
     Raises Unknown for a function without a rule.
     """
@@ -256,12 +257,12 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
         return lambda patches: generate(name, used, [form], [patches], own, ratio_code, guards)
 
     best: Any = None
-    derivative = elementary(derivative) if surfaces else derivative  # an integrand is not expanded: q + t (p - q) keeps its digits
+    derivative = elementary(derivative) if surfaces else derivative  # the integrand is not expanded, since q + t (p - q) keeps its digits
     candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used)
     if surfaces:
         candidates = itertools.chain(_closed_variants(mean), candidates)
     for form in candidates:
-        made = _patched(maker(form), probe, nearby)
+        made = _with_patches(maker(form), probe, nearby)
         score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:
             best = score, form, made
@@ -269,7 +270,7 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
             break
     _, form, made = best
     if expand is not None and made[0]:
-        made = _tiled(maker(form), probe, made[0], made[1], made[2], expand)
+        made = _with_tiles(maker(form), probe, made[0], made[1], made[2], expand)
     patches, code, found = made
     probe.ordinary = len(probe.points)
     probe.add_points(probe.wide(used, surfaces))
@@ -285,4 +286,4 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
         found[j] = 0.0 if probe.condition(j) > HOPELESS else found[j]
     i = int(found.argmax())
     return Form(exact, form, tuple(used), places, tuple(patches), code, Measure(float(found[i]), tuple(probe.points[i]), len(found)), guard,
-                tuple(probe.points[:COUNT]), tuple(probe.truths[:COUNT]), probe.truth)
+                tuple(probe.points[:COUNT]), tuple(probe.references[:COUNT]), probe.reference)

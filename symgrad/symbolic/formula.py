@@ -1,10 +1,10 @@
-"""A formula with its derivatives, each of which is an op; how it is computed depends on the type of its arguments.
+"""A formula with its derivatives, each of which is an op; its evaluation depends on the type of its arguments.
 
 | arguments                | computed by                                                             |
 |--------------------------|-------------------------------------------------------------------------|
 | NumPy arrays and numbers | generated code, in the form with the smallest error                     |
-| Tensors                  | the op of that derivative, so that the next order is its derivative     |
-| dual values, series      | that op, by its pushforward                                             |
+| Tensors                  | the op of the derivative, so that the next order is its derivative      |
+| dual values, series      | the pushforward of that op                                              |
 | SymPy expressions        | substitution of the arguments for the symbols                           |
 | many-digit numbers       | the exact expression, with as many digits as needed                     |
 | anything else            | the stable form, function by function                                   |
@@ -21,7 +21,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
-from symgrad.algebra.stable_heads import elementary, log1p, partial, with_kinks
+from symgrad.algebra.stable_functions import elementary, log1p, partial, with_kinks
 from symgrad.algebra.stable_means import Mean, with_means
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
 from symgrad.algebra.values import Unknown, value
@@ -35,16 +35,16 @@ from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
 from symgrad.program.tape import Taped
 from symgrad.reference.recorder import Box
-from symgrad.symbolic.forms import Form, best_form, centres, derived
+from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
-from symgrad.symbolic.reading import walked
+from symgrad.symbolic.reading import evaluate_expression
 from symgrad.types.domains import REAL, Domain, Interval
 
-__all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded", "signed"]
+__all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded_op", "with_signature"]
 
 Order = tuple[int, ...]
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
-SERIES = 56  # coefficients of an expression; its derivatives use fewer
+SERIES = 56  # the number of coefficients of a series
 
 
 class OpFormula:
@@ -71,7 +71,7 @@ class OpFormula:
         return self._derivative(self._exact, k)
 
     def _derivative(self, known: dict[Order, Any], k: Order) -> Any:
-        """A derivative of what is known for lower orders."""
+        """A derivative, from the cached one of lower order."""
         if k not in known:
             i = next(i for i, n in enumerate(k) if n)
             known[k] = partial(self._derivative(known, (*k[:i], k[i] - 1, *k[i + 1:])), self.symbols[i])
@@ -88,7 +88,7 @@ class OpFormula:
 
     @functools.cached_property
     def centres(self) -> list[Any]:
-        """The points near which digits may be lost and the expression has a series."""
+        """The points at which the expression has a series, and near which digits may be lost."""
         if len(self.symbols) > 1:
             return []
         return [c for c in centres(self.expr, self.symbols[0], self.domains[0]) if self.series(c) is not None]
@@ -99,11 +99,11 @@ class OpFormula:
             i = next((i for i, n in enumerate(k) if n), None)
             near = self.expr if i is None else partial(self.form((*k[:i], k[i] - 1, *k[i + 1:])).stable, self.symbols[i])
             order = sum(k)
-            nearby = [(c, derived(self.series(c), order)) for c in self.centres]  # type: ignore[arg-type]
+            nearby = [(c, series_of_derivative(self.series(c), order)) for c in self.centres]  # type: ignore[arg-type]
 
             def expand(centre: Any) -> Laurent | None:
                 series = self.series(centre)
-                return None if series is None else derived(series, order)
+                return None if series is None else series_of_derivative(series, order)
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
                                        self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2,
@@ -156,28 +156,28 @@ class OpFormula:
         return vjp
 
     def read(self, k: Order, xp: Any, given: Mapping[int, Any]) -> Any:
-        """A derivative at arguments of any kind, given by their places."""
+        """A derivative at arguments of any type, given by their indices."""
         form = self._forms.get(k) or self.form(k)
         if form.exact.is_Symbol and sum(k):
             return given[form.places[0]]
         xs = tuple([given[i] for i in form.places])
         if xp is numeric:
             return form.code.function(*xs)
-        return max(map(_reading, xs), key=lambda reading: reading[0])[1](self, k, xp, xs)
+        return max(map(_evaluation_of, xs), key=lambda reading: reading[0])[1](self, k, xp, xs)
 
     def op(self, k: Order) -> Op:
         """The op of a derivative."""
         if k not in self._ops:
             form, partials = self.form(k), self.partials(k)
             names = tuple(argument_names([self.names[i] for i in form.places]))
-            self._ops[k] = Op(self.name, "elementwise", signed(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
+            self._ops[k] = Op(self.name, "elementwise", with_signature(lambda xp, *xs: self.read(k, xp, dict(zip(form.places, xs))), names),
                               elementwise_vjp(partials, False), elementwise_jvp(partials), len(names), names, (), _node_name(self.name),
                               partials=partials, domain=tuple(self.domains[i] for i in form.places), saved=(" ".join(names),) * len(names),
                               method=False, public=False, doc=f"The derivative {k} of {self.name}.")
         return self._ops[k]
 
     def limit(self, k: Order, point: Any) -> Any:
-        """The value of a derivative where its formula is 0/0, None if there is none."""
+        """The limit of a derivative at a point where its formula is 0/0, None if it does not exist."""
         limits = self.form(k).limits
         if point not in limits:
             found = sympy.limit(elementary(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
@@ -194,14 +194,14 @@ def argument_names(names: Sequence[str]) -> Sequence[str]:
     return ["input"] if len(names) == 1 else names
 
 
-def signed(rule: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+def with_signature(rule: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
     """A rule with a signature of named arguments."""
     positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
     rule.__signature__ = inspect.Signature([inspect.Parameter(n, positional) for n in ("xp", *names)])  # type: ignore[attr-defined]
     return rule
 
 
-# Quotients that are 0/0 at a point are formulas of one inner argument. The code of other formulas calls their code.
+# Ratios are formulas of one inner argument; the code of other formulas calls their code.
 
 
 @functools.cache
@@ -226,7 +226,7 @@ def _numbers(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
 
 
 def _tensors(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    return recorded(formula, k)(*xs)
+    return recorded_op(formula, k)(*xs)
 
 
 def _taped(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
@@ -253,7 +253,7 @@ def _digits(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     form = formula.form(k)
 
     def one(*values: Any) -> Any:
-        found = form.truth(values, precise.context.dps)
+        found = form.reference(values, precise.context.dps)
         if found != found and len(values) == 1 and (limit := formula.limit(k, sympy.Rational(str(values[0])))) is not None:
             found = value(limit)([])
         return precise.context.mpf(found)
@@ -261,24 +261,24 @@ def _digits(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return np.frompyfunc(one, len(xs), 1)(*xs)
 
 
-def _walked(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+def _function_by_function(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     form = formula.form(k)
-    return walked(form.stable, form.symbols, xp, xs)
+    return evaluate_expression(form.stable, form.symbols, xp, xs)
 
 
-# For mixed types the later one decides: a dual value may hold Tensors.
+# For arguments of several types the last type in this order is used: a dual value may contain Tensors.
 KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Taped,), (Dual,), (Series, Box))
-READINGS: dict[type, tuple[int, Callable[..., Any]]] = {
+EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {
     kind: (rank, reading)
     for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _taped, _applied, _applied))) for kind in kinds}
-OTHERS = len(KINDS), _walked
+OTHERS = len(KINDS), _function_by_function
 
 
-def _reading(x: Any) -> tuple[int, Callable[..., Any]]:
-    return next((READINGS[cls] for cls in type(x).__mro__ if cls in READINGS), OTHERS)
+def _evaluation_of(x: Any) -> tuple[int, Callable[..., Any]]:
+    return next((EVALUATIONS[cls] for cls in type(x).__mro__ if cls in EVALUATIONS), OTHERS)
 
 
 @functools.cache
-def recorded(formula: OpFormula, k: Order) -> Callable[..., Any]:
+def recorded_op(formula: OpFormula, k: Order) -> Callable[..., Any]:
     """The function that records the op of a derivative."""
     return core(formula.op(k))

@@ -1,7 +1,7 @@
-"""NumPy code from expressions: common subexpressions shared, integer powers multiplied out, kinks and pieces selected, series next to a point.
+"""NumPy code from expressions, with common subexpressions, powers by multiplication, selections for pieces, and series next to points.
 
-The code is made from the tree of an expression, in which every function is one of a fixed list; argument names that are not plain
-identifiers are replaced. So text of a user is never executed.
+The code is generated from the expression tree, in which every function is one of a fixed list; argument names that are not plain
+identifiers are replaced. So user text is never executed.
 
 >>> import sympy
 >>> x = sympy.Symbol("x", real=True)
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from symgrad.algebra import stable_heads as heads
+from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.stable_means import Mean
 from symgrad.algebra.stable_ratios import Ratio
 from symgrad.algebra.values import Unknown, value
@@ -51,47 +51,47 @@ class _TanhAndSlope(_Both):
 
 
 class _First(sympy.Function):
-    """The first of two."""
+    """The first function of a pair."""
 
 
 class _Second(sympy.Function):
-    """The second of two."""
+    """The second function of a pair."""
 
 
 class _Averaged(sympy.Function):
-    """A `Mean`, by its number in the code, of all arguments."""
+    """A `Mean` in the code: its number, and all arguments."""
 
 
-def _paired(outputs: Sequence[Any]) -> list[Any]:
-    """Expressions in which functions of a pair are computed together."""
-    found = set().union(*(e.atoms(heads.sigmoid, heads.sech_squared, sympy.tanh) for e in outputs))
+def _with_pairs(outputs: Sequence[Any]) -> list[Any]:
+    """Expressions in which both functions of a pair are replaced by one call."""
+    found = set().union(*(e.atoms(stable.sigmoid, stable.sech_squared, sympy.tanh) for e in outputs))
     together: dict[Any, Any] = {}
     for f in sorted(found, key=sympy.default_sort_key):
         (u,) = f.args
-        if isinstance(f, heads.sigmoid) and f not in together and heads.sigmoid(-u) in found:
-            together |= {f: _First(_Sigmoids(u)), heads.sigmoid(-u): _Second(_Sigmoids(u))}
-        elif isinstance(f, sympy.tanh) and heads.sech_squared(u) in found:
-            together |= {f: _First(_TanhAndSlope(u)), heads.sech_squared(u): _Second(_TanhAndSlope(u))}
+        if isinstance(f, stable.sigmoid) and f not in together and stable.sigmoid(-u) in found:
+            together |= {f: _First(_Sigmoids(u)), stable.sigmoid(-u): _Second(_Sigmoids(u))}
+        elif isinstance(f, sympy.tanh) and stable.sech_squared(u) in found:
+            together |= {f: _First(_TanhAndSlope(u)), stable.sech_squared(u): _Second(_TanhAndSlope(u))}
     return [e.xreplace(together) for e in outputs]
 
 
-# The functions of generated code, by the head of an expression: names of the numeric carrier, or of `SUPPORT`.
+# The functions of generated code, by the SymPy function (`func`): names of the numeric carrier, or of `SUPPORT`.
 FUNCTIONS: dict[Any, str] = {
     **{getattr(sympy, name): name for name in "exp log sin cos tan sinh cosh tanh sech asin acos atan asinh acosh atanh atan2 sign".split()},
     sympy.Abs: "abs", sympy.Max: "maximum", sympy.Min: "minimum", sympy.floor: "floor", sympy.ceiling: "ceil", sympy.Mod: "remainder",
-    heads.expm1: "expm1", heads.log1p: "log1p", heads.hypot: "hypot", heads.logaddexp: "logaddexp", heads.sech_squared: "sech_square",
-    heads.sigmoid: "sigmoid", heads.softplus: "softplus", heads.larger: "maximum", heads.smaller: "minimum", heads.whole: "floor",
+    stable.expm1: "expm1", stable.log1p: "log1p", stable.hypot: "hypot", stable.logaddexp: "logaddexp", stable.sech_squared: "sech_square",
+    stable.sigmoid: "sigmoid", stable.softplus: "softplus", stable.larger: "maximum", stable.smaller: "minimum", stable.whole: "floor",
     _Sigmoids: "sigmoids", _TanhAndSlope: "tanh_and_slope",
-    heads.step: "step", sympy.Heaviside: "step", heads.log_cosh: "log_cosh", heads.log1mexp: "log1mexp",
+    stable.step: "step", sympy.Heaviside: "step", stable.log_cosh: "log_cosh", stable.log1mexp: "log1mexp",
 }
 RELATIONS = {sympy.Eq: "==", sympy.Ne: "!=", sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">="}
 DIVIDED = {sympy.sec: "cos", sympy.csc: "sin", sympy.cot: "tan", sympy.csch: "sinh", sympy.coth: "tanh"}
-MULTIPLIED = 8  # the largest power that is multiplied out
-SUM, PRODUCT, SIGN, ATOM = range(4)  # precedence levels of text
+MULTIPLIED = 8  # the largest power that is computed by multiplication
+SUM, PRODUCT, SIGN, ATOM = range(4)  # the precedence of code
 
 
 class Code(NamedTuple):
-    """A function of arrays: its source for display, the function, and the name, source and constants it is compiled from."""
+    """A function of arrays: its source for display, the function, and the name, source and constants from which it is compiled."""
 
     source: str
     function: Callable[..., Any]
@@ -100,9 +100,9 @@ class Code(NamedTuple):
     constants: dict[str, Any]
 
     def bound(self, names: Mapping[str, Any]) -> Callable[..., Any]:
-        """The function compiled with other functions under the names it calls, such as those of another framework."""
+        """The function compiled with other functions for the names in its code, such as those of another framework."""
         constants = {key: x.bound(names) if isinstance(x, Code) else x for key, x in self.constants.items()}
-        return _compiled(self.name, self.plain, constants, lambda each: names[each])
+        return _compile(self.name, self.plain, constants, lambda each: names[each])
 
     def __call__(self, *xs: Any) -> Any:
         return self.function(*xs)
@@ -113,21 +113,21 @@ NAMES = frozenset((*FUNCTIONS.values(), *DIVIDED.values(), *SUPPORT, "square", "
 
 
 def plain_names(symbols: Sequence[Any]) -> list[str]:
-    """A name for each symbol: its own if it is a plain identifier, else x1, x2, ...
+    """A name for each symbol: that of the symbol if it is a plain identifier, else x1, x2, ...
 
     >>> import sympy
     >>> plain_names([sympy.Symbol("x"), sympy.Symbol("lambda"), sympy.Symbol("__import__('os')")])
     ['x', 'x1', 'x2']
     """
     out: list[str] = []
-    taken = {s.name for s in symbols}
-    fresh = (name for name in (f"x{i}" for i in range(1, 10**9)) if name not in taken)
+    used = {s.name for s in symbols}
+    fresh = (name for name in (f"x{i}" for i in range(1, 10**9)) if name not in used)
     for symbol in symbols:
         name = symbol.name
-        fine = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
-        fine = fine and name not in out and not re.fullmatch(
+        plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", name) and not keyword.iskeyword(name) and name not in NAMES and not hasattr(np, name)
+        plain = plain and name not in out and not re.fullmatch(
             r"t\d+|(patch|mean|slope|ends|guard)\d+|ratio_\d+_\d+|place|self|xp|out|True|False|None", name)
-        out.append(name if fine else next(fresh))
+        out.append(name if plain else next(fresh))
     return out
 
 
@@ -135,13 +135,13 @@ RatioCode = Callable[[int, int], Code]
 
 
 class _Printer:
-    """One expression as NumPy code; `names` are those of its symbols, `ratio_code` is that of `generate`."""
+    """The printer of expressions as NumPy code; `names` are those of the symbols, `ratio_code` is that of `generate`."""
 
     def __init__(self, names: Mapping[Any, str], ratio_code: RatioCode | None):
         self.names = names
         self.ratio_code = ratio_code
-        self.guarded = False  # whether values are computed that a selection discards
-        self.codes: dict[str, Code] = {}  # of the ratios and means that are called
+        self.guarded = False  # whether the code computes values that a selection discards
+        self.codes: dict[str, Code] = {}  # the code of the ratios and means in the expression
 
     def text(self, expr: Any, level: int = SUM) -> str:
         out, own = self.of(expr)
@@ -170,7 +170,7 @@ class _Printer:
             return self.piecewise(expr), ATOM
         if function in DIVIDED:
             return f"1/{DIVIDED[function]}({self.text(expr.args[0])})", PRODUCT
-        if function in (heads.larger, heads.smaller, sympy.Max, sympy.Min):
+        if function in (stable.larger, stable.smaller, sympy.Max, sympy.Min):
             name = FUNCTIONS[function]
             return functools.reduce(lambda a, b: f"{name}({a}, {b})", map(self.text, expr.args)), ATOM
         if function is Ratio:
@@ -268,20 +268,20 @@ class _Printer:
 def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches: Sequence[Sequence[Patch]] = (),
              names: Sequence[str] | None = None, ratio_code: RatioCode | None = None,
              guards: Sequence[tuple[Guard, Sequence[str]] | None] = ()) -> Code:
-    """The function of arrays that computes expressions of symbols: one value, or a tuple for several.
+    """The function of arrays that computes expressions of symbols: one value, or a tuple for several expressions.
 
-    `patches` are, for each output, the series that replace it next to points (of its first symbol). `ratio_code` returns the code of a
-    derivative of a `Ratio` and is needed where the outputs contain one. `guards` are, for each output, its guard (see `symgrad.symbolic.wide`)
+    `patches` are, for each output, the series that replace it next to points of its first symbol. `ratio_code` returns the code of a
+    derivative of a `Ratio`; it is needed if the outputs contain one. `guards` are, for each output, its guard (see `symgrad.symbolic.wide`)
     with the names of the guard's arguments. Raises `symgrad.algebra.values.Unknown` for a function without a rule.
     """
     own = list(names or plain_names(symbols))
-    name = f"{name}_" if name in NAMES else name  # so that it does not call itself
+    name = f"{name}_" if name in NAMES else name  # so that the function does not call itself
     assert name.isidentifier() and all(n.isidentifier() and not keyword.iskeyword(n) for n in own)
     fresh = sympy.numbered_symbols("t", start=0, real=True)
-    stand = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
+    dummies = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
     plain, means = _without_means(outputs, symbols)
-    shared, ends = sympy.cse(_paired([e.xreplace(stand) for e in plain]), symbols=fresh, order="none")
-    known: dict[Any, str] = {stand[s]: n for s, n in zip(symbols, own)}
+    shared, ends = sympy.cse(_with_pairs([e.xreplace(dummies) for e in plain]), symbols=fresh, order="none")
+    known: dict[Any, str] = {dummies[s]: n for s, n in zip(symbols, own)}
     printer = _Printer(known, ratio_code)
     for i, mean in enumerate(means):
         printer.guarded = True  # the quotient is computed where it is 0/0
@@ -312,20 +312,19 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
                          if isinstance(patch, Patch))
     note = patches_of + "".join(f"\n\n{code.source}" for code in printer.codes.values())
     constants |= printer.codes
-    head = f"def {name}({', '.join(own)}):"
     body = ["with quiet():", *("    " + line for line in lines)] if printer.guarded else lines
-    source = "\n    ".join([head, *body])
-    function = _compiled(name, source, constants, _named)
+    source = "\n    ".join([f"def {name}({', '.join(own)}):", *body])
+    function = _compile(name, source, constants, _numpy_function)
     return Code(source + note, function, name, source, constants)
 
 
-def _named(name: str) -> Any:
-    """A function of generated NumPy code."""
+def _numpy_function(name: str) -> Any:
+    """The function for a name in generated NumPy code."""
     return SUPPORT[name] if name in SUPPORT else getattr(numeric, name)
 
 
 def _without_means(outputs: Sequence[Any], symbols: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """Expressions in which every outermost `Mean` is a function of all symbols by its number; and the means."""
+    """Expressions in which every outermost `Mean` is replaced by a numbered function of all symbols, and the means."""
     means: dict[Any, int] = {}
 
     def of(e: Any) -> Any:
@@ -337,7 +336,7 @@ def _without_means(outputs: Sequence[Any], symbols: Sequence[Any]) -> tuple[list
 
 
 def _codes_of_mean(mean: Any, i: int, symbols: Sequence[Any], names: Sequence[str], ratio_code: RatioCode | None) -> dict[str, Code]:
-    """The code of the quotient that a mean is equal to, of what it is the mean of, and of the two ends."""
+    """The code of the quotient that equals a mean, of its integrand, and of its two ends."""
     closed, integrand, ends = mean.args
     (place,) = integrand.variables
     return {f"mean{i}": generate(f"mean{i}", symbols, [closed], names=names, ratio_code=ratio_code),
@@ -345,7 +344,7 @@ def _codes_of_mean(mean: Any, i: int, symbols: Sequence[Any], names: Sequence[st
             f"ends{i}": generate(f"ends{i}", symbols, list(ends), names=names, ratio_code=ratio_code)}
 
 
-def _compiled(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:
+def _compile(name: str, source: str, constants: Mapping[str, Any], find: Callable[[str], Any]) -> Callable[..., Any]:
     """The function for generated source: every name in it is an argument, in NAMES, or in `constants`."""
     code = compile(source, f"<symgrad: {name}>", "exec")
     (function,) = [c for c in code.co_consts if hasattr(c, "co_names")]

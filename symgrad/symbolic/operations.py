@@ -1,4 +1,4 @@
-"""Ops from formulas: `op_from_sympy` makes an op of the registry, with derivatives of every order, from one SymPy expression."""
+"""Ops from formulas: `op_from_sympy` registers an op with derivatives of every order, given by a SymPy expression."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from symgrad.algebra.identity import Identity, identical
-from symgrad.algebra.stable_heads import elementary
+from symgrad.algebra.stable_functions import elementary
 from symgrad.algebra.values import Unknown
 from symgrad.factories.creation import tensor
 from symgrad.formulas.expressions import expr as expression
@@ -26,7 +26,7 @@ from symgrad.reports.parts import Line, Part
 from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.exporting import jax_function, torch_function
-from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded, signed
+from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
 
@@ -34,7 +34,7 @@ __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
 
 
 class DerivativeForm(NamedTuple):
-    """The record of one derivative: its order by each argument, its form, the verdict of their identity, and its errors."""
+    """The checks of one derivative: its order by each argument, its form, the verdict on their identity, and the largest error."""
 
     order: Order
     form: Any
@@ -46,7 +46,7 @@ class DerivativeForm(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class FormulaReport(BaseReport):
-    """The checks made with an op from a formula; as text, one line for each derivative."""
+    """The checks of an op from a formula; as text, one line for each derivative."""
 
     name: str
     lines: tuple[DerivativeForm, ...]
@@ -69,15 +69,15 @@ class FormulaReport(BaseReport):
     def parts(self) -> Iterator[Part]:
         """One line for each derivative."""
         for line in self.lines:
-            word = "not checked" if line.identity is None else line.identity.verdict
+            verdict = "not checked" if line.identity is None else line.identity.verdict
             where = ", ".join(f"{x:.6g}" for x in line.at)
-            yield Line(f"  {line.order}: {line.form}  {word}; {line.worst:.1f} ULP at ({where}), the worst of {line.points} points")
+            yield Line(f"  {line.order}: {line.form}  {verdict}; {line.worst:.1f} ULP at ({where}), the worst of {line.points} points")
 
 
 class FormulaOp:
-    """The function of an op that was made from a formula: call it with tensors, arrays or numbers, which broadcast.
+    """The function of an op from a formula, for tensors, arrays and numbers, which broadcast.
 
-    `op` is the op, `expr` and `symbols` the formula, `domain` its domain, `report` the checks, and `code` the generated NumPy
+    `op` is the op, `expr` and `symbols` are the formula, `domain` is its domain, `report` has the checks, and `code` is the generated NumPy
     source of the value and of the derivatives used so far.
     """
 
@@ -95,7 +95,7 @@ class FormulaOp:
         return f"<op {self.__name__}({', '.join(map(str, self.symbols))}) = {self.expr}>"
 
     def __reduce__(self) -> Any:
-        return _restored, (self.__name__, self.expr, self.symbols, self.domain, self.op.doc)
+        return _restore, (self.__name__, self.expr, self.symbols, self.domain, self.op.doc)
 
     @property
     def symbols(self) -> tuple[Any, ...]:
@@ -124,9 +124,9 @@ class FormulaOp:
         """
         formula = self._formula
         if len(order) != len(self.symbols) or any(not isinstance(n, int) or n < 0 for n in order):
-            raise ValueError(f"{self.__name__}: give how often to differentiate by each of {', '.join(map(str, self.symbols))}, not {order}")
+            raise ValueError(f"{self.__name__}: give one order of differentiation for each of {', '.join(map(str, self.symbols))}, not {order}")
         places = formula.form(order).places
-        function = recorded(formula, order)
+        function = recorded_op(formula, order)
         return lambda *xs: function(*[xs[i] for i in places])
 
     def as_torch_function(self) -> Callable[..., Any]:
@@ -144,14 +144,14 @@ class FormulaOp:
         return jax_function(self._formula)
 
 
-_made: dict[str, FormulaOp] = {}
+_ops: dict[str, FormulaOp] = {}
 
 
-def _restored(name: str, expr: Any, symbols: tuple, domains: tuple[Domain, ...], doc: str) -> FormulaOp:
-    """The op for a pickle: the registered one if it is the same."""
-    here = _made.get(name)
-    if here is not None and (here.expr, here.symbols, here.domain) == (expr, symbols, domains):
-        return here
+def _restore(name: str, expr: Any, symbols: tuple, domains: tuple[Domain, ...], doc: str) -> FormulaOp:
+    """The op of a pickle: the registered one if it is equal."""
+    registered = _ops.get(name)
+    if registered is not None and (registered.expr, registered.symbols, registered.domain) == (expr, symbols, domains):
+        return registered
     return op_from_sympy(name, expr, symbols, domain=domains, doc=doc, check=False)
 
 
@@ -161,22 +161,22 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
 
     The code is generated from the form of the formula, and of each of its derivatives, with the smallest measured error: stable
     rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...); Taylor series near removable singularities and where terms cancel; means of a
-    derivative for quotients such as (f(x) - f(y)) / (x - y); numbers with long exponents where parts overflow or underflow. The derivative
-    at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
+    derivative for quotients such as (f(x) - f(y)) / (x - y); numbers with larger exponents where intermediate values overflow or underflow. The
+    derivative at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
 
     Args:
-        name: an identifier that no other op has.
+        name: an identifier that is not the name of another op.
         expr: a SymPy expression; a Python function of SymPy symbols; or text such as "x/(1 + abs(x))", which is parsed and never executed.
         arguments: the symbols, or their names, in the order of the arguments; by default sorted by name.
         domain: the domain of the arguments: a `symgrad.types.domains.Domain`, a SymPy interval or a pair (low, high), one for all or a sequence with
-            one for each. Without it, the assumptions of the symbols.
+            one for each. By default it follows from the assumptions of the symbols.
         doc: one sentence about the op.
-        check: whether to prove that the code computes the formula, and to refuse the op otherwise.
+        check: whether to test that the code computes the formula; a refuted op is an error.
 
     Returns a function with `.op`, `.code`, `.report`, `.proof`, `.as_torch_function()` and `.as_jax()`; float32 stays float32, integers become
-    the default dtype. Raises ValueError for a name that is taken, symbols that are not arguments, and a formula that is not real somewhere
-    in its domain, TypeError for a function without NumPy code. Warns (RuntimeWarning) where the code of the value or of a first derivative is
-    measured to lose all digits or to be NaN.
+    the default dtype. Raises ValueError for a name that exists, symbols that are not arguments, and a formula that is not real somewhere
+    in its domain, TypeError for a function without NumPy code. Warns (RuntimeWarning) if the code of the value or of a first derivative
+    loses all digits or is NaN at a point.
 
     >>> import sympy, symgrad
     >>> x = sympy.Symbol("x")
@@ -203,22 +203,22 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
             raise ValueError(f"{name}: the formula does not depend on {', '.join(map(str, unused))}; leave it out of the arguments")
         names = argument_names(formula.names)
         function = extending.elementwise(
-            name, signed(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
+            name, with_signature(lambda xp, *xs: formula.read(formula.zero, xp, dict(enumerate(xs))), names), *rules,
             domain=domains, vjp=formula.pullback(rules), saved=(" ".join(("result", *names)),) * len(names), special=_special(formula),
             doc=doc or f"{expr}, an op from a formula.")
     except Unknown as error:
         raise TypeError(f"{name}: {error}") from None
-    made = _made[name] = FormulaOp(formula, function, expr, report)
-    return made
+    out = _ops[name] = FormulaOp(formula, function, expr, report)
+    return out
 
 
 def _special(formula: OpFormula) -> tuple[tuple[float, ...], ...]:
-    """The points of all checks."""
+    """The special points of the op."""
     return tuple((float(c),) for c in formula.centres if float(c) in formula.domains[0])
 
 
 def _report(formula: OpFormula, check: bool) -> FormulaReport:
-    """Check the value and the first derivatives: that the code computes the formula, and its errors."""
+    """The checks of the value and the first derivatives: whether the code computes the formula, and its errors."""
     _real(formula)
     lines = []
     for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
@@ -232,13 +232,13 @@ def _report(formula: OpFormula, check: bool) -> FormulaReport:
             at = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, form.measure.at))
             loss = "loses its value" if math.isinf(form.measure.worst) else f"is wrong by {form.measure.worst:.1g} ULP"
             what = f"derivative {k}" if sum(k) else "formula"
-            warnings.warn(f"{formula.name}: the code of the {what} {loss} at {at}; write it in another form, or leave such points out by domain=",
+            warnings.warn(f"{formula.name}: the code of the {what} {loss} at {at}; write it in another form, or exclude such points by domain=",
                           RuntimeWarning, stacklevel=3)
     return FormulaReport(formula.name, tuple(lines))
 
 
 def _by_sympy(formula: OpFormula, k: Order) -> Any:
-    """The expression, or its first derivative by SymPy; by symgrad's conventions if SymPy has no formula."""
+    """The expression, or its first derivative by SymPy; if SymPy has no formula, that by symgrad's conventions."""
     i = next((i for i, n in enumerate(k) if n), None)
     expr = elementary(formula.expr)
     found = expr if i is None else sympy.diff(expr, formula.symbols[i])
@@ -246,20 +246,20 @@ def _by_sympy(formula: OpFormula, k: Order) -> Any:
 
 
 def _real(formula: OpFormula) -> None:
-    """Raise ValueError if the formula has no real value inside its domain."""
+    """Raise ValueError if the formula has no real value at a point of its domain."""
     form = formula.form(formula.zero)
-    for point, value in zip(form.points, form.truths):
+    for point, value in zip(form.points, form.references):
         if value != value:
             where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
             raise ValueError(f"{formula.name}: {elementary(formula.expr)} has no real value at {where}, in the domain "
-                             f"{', '.join(map(repr, formula.domains))}; say where the arguments range, as in domain=POSITIVE "
+                             f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
                              f"(symgrad.types.domains) or domain=(0, 1), or by assumptions of the symbols")
 
 
 def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
     """A formula as a SymPy expression without floats, and its symbols in the order of the arguments.
 
-    Raises TypeError for an object that is no formula of real numbers, ValueError if symbols and arguments do not fit.
+    Raises TypeError for an object that is not a formula of real numbers, ValueError if symbols and arguments do not match.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"an op is named by an identifier such as 'softsign', not by {name!r}")
@@ -269,7 +269,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
         formula = expression(read(**leaves)) if leaves else sympy.Integer(0)
         arguments = read.names if arguments is None else arguments
     elif callable(formula) and not isinstance(formula, sympy.Basic):
-        formula, arguments = _called(name, formula, arguments)
+        formula, arguments = _formula_of_function(name, formula, arguments)
     if not isinstance(formula, (sympy.Expr, int, float)) or isinstance(formula, bool):
         raise TypeError(f"{name}: a formula is a SymPy expression, a function of symbols or text, not {type(formula).__name__}")
     formula = sympy.sympify(formula)
@@ -289,7 +289,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
     return formula.replace(lambda e: e.is_Float, lambda e: sympy.Rational(repr(float(e)))), symbols
 
 
-def _called(name: str, function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
+def _formula_of_function(name: str, function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
     """The formula that a Python function of symbols returns."""
     if arguments is None:
         arguments = tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
@@ -312,17 +312,17 @@ def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[A
 def domains_given(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
     """One domain for each symbol: the given one, or that of its assumptions. Raises TypeError and ValueError for invalid domains."""
     several = isinstance(domain, (tuple, list)) and any(isinstance(x, (Domain, sympy.Set, tuple, list, str)) for x in domain)
-    if several and (len(symbols) > 1 or len(domain) == 1):  # of one argument, a list of pairs is a union
+    if several and (len(symbols) > 1 or len(domain) == 1):  # for one argument, a list of pairs is a union
         if len(domain) != len(symbols):
             raise ValueError(f"{name}: {len(domain)} domains are given for {len(symbols)} arguments")
         domain = {s.name: d for s, d in zip(symbols, domain)}
     try:
-        return tuple(domains_of(domain, [s.name for s in symbols], [_assumed(s) for s in symbols]).values())
+        return tuple(domains_of(domain, [s.name for s in symbols], [_domain_by_assumptions(s) for s in symbols]).values())
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
 
 
-def _assumed(symbol: Any) -> Domain:
+def _domain_by_assumptions(symbol: Any) -> Domain:
     for word, domain in (("positive", POSITIVE), ("negative", NEGATIVE), ("nonnegative", NONNEGATIVE), ("nonzero", NONZERO)):
         if getattr(symbol, f"is_{word}"):
             return domain

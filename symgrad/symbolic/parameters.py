@@ -15,7 +15,7 @@ from sympy.tensor.indexed import Indexed, IndexedBase
 
 from symgrad.carriers.symbolic import shown_number
 
-__all__ = ["Parameter", "elements_of", "formulas_of", "owner_of", "parameters_of", "sanitised"]
+__all__ = ["Parameter", "elements_of", "formulas_of", "owner_of", "parameters_of", "identifiers"]
 
 
 # Parameters
@@ -32,7 +32,7 @@ class Parameter:
 
     @property
     def described(self) -> str:
-        """The shape in words; "" for a number."""
+        """The shape as text; "" for a number."""
         return "(" + ", ".join("..." if n < 0 else str(n) for n in self.shape) + ("," if len(self.shape) == 1 else "") + ")" if self.shape else ""
 
     @property
@@ -55,10 +55,10 @@ class Parameter:
         return tuple(shape[:len(shape) - n])
 
 
-def sanitised(names: Sequence[str]) -> list[str]:
-    """The names as distinct identifiers; Greek letters in words.
+def identifiers(names: Sequence[str]) -> list[str]:
+    """The names as distinct identifiers; Greek letters are spelled out.
 
-    >>> sanitised(["x", "x'", "lambda", "2y", "α_1"])
+    >>> identifiers(["x", "x'", "lambda", "2y", "α_1"])
     ['x', 'x_', 'lambda_', '_2y', 'alpha_1']
     """
     out: list[str] = []
@@ -134,7 +134,7 @@ def parameters_of(expressions: Sequence[Any], symbols: Any = None) -> list[Param
         if named:
             raise ValueError(f"from_sympy: the symbol {named[0]} that was given has other assumptions than the one in the formula; give the same")
         raise ValueError(f"from_sympy: no parameter gives {', '.join(missing)}; the symbols are {', '.join(map(str, given)) or 'none'}")
-    names = sanitised([name for name, _, _ in parts])
+    names = identifiers([name for name, _, _ in parts])
     return [Parameter(name, one, cells, shape) for name, one, (_, cells, shape) in zip(names, given, parts)]
 
 

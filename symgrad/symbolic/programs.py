@@ -1,11 +1,11 @@
-"""Programs: formulas as a list of steps, each of them one op of the registry, in which every subexpression is computed once.
+"""Programs: formulas as a list of steps, each of which is one op of the registry; every subexpression is computed once.
 
 `from_sympy` runs a program with Tensors; `to_python` and similar functions write it as source.
 
 >>> import sympy
 >>> x, y = sympy.symbols("x y", real=True)
->>> program = written([sympy.sin(x) * y + sympy.sin(x)], [x, y])
->>> [(step.what, step.inputs) for step in program.steps]
+>>> program = program_of([sympy.sin(x) * y + sympy.sin(x)], [x, y])
+>>> [(step.name, step.inputs) for step in program.steps]
 [('input', ()), ('input', ()), ('sin', (0,)), ('mul', (1, 2)), ('add', (3, 2))]
 """
 
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import sympy
 from sympy.tensor.indexed import Indexed
 
-from symgrad.algebra.stable import rewritten_to_differentiate
+from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.symbolic.catalogue import Call, Unknown, plan
 
-__all__ = ["Place", "OpProgram", "OpStep", "Writer", "written"]
+__all__ = ["Place", "OpProgram", "OpStep", "Writer", "program_of"]
 
 LARGEST = 2**53
 
@@ -35,26 +35,26 @@ class Place(NamedTuple):
 
 
 class OpStep(NamedTuple):
-    """One value: `what` is the name of an op, "input" or "constant"; `inputs` are the numbers of the steps it is computed from.
+    """One value: `name` is that of an op, "input" or "constant"; `inputs` are the numbers of the steps of its operands.
 
     `value` is the Place of an input, and the SymPy number of a constant.
     """
 
-    what: str
+    name: str
     inputs: tuple[int, ...] = ()
     value: Any = None
 
 
 @dataclass
 class OpProgram:
-    """Steps, and the numbers of the results."""
+    """Steps, and the step numbers of the results."""
 
     steps: list[OpStep] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
 
 
-def places(symbols: Sequence[Any]) -> dict[Any, Place]:
-    """The elements of the parameters, each a symbol or an array of symbols, with their places."""
+def places_of(symbols: Sequence[Any]) -> dict[Any, Place]:
+    """The symbols of the parameters, each a symbol or an array of symbols, with their places."""
     out: dict[Any, Place] = {}
     for k, symbol in enumerate(symbols):
         cells = {(): symbol} if not hasattr(symbol, "cells") else symbol.cells
@@ -73,8 +73,7 @@ def is_constant(e: Any) -> bool:
 class Writer:
     """A builder of one program from expressions; equal expressions become one step.
 
-    `accepted(op)` says which ops may be used. With `stable` an expression is rewritten into a stable form
-    first.
+    `accepted(op)` returns whether an op may be used. With `stable` an expression is first rewritten into a stable form.
     """
 
     def __init__(self, inputs: Mapping[Any, Place], accepted: Callable[[str], bool] = lambda op: True, stable: bool = True):
@@ -102,8 +101,8 @@ class Writer:
         Raises Unknown for a function that is not in the catalogue, and for a symbol without a value.
         """
         if self.stable and e not in self.known and not is_constant(e):
-            with contextlib.suppress(RecursionError):  # a formula nested too deeply is computed without rewriting
-                e = rewritten_to_differentiate(e)
+            with contextlib.suppress(RecursionError):  # a deeply nested formula is not rewritten
+                e = stable_form_to_differentiate(e)
         stack = [e]
         plans: dict[Any, Any] = {}
         while stack:
@@ -122,16 +121,16 @@ class Writer:
             if missing:
                 stack += missing
             else:
-                self.known[top] = self._made(plans.pop(top))
+                self.known[top] = self._step_of(plans.pop(top))
         return self.known[e]
 
-    def _made(self, call: Any) -> int:
+    def _step_of(self, call: Any) -> int:
         if not isinstance(call, Call):
             return self.known[call]
-        inputs = tuple(self._made(arg) for arg in call.args)
+        inputs = tuple(self._step_of(arg) for arg in call.args)
         if not self.accepted(call.op):
             raise Unknown(f"{call.op} cannot be written here")
-        if call.op == "neg" and self.program.steps[inputs[0]].what == "neg":
+        if call.op == "neg" and self.program.steps[inputs[0]].name == "neg":
             return self.program.steps[inputs[0]].inputs[0]
         return self.step(OpStep(call.op, inputs))
 
@@ -141,8 +140,8 @@ def _parts(call: Any) -> list[Any]:
     return [part for arg in call.args for part in _parts(arg)] if isinstance(call, Call) else [call]
 
 
-def written(expressions: Sequence[Any], symbols: Sequence[Any], stable: bool = True) -> OpProgram:
+def program_of(expressions: Sequence[Any], symbols: Sequence[Any], stable: bool = True) -> OpProgram:
     """The program that computes expressions from the symbols."""
-    writer = Writer(places(symbols), stable=stable)
+    writer = Writer(places_of(symbols), stable=stable)
     writer.program.outputs = [writer.add(e) for e in expressions]
     return writer.program

@@ -1,4 +1,4 @@
-"""Evaluation of expressions with any carrier: each function is that of the carrier."""
+"""Evaluation of expressions in any carrier, function by function."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra import stable_heads as heads
+from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.values import value
 from symgrad.carriers import numeric
 from symgrad.symbolic.generating import DIVIDED, FUNCTIONS
 
-__all__ = ["walked"]
+__all__ = ["evaluate_expression"]
 
 NAMES: dict[Any, str] = {
     **{function: name for function, name in FUNCTIONS.items() if hasattr(numeric, name)},
     sympy.Eq: "eq", sympy.Ne: "ne", sympy.Lt: "lt", sympy.Le: "le", sympy.Gt: "gt", sympy.Ge: "ge", sympy.Not: "logical_not",
 }
-FOLDED: dict[Any, str] = {heads.larger: "maximum", heads.smaller: "minimum", sympy.Max: "maximum", sympy.Min: "minimum", sympy.And: "logical_and",
+FOLDED: dict[Any, str] = {stable.larger: "maximum", stable.smaller: "minimum", sympy.Max: "maximum", sympy.Min: "minimum", sympy.And: "logical_and",
                           sympy.Or: "logical_or"}
 
 
-def walked(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any:
-    """An expression at values of a carrier.
+def evaluate_expression(expr: Any, symbols: Sequence[Any], xp: Any, xs: Sequence[Any]) -> Any:
+    """The value of an expression at values of a carrier.
 
     >>> import sympy, numpy as np
     >>> from symgrad.carriers import numeric
     >>> x = sympy.Symbol("x")
-    >>> walked(x**2 + sympy.exp(x), [x], numeric, [np.array([0.0, 1.0])])
+    >>> evaluate_expression(x**2 + sympy.exp(x), [x], numeric, [np.array([0.0, 1.0])])
     array([1.        , 3.71828183])
     """
     known = dict(zip(symbols, xs))
 
     def of(e: Any) -> Any:
         if e not in known:
-            known[e] = _made(xp, e, of, xs[0])
+            known[e] = _apply_function(xp, e, of, xs[0])
         return known[e]
 
     out = of(expr)
@@ -47,7 +47,7 @@ def _number(e: Any) -> Any:
     return int(e) if e.is_Integer and abs(e) < 2**53 else float(value(e)([]))
 
 
-def _made(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:
+def _apply_function(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:
     function, args = e.func, e.args
     if isinstance(e, sympy.Expr) and not e.free_symbols:
         return _number(e)
@@ -63,11 +63,11 @@ def _made(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:
     if function is sympy.Piecewise:
         *pairs, (last, condition) = args
         out = of(last)
-        for value_, truth in reversed(pairs):
-            chosen = of(truth)
-            out = xp.where(chosen, _spread(xp, of(value_), like), _spread(xp, out, like))
+        for value_, held in reversed(pairs):
+            chosen = of(held)
+            out = xp.where(chosen, _broadcast(xp, of(value_), like), _broadcast(xp, out, like))
         return out
-    if function is heads.step or function is sympy.Heaviside:
+    if function is stable.step or function is sympy.Heaviside:
         u = of(args[0])
         return (1 + xp.sign(u)) / 2
     if function in DIVIDED:
@@ -76,10 +76,10 @@ def _made(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any:
         return functools.reduce(lambda a, b: getattr(xp, FOLDED[function])(a, b), map(of, args))
     if function in NAMES:
         return getattr(xp, NAMES[function])(*map(of, args))
-    return of(heads.DEFINITIONS[function](*args))
+    return of(stable.DEFINITIONS[function](*args))
 
 
-def _spread(xp: Any, x: Any, like: Any) -> Any:
+def _broadcast(xp: Any, x: Any, like: Any) -> Any:
     return x if hasattr(x, "shape") else xp.zeros_like(like) + x
 
 

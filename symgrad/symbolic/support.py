@@ -1,4 +1,4 @@
-"""Functions that generated NumPy code calls in addition to those of the numeric carrier."""
+"""Functions for generated NumPy code, in addition to those of the numeric carrier."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.symbolic.wide import Guard, guarded, trusted_sizes
+from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 
 __all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
 
-CONVERGED, NEAR = 2.0**-31, 0.92  # the difference of both, relative to the size of their terms; and how close the ends are, relative to theirs
-SPLIT = 0.37  # where the coarse rule is cut in two: a function that jumps between neighbouring floats is no mean of either, and they differ
+CONVERGED, NEAR = 2.0**-31, 0.92  # the largest relative difference of the two rules, and the largest relative distance of the ends of a mean
+SPLIT = 0.37  # the end of the first piece of the coarse rule, so that the rules differ for a function with jumps
 
 
 class Patch(NamedTuple):
-    """Within `radius` of a point an output is the series with these coefficients in u = x - point; the point is `centre` + `rest`."""
+    """A series in u = x - point that replaces an output within `radius` of the point, which is `centre` + `rest`."""
 
     centre: float
     rest: float
@@ -35,7 +35,7 @@ def step(x: Any, middle: float = 0.5) -> Any:
 
 
 def over(xp: Any, where: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """The functions that are the same over the elementary ones of every framework."""
+    """Functions defined by the elementary functions `xp` of any framework."""
     def log_cosh(x: Any) -> Any:
         """log(cosh(x)): |x| - log(2) + log1p(exp(-2|x|)), and log1p(2 sinh²(x/2)) next to 0."""
         a = xp.abs(x)
@@ -58,7 +58,7 @@ def over(xp: Any, where: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), with all digits on both sides where exp(-x) is finite."""
+    """1 / (1 + exp(-x)), accurate for both signs of x."""
     if not _is_modest(x):
         return numeric.sigmoid(x)
     z = np.negative(x)
@@ -130,7 +130,7 @@ def patched(y: Any, x: Any, patch: Patch) -> Any:
 
 
 def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes in [0, 1] and weights of Gauss's rule, with all digits."""
+    """The nodes in [0, 1] and the weights of Gauss's rule, to full accuracy."""
     rows = []
     for start in np.polynomial.legendre.leggauss(n)[0].tolist():
         with mpmath.workdps(30):
@@ -146,14 +146,14 @@ def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.cache
 def mean_rules() -> list[tuple[np.ndarray, np.ndarray]]:
-    """A coarse rule for means over [0, 1], in two pieces, and a fine one, whose error is at most about the square of that of the first."""
+    """A coarse rule for means over [0, 1], in two pieces, and a fine one, whose error is about the square of that of the coarse one."""
     ts, ws = _gauss(14)
     coarse = np.concatenate([SPLIT * ts, SPLIT + (1 - SPLIT) * ts]), np.concatenate([SPLIT * ws, (1 - SPLIT) * ws])
     return [coarse, _gauss(40)]
 
 
 def average(where: Any, converged: float, direct: Any, slope: Any, ends: Any, xs: Sequence[Any]) -> Any:
-    """A quotient, where its terms may cancel computed as the mean of `slope` by Gauss's rule, if two rules agree."""
+    """A quotient, computed as the mean of `slope` by Gauss's rule where its terms may cancel and two rules agree."""
     x, r = ends(*xs)
     first, second = ([w * slope(*xs, t) for t, w in zip(ts.tolist(), ws.tolist())] for ts, ws in mean_rules())
     less, more, total = sum(first, 0.0), sum(second, 0.0), sum(map(abs, second), 0.0)
@@ -162,7 +162,7 @@ def average(where: Any, converged: float, direct: Any, slope: Any, ends: Any, xs
 
 
 def averaged(direct: Any, slope: Any, ends: Any, *xs: Any) -> Any:
-    """The same for arrays, only for the elements that need it."""
+    """`average` for arrays; the mean is computed only for elements whose terms may cancel."""
     if not all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in xs):
         return average(numeric.where, CONVERGED, direct, slope, ends, xs)
     y = direct(*xs)
@@ -188,20 +188,20 @@ def sizes_of(dtype: Any) -> tuple[float, float]:
 
 
 def guarded_array(y: Any, guard: Guard, *xs: Any) -> Any:
-    """The value where it can be trusted, and the result of wide numbers elsewhere."""
+    """The value, with results of wide numbers for elements that may have overflowed or underflowed."""
     low, high = sizes_of(y.dtype)
     if not isinstance(y, (np.ndarray, np.generic)):
-        return guarded(BASE, (low, high), y, guard, xs, [x.astype(np.float64) if hasattr(x, "astype") else x for x in xs])
+        return with_guard(BASE, (low, high), y, guard, xs, [x.astype(np.float64) if hasattr(x, "astype") else x for x in xs])
     size = np.abs(y)
     own = np.abs(xs[0]) if len(xs) == 1 and (guard.low > 0 or guard.high < math.inf) else None
     if y.size == 0 or low <= size.min() and size.max() <= high and (own is None or own.min() >= guard.low and own.max() <= guard.high):
         return y
-    doubtful = ~((size >= low) & (size <= high))
+    unsafe = ~((size >= low) & (size <= high))
     if own is not None:
-        doubtful |= ~((own >= guard.low) & (own <= guard.high))
+        unsafe |= ~((own >= guard.low) & (own <= guard.high))
     out = np.array(y)
     with np.errstate(all="ignore"):
-        out[doubtful] = guard(BASE, *[np.broadcast_to(x, out.shape)[doubtful].astype(np.float64) for x in xs]).astype(out.dtype)
+        out[unsafe] = guard(BASE, *[np.broadcast_to(x, out.shape)[unsafe].astype(np.float64) for x in xs]).astype(out.dtype)
     return out[()]
 
 
@@ -210,7 +210,7 @@ SUPPORT |= {"cbrt": np.cbrt, "quiet": functools.partial(np.errstate, divide="ign
 SUPPORT["guarded"] = guarded_array
 PLAIN = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not
 acos acosh asin asinh atan atan2 atanh pow remainder maximum minimum softplus sech sech_square""".split()
-# What wide numbers are computed with.
+# The functions for the computation with wide numbers.
 BASE = {**{name: getattr(numeric, name) for name in PLAIN}, **SUPPORT, "frexp": np.frexp, "where": numeric.where, "average": average,
         "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32)), "longest": 1e306,
         "like": lambda x, y: x.astype(y.dtype)}

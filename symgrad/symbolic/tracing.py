@@ -1,4 +1,4 @@
-"""Functions as formulas: a function is called with named tensors, and its recorded graph is converted. `to_sympy` is the public function."""
+"""Conversion of functions to formulas: a function is called with named tensors, and its recorded graph is converted. `to_sympy` is public."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
 from symgrad.frameworks.problem import silence
 from symgrad.sampling.domain_reader import domains_of
-from symgrad.symbolic.parameters import Parameter, formulas_of, sanitised
+from symgrad.symbolic.parameters import Parameter, formulas_of, identifiers
 from symgrad.types.domains import REAL
 from symgrad.types.trees import Spec, flatten
 
@@ -36,7 +36,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass
 class Trace:
-    """One call of a function with named tensors: the leaves by the name of the argument, the results, and their structure."""
+    """One call of a function with named tensors: the leaves by argument name, the results, and their tree structure."""
 
     leaves: dict[str, Tensor]
     results: list[Any]
@@ -48,13 +48,13 @@ class Trace:
     def parameters(self) -> list[Parameter]:
         """The leaves as parameters of formulas."""
         out = []
-        for name, leaf in zip(sanitised(list(self.leaves)), self.leaves.values()):
+        for name, leaf in zip(identifiers(list(self.leaves)), self.leaves.values()):
             symbols = iter([sympy.Symbol(s, real=True) for s in names(leaf._node)])  # type: ignore[arg-type]
             out.append(Parameter(name, name, {index: next(symbols) for index in np.ndindex(leaf.shape)}, tuple(leaf.shape)))
         return out
 
     def gradient(self, value: Tensor) -> list[Tensor]:
-        """The gradient of a number by each leaf, recorded, so that it has a formula and can be differentiated again."""
+        """The recorded gradient of a number by each leaf, which has a formula and can be differentiated again."""
         leaves = list(self.leaves.values())
         if not value.requires_grad:
             return [tensor(np.zeros(leaf.shape)) for leaf in leaves]
@@ -64,14 +64,14 @@ class Trace:
 def cells_of(result: Any) -> Any:
     """The formulas of one result, in the symbolic carrier.
 
-    Raises TypeError for a result that is no number, RecursionError for a formula nested too deeply.
+    Raises TypeError for a result that is not numeric, RecursionError for a formula nested too deeply.
     """
     if isinstance(result, Tensor):
         try:
             cells = formula(result)
         except RecursionError:
-            raise RecursionError("to_sympy: SymPy cannot hold a formula nested as deeply as this one; assignments() of the result gives it as "
-                                 "small equations") from None
+            raise RecursionError("to_sympy: this formula is nested too deeply for SymPy; assignments() of the result gives it as small "
+                                 "equations") from None
         return lift_value(as_value(result)) if cells is None else cells
     if isinstance(result, (bool, int, float, complex, np.ndarray, np.generic)):
         return lift_value(result)
@@ -82,7 +82,7 @@ def cells_of(result: Any) -> Any:
 
 
 def _irregular(shape: tuple[int, ...], low: float, high: float, start: int, mirrored: bool) -> np.ndarray:
-    """Distinct numbers between two bounds, so that no matrix of them is singular by accident; `mirrored` in the opposite order."""
+    """Distinct numbers between two bounds, so that a matrix of them is regular; in the opposite order if `mirrored`."""
     u = 0.25 + 0.5 * np.modf((start + 1 + np.arange(math.prod(shape))) * GOLDEN)[0].reshape(shape)
     u = 1 - u if mirrored else u
     if math.isinf(low):
@@ -91,7 +91,7 @@ def _irregular(shape: tuple[int, ...], low: float, high: float, start: int, mirr
 
 
 def _shape(given: Any) -> Any:
-    """A shape as a tuple; of a mapping of shapes, a mapping of tuples."""
+    """A shape as a tuple, or a mapping of shapes as a mapping of tuples."""
     if isinstance(given, Mapping):
         return {key: _shape(value) for key, value in given.items()}
     shape = (given,) if isinstance(given, int) and not isinstance(given, bool) else given
@@ -132,19 +132,19 @@ class _Arguments:
         leaves: dict[str, Tensor] = {}
 
         def leaf(name: str, value: Any) -> Tensor:
-            label = sanitised([*leaves, name])[-1]
+            label = identifiers([*leaves, name])[-1]
             leaves[label] = tensor(value * nudge, requires_grad=requires_grad, symbol=label)
             return leaves[label]
 
-        def grown(name: str, shape: Any) -> Any:
+        def generated(name: str, shape: Any) -> Any:
             if isinstance(shape, dict):
-                return {key: grown(f"{name}_{key}", part) for key, part in shape.items()}
+                return {key: generated(f"{name}_{key}", part) for key, part in shape.items()}
             widest = max(self.domain.get(name, REAL).intervals, key=lambda i: i.high - i.low)
             return leaf(name, _irregular(shape, widest.low, widest.high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
 
-        def taken(name: str, value: Any) -> Any:
+        def converted(name: str, value: Any) -> Any:
             if isinstance(value, Mapping):
-                return {key: taken(f"{name}_{key}", part) for key, part in value.items()}
+                return {key: converted(f"{name}_{key}", part) for key, part in value.items()}
             if isinstance(value, (bool, str, type(None))) or callable(value):
                 return value
             array = np.asarray(as_value(value))
@@ -153,21 +153,21 @@ class _Arguments:
         for name, parameter in self.signature.parameters.items():
             default = parameter.default
             if parameter.kind is parameter.VAR_POSITIONAL:
-                arguments[name] = tuple([grown(f"{name}{i}", s) for i, s in enumerate(self.shapes.get(name, ()))]
-                                        or [taken(f"{name}{i}", v) for i, v in enumerate(self.at.get(name, ()))])
+                arguments[name] = tuple([generated(f"{name}{i}", s) for i, s in enumerate(self.shapes.get(name, ()))]
+                                        or [converted(f"{name}{i}", v) for i, v in enumerate(self.at.get(name, ()))])
             elif parameter.kind is parameter.VAR_KEYWORD:
-                arguments[name] = {key: taken(key, value) for key, value in self.at.items() if key not in self.signature.parameters}
+                arguments[name] = {key: converted(key, value) for key, value in self.at.items() if key not in self.signature.parameters}
             elif name in self.at:
-                arguments[name] = taken(name, self.at[name])
+                arguments[name] = converted(name, self.at[name])
                 given = self.shapes.get(name)
                 if given is not None and isinstance(arguments[name], Tensor) and tuple(arguments[name].shape) != given:
                     raise ValueError(f"{self.name}: the value of {name} in `at` has the shape {list(arguments[name].shape)}, not {list(given)}")
             elif name in self.shapes:
-                arguments[name] = grown(name, self.shapes[name])
+                arguments[name] = generated(name, self.shapes[name])
             elif default is parameter.empty:
-                arguments[name] = grown(name, ())
+                arguments[name] = generated(name, ())
             elif isinstance(default, float) and not self.shapes:
-                arguments[name] = taken(name, default)
+                arguments[name] = converted(name, default)
         return arguments, leaves
 
 
@@ -186,27 +186,27 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
     bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
     with observing() as escapes, enable_grad(), np.errstate(all="ignore"):
         results, form = flatten(function(*bound.args, **bound.kwargs))
-    asked = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
-    return Trace(leaves, results, form, asked, escapes)
+    conditions = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
+    return Trace(leaves, results, form, conditions, escapes)
 
 
 def _callable(given: Any) -> Any:
-    """A function with its parameters by name; a formula in text is parsed, never executed as Python."""
+    """A function; a formula given as text is parsed, never executed as Python."""
     if isinstance(given, bytes):
         raise TypeError("to_sympy: a formula in text is a str, not bytes")
     return parsing.parse(given) if isinstance(given, str) else given
 
 
-def under(conditions: Sequence[Any], e: Any) -> Any:
-    """A formula with its conditions, as a Piecewise."""
+def with_conditions(conditions: Sequence[Any], e: Any) -> Any:
+    """A formula with its conditions as a Piecewise."""
     return sympy.Piecewise((e, sympy.And(*conditions))) if conditions and isinstance(e, sympy.Expr) else e
 
 
 def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requires_grad: bool, read: Callable[[Trace], Any],
                   trusted: bool = False) -> tuple[Trace, Any]:
-    """A trace and a result of it, confirmed by a second trace at another point, which is close to the first if that was requested.
+    """A trace and the result of `read` for it, confirmed by a second trace at another point, which is close to the first if `at` is given.
 
-    Raises ValueError if the two differ: the function is random, keeps a state, or computes with the numbers themselves.
+    Raises ValueError if the results differ: the function is random, keeps a state, or computes with plain numbers.
     """
     function = _callable(given)
     first = trace(function, shapes, at, domain, requires_grad=requires_grad)
@@ -227,7 +227,7 @@ def checked_trace(given: Any, shapes: Sequence[Any], at: Any, domain: Any, requi
             why = f"numbers leave it by {first.escapes}" if first.escapes.lines else (
                 "it draws random numbers, keeps a state, or depends on the numbers themselves, as with sort and masks")
             raise ValueError(f"{getattr(function, '__name__', 'the function')} has no one formula: at two points it gave different ones. The reason: "
-                             f"{why}; at= gives a point near which a formula holds that depends on the numbers by masks and whole numbers")
+                             f"{why}; if the formula depends on the point by masks or integers, give the point by at=")
         if first.conditions == second.conditions and not far:
             break
     return first, out
@@ -239,11 +239,11 @@ def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
     The function is called with named tensors of these shapes: `()` or nothing for a number, whose symbol has the argument's name; `(2, 3)`
     or `4` for arrays, whose elements are named x_0_0, x_0_1 and so on; a dict of shapes for a dict. `at` gives the values for the call
     (by name or in order; their shapes are then known), `domain` bounds for them by name: pairs of numbers, SymPy sets or domains. Arguments
-    with a default that is no float keep it. If the function branches, as in `if x > 0`, the formula is a Piecewise with the conditions
-    that held. A Tensor gives its own formula; text is parsed by `symgrad.formulas.parsing` and never evaluated.
+    with a default other than a float keep it. If the function branches, as in `if x > 0`, the formula is a Piecewise with the conditions
+    that held. For a Tensor the result is its formula; text is parsed by `symgrad.formulas.parsing` and never evaluated.
 
-    Raises ValueError for a function without a single formula (it is random, keeps a state or computes with `float(x)`), TypeError for arguments it
-    does not take, ParseError for text that is no formula, and what the function raises.
+    Raises ValueError for a function without a single formula (it is random, keeps a state or computes with `float(x)`), TypeError for unknown
+    arguments, ParseError for invalid text, and the exceptions of the function.
 
     >>> import symgrad
     >>> to_sympy(lambda x, y: symgrad.exp(-x * x) / y)
@@ -268,6 +268,6 @@ def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
         conditions, form = found.conditions, found.form
     out = []
     for elements, shape in read:
-        valid = [under(conditions, e) for e in elements]
+        valid = [with_conditions(conditions, e) for e in elements]
         out.append(sympy.ImmutableDenseNDimArray(valid, shape) if shape else valid[0])
     return form.unflatten(out)

@@ -1,8 +1,8 @@
-"""Numbers m · 2ᵉ whose exponent has no bound, for formulas with parts that overflow or underflow where the whole does not.
+"""Wide numbers m · 2ᵉ with an unbounded exponent, for formulas whose intermediate values overflow or underflow although the result does not.
 
-(1 - 2x²) exp(-x²) is inf · 0 at 1e160 in floats. Generated code that is bound to `wide_names` computes such parts without loss: a product
-adds exponents, and exp(u) is 2ᵏ exp(u - k log 2). The namespace `base` holds the elementary functions of a framework,
-and the `longest` exponent of its floats.
+In floats (1 - 2x²) exp(-x²) is inf · 0 at 1e160. Generated code that is bound to `wide_names` computes it without overflow: a product
+adds exponents, and exp(u) is 2ᵏ exp(u - k log 2). The namespace `base` contains the elementary functions of a framework,
+and the largest exponent of its floats (`longest`).
 """
 
 from __future__ import annotations
@@ -12,42 +12,42 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["Guard", "guarded", "trusted_sizes", "wide_names"]
+__all__ = ["Guard", "with_guard", "trusted_sizes", "wide_names"]
 
 LOWEST = -10.0  # the exponent of 0, in units of the largest one
-LOG2, REST = 0.693359375, -2.121944400546905827679e-4  # log(2), of which multiples with whole numbers are exact, and the rest
-FAR = 1e15  # |u| from which a unit in the last place of u is all that is known of exp(u)
-KEPT = 400.0  # the largest exponent that stays in m, so that a product of two neither overflows nor is 0
-TINY = -60  # f(u) is u in floats, if f(u) = u + O(u²) and the exponent is less
+LOG2, REST = 0.693359375, -2.121944400546905827679e-4  # log(2) as a number with few bits, whose integer multiples are exact, and the rest
+FAR = 1e15  # the |u| from which exp(u) has no correct digits
+LARGEST_IN_MANTISSA = 400.0  # the largest exponent that is kept in m, so that a product of two neither overflows nor is 0
+TINY = -60  # a function f(u) = u + O(u²) is u in floats if the exponent is less
 
 
-def _compared(name: str) -> Callable[[Any, Any], Any]:
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
     relation = getattr(operator, name)
     return lambda self, other: relation((self - other).m, 0)
 
 
 class Wide:
-    """The number m · 2ᵉ with 1/2 <= |m| < 1, over the functions of a framework."""
+    """The number m · 2ᵉ with 1/2 <= |m| < 1, computed by the functions of a framework."""
 
     __slots__ = ("m", "e", "base")
-    __array_ufunc__ = None  # an array on the left of an operator leaves it to this class
+    __array_ufunc__ = None  # so that arrays use the operators of this class
 
     def __init__(self, m: Any, e: Any, base: Mapping[str, Any]):
         self.m, self.e, self.base = m, e, base
 
     @classmethod
     def of(cls, x: Any, base: Mapping[str, Any], e: Any = 0.0, more: Any = 0.0) -> Wide:
-        """The number x · 2ᵉ · 2ᵐᵒʳᵉ; what the sum of exponents beyond 2⁵³ rounds away stays in m."""
+        """The number x · 2ᵉ · 2ᵐᵒʳᵉ; the rounding error of the sum of large exponents is added to that of m."""
         if isinstance(x, (int, float)):
             m, k = math.frexp(x)
             return cls(m, float(k) if m else LOWEST * base["longest"], base)
         m, k = base["frexp"](x)
-        part, lost = _added(e, more)
-        total, rest = _added(part, k)
-        return cls(_scaled(m, lost + rest, base, KEPT), base["where"](m == 0, LOWEST * base["longest"], total), base)
+        part, lost = _two_sum(e, more)
+        total, rest = _two_sum(part, k)
+        return cls(_scale(m, lost + rest, base, LARGEST_IN_MANTISSA), base["where"](m == 0, LOWEST * base["longest"], total), base)
 
     def like(self, x: Any) -> Wide:
-        """Another number of the same framework."""
+        """Another number as a wide number of the same framework."""
         return x if isinstance(x, Wide) else Wide.of(x, self.base)
 
     def narrow(self) -> Any:
@@ -58,7 +58,7 @@ class Wide:
 
     def shifted(self, e: Any) -> Any:
         """The number divided by 2ᵉ as a float."""
-        return _scaled(self.m, self.e - e, self.base)
+        return _scale(self.m, self.e - e, self.base)
 
     def __add__(self, other: Any) -> Wide:
         other = self.like(other)
@@ -91,27 +91,27 @@ class Wide:
         return self.like(other) / self
 
     __radd__, __rmul__ = __add__, __mul__
-    __lt__, __le__, __gt__, __ge__ = _compared("lt"), _compared("le"), _compared("gt"), _compared("ge")
-    __eq__, __ne__ = _compared("eq"), _compared("ne")
+    __lt__, __le__, __gt__, __ge__ = _comparison("lt"), _comparison("le"), _comparison("gt"), _comparison("ge")
+    __eq__, __ne__ = _comparison("eq"), _comparison("ne")
     __hash__ = object.__hash__
 
 
-def _added(a: Any, b: Any) -> tuple[Any, Any]:
+def _two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     """A sum and its rounding error. D. E. Knuth, The Art of Computer Programming, volume 2, section 4.2.2."""
     s = a + b
     back = s - a
     return s, (a - (s - back)) + (b - back)
 
 
-def _scaled(m: Any, e: Any, base: Mapping[str, Any], most: float = 2200.0) -> Any:
-    """m · 2ᵉ, with |e| at `most` so large, in two steps, neither of which overflows alone."""
+def _scale(m: Any, e: Any, base: Mapping[str, Any], most: float = 2200.0) -> Any:
+    """m · 2ᵉ, with |e| limited to `most`, in two steps, which do not overflow separately."""
     e = base["where"](e > most, most, base["where"](e < -most, -most, e))
     half = base["floor"](e / 2)
     return base["ldexp"](base["ldexp"](m, half), e - half)
 
 
 def _split(p: float) -> tuple[float, float]:
-    """A float as the sum of two with half of its digits each. T. J. Dekker, A floating-point technique (1971)."""
+    """A float as the sum of two floats with half the digits. T. J. Dekker, A floating-point technique (1971)."""
     c = 134217729.0 * p
     high = c - (c - p)
     return high, p - high
@@ -232,7 +232,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Guard:
-    """Code computed in wide numbers where its value in floats is 0 or not finite, or |x| of its only argument is outside of a range."""
+    """Code that is evaluated with wide numbers where its float value is 0 or not finite, or |x| of its only argument is outside of a range."""
 
     def __init__(self, code: Any, low: float = 0.0, high: float = math.inf):
         self.code, self.low, self.high = code, low, high
@@ -247,13 +247,13 @@ class Guard:
 
 
 def trusted_sizes(finfo: Any) -> tuple[float, float]:
-    """The sizes of a dtype's results that are trusted: parts of them may be subnormal or overflow elsewhere."""
+    """The smallest and the largest result of a dtype that is trusted; beyond, intermediate values may be subnormal or overflow."""
     return float(finfo.tiny) / float(finfo.eps), float(finfo.max) * float(finfo.eps)
 
 
-def guarded(base: Mapping[str, Any], sizes: tuple[float, float], y: Any, guard: Guard, xs: Sequence[Any], widened: Sequence[Any]) -> Any:
-    """A value of all elements under a guard, with results of wide numbers where it is not trusted."""
-    fine = (abs(y) >= sizes[0]) & (abs(y) <= sizes[1])
+def with_guard(base: Mapping[str, Any], sizes: tuple[float, float], y: Any, guard: Guard, xs: Sequence[Any], widened: Sequence[Any]) -> Any:
+    """A value with results of wide numbers where it is not trusted, computed for all elements."""
+    trusted = (abs(y) >= sizes[0]) & (abs(y) <= sizes[1])
     if len(xs) == 1:
-        fine = fine & (abs(xs[0]) >= guard.low) & (abs(xs[0]) <= guard.high)
-    return base["where"](fine, y, base["like"](guard(base, *widened), y))
+        trusted = trusted & (abs(xs[0]) >= guard.low) & (abs(xs[0]) <= guard.high)
+    return base["where"](trusted, y, base["like"](guard(base, *widened), y))

@@ -11,9 +11,9 @@ import numpy as np
 import sympy
 
 from symgrad.checks.cross_reading import expressions_of
-from symgrad.proofs.statements import asked_by_rules
-from symgrad.sampling.conditions import around, asked, combined, constants_of_code
-from symgrad.sampling.numbers import GOLDEN, HEAD, PAGES, edge_numbers, simple_numbers, within
+from symgrad.proofs.statements import rule_boundary_points
+from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, nearby_numbers
+from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, restricted_domain, simple_numbers
 from symgrad.testing.claimed import ClaimedOp, special_points
 from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
 from symgrad.testing.formulas import is_function
@@ -74,7 +74,7 @@ def _ordinary(plan: Plan, count: int) -> list[Point]:
         entries = plan.table(i)
         simple = list(dict.fromkeys(entries[0, :13]))
         simple = simple[i % len(simple):] + simple[:i % len(simple)]
-        many = [entries[(5 * k + 11 * i + 3) % PAGES, HEAD + (3 * k + 5 * i) % 13] for k in range(count)]
+        many = [entries[(5 * k + 11 * i + 3) % PAGES, PREFIX + (3 * k + 5 * i) % 13] for k in range(count)]
         columns.append([simple[k // 2 % len(simple)] if k % 2 else many[k] for k in range(count)])
     return [tuple(map(float, point)) for point in zip(*columns)]
 
@@ -102,7 +102,7 @@ def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
     """
     smallest, largest = SIZES["points"]
     domain = plan.domains[i]
-    _, least, most = within(domain, max(smallest, plan.smallest), min(largest, LARGEST[plan.dtype]))
+    _, least, most = restricted_domain(domain, max(smallest, plan.smallest), min(largest, LARGEST[plan.dtype]))
     found = edge_numbers(domain, plan.dtype, least)
     if len(found) > OWN[0]:
         ends = (*domain.excluded, *(e for part in domain.intervals for e in (part.low, part.high) if math.isfinite(e)))
@@ -155,7 +155,7 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
     formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
     try:
         expressions = expressions_of(formula, {name: () for name in attack.names}, {})[0]
-        return out + asked(expressions[:4], attack.names, base, BESIDE)
+        return out + boundary_numbers(expressions[:4], attack.names, base, BESIDE)
     except (ValueError, TypeError):  # the formula does not fit the op; the checks report it
         return out
 
@@ -163,7 +163,7 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
 def _asked(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
     """Points that the conditions of rules and formulas ask for, and the constants that a source names, with numbers around them."""
     op, count = attack.subject.op, len(plan.domains)
-    out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in asked_by_rules(op, attack.claims.parameters)] if op is not None else []
+    out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in rule_boundary_points(op, attack.claims.parameters)] if op is not None else []
     numbers = _named(attack)
     for i in range(count):
         out += [(*base[k % 4][:i], x, *base[k % 4][i + 1:]) for k, x in enumerate(numbers)]
@@ -178,7 +178,7 @@ def _constants(attack: ClaimedOp) -> list[float]:
 def _named(attack: ClaimedOp) -> list[float]:
     """The constants of the source, with numbers around those that stand there."""
     found = _constants(attack)
-    return [y for k, c in enumerate(combined(found)[:CONSTANTS]) for y in around(c)[:AROUND if k < len(found) else 3]]
+    return [y for k, c in enumerate(combined_numbers(found)[:CONSTANTS]) for y in nearby_numbers(c)[:AROUND if k < len(found) else 3]]
 
 
 def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
@@ -225,7 +225,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
         for i, (d, shape) in enumerate(zip(plan.domains, plan.shapes)):
             entries = plan.table(i)
             k = np.arange(math.prod(shape)) + 31 * turn + 17 * i
-            columns = (5 * k % HEAD) if how == "mixed" else HEAD + (7 * k) % 13
+            columns = (5 * k % PREFIX) if how == "mixed" else PREFIX + (7 * k) % 13
             x = arranged(entries[(5 * k) % PAGES, columns].reshape(shape), how, d)
             if complexes:
                 x = off_cuts(x, np.resize(IMAGINARY if how in ("", "mixed") else [0.0], shape))
@@ -236,7 +236,7 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
 def _of_constants(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
     """Arrays in which every second number is a constant that the source names."""
     assert plan.shapes is not None
-    named = [c for c in combined(_constants(attack))[:CONSTANTS] if TAMES[0] <= abs(c) <= TAMES[1]]
+    named = [c for c in combined_numbers(_constants(attack))[:CONSTANTS] if TAMES[0] <= abs(c) <= TAMES[1]]
     columns = [[c for c in named if c in d] for d in plan.domains]
     arrays = next(_of_arrays(plan))
     for turn in range(2 if any(columns) and plan.kind == "points" else 0):

@@ -17,7 +17,7 @@ from symgrad.formulas.parsing import ParseError, parse
 from symgrad.frameworks.detection import framework_of
 from symgrad.frameworks.naming import parameters_of
 from symgrad.graph.op import Op
-from symgrad.sampling.domain_reader import NAMED, domain_of, domains_of, parse_domains, written
+from symgrad.sampling.domain_reader import NAMED, domain_of, domain_text, domains_of, parse_domains
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.plugin.modules import NotThere, module_named, split, thing_named
@@ -273,7 +273,7 @@ def _written(domain: Domain) -> str | None:
     word = next((word for word, known in NAMED.items() if known == domain), None)
     if word is None:
         try:
-            word = written(domain)
+            word = domain_text(domain)
             return word if domain_of(word).intervals == domain.intervals and not domain.excluded and not domain.integer else None
         except (TypeError, ValueError):
             return None

@@ -12,13 +12,13 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.deciding import shortest
+from symgrad.algebra.deciding import shortest_form
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross_reading import CONSTANTS, expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import _functions, applied, parse
+from symgrad.formulas.parsing import _functions, apply_step, parse
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
 from symgrad.proofs.formulas import size_of
@@ -51,7 +51,7 @@ def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
     evaluate, said = found
 
     def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> Any:
-        with precise.working(digits):
+        with precise.working_precision(digits):
             return precise.lift_value(evaluate(PRECISE, floats, cells))
 
     return read, said
@@ -89,7 +89,7 @@ def _text(text: str, names: Sequence[str]) -> Evaluate:
 
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         boxes = {name: Box(xp, cell) for name, cell in _named(names, cells).items()}
-        found = xp.lift(formula.evaluated(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes, lambda step, operands: applied(
+        found = xp.lift(formula.evaluate_with(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes, lambda step, operands: apply_step(
             step, operands, lambda name: getattr(xp, functions[name]))).value)
         shape = np.broadcast_shapes(*(c.shape for c in cells))  # which a constant formula does not have
         return found if of_elements or found.shape or not shape else xp.base.broadcast_to(found, shape)
@@ -271,4 +271,4 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     true = expression(attack, wrt)
     if true is None or size_of(claim - true) > SIZE:
         return None
-    return shortest(sympy.expand(claim - true), SECONDS) or None
+    return shortest_form(sympy.expand(claim - true), SECONDS) or None

@@ -11,8 +11,8 @@ import numpy as np
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.carriers.digits import Undefined
 from symgrad.reference.oracle import Oracle
-from symgrad.reference.rounding import Rounded, Term, explained, overflows
-from symgrad.reference.sources import OracleTruths
+from symgrad.reference.rounding import RoundedEvaluation, Term, is_explained, overflows
+from symgrad.reference.sources import OracleReferenceValues
 from symgrad.reference.tensors import is_active
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.references import equations
@@ -32,7 +32,7 @@ class Rounding:
     def __init__(self, attack: ClaimedOp):
         self.attack = attack
         self.forms: dict[Any, Callable[[Arrays], Oracle]] = {}
-        self.known: dict[Any, Rounded] = {}
+        self.known: dict[Any, RoundedEvaluation] = {}
 
     def explains(self, value: float, true: Any, kind: Ulp, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None,
                  *tangents: Tangents) -> bool:
@@ -46,7 +46,7 @@ class Rounding:
                 total = mpmath.fsum(term.factor * term.number.value for term in terms)
                 size = mpmath.fsum(abs(term.factor * term.number.value) for term in terms)
                 is_same = abs(total - true) <= size * float(kind.epsilon) / 64
-                return bool(terms) and bool(is_same) and explained(terms, value)
+                return bool(terms) and bool(is_same) and is_explained(terms, value)
         except OverflowError:
             return bool(np.isnan(value) or abs(true) <= kind.largest and (value == 0 or np.isinf(value)))
         except (Exception, OutOfTime):  # a formula that has no steps, or no value at the point
@@ -58,7 +58,7 @@ class Rounding:
         for k, point, factor in self.attack.truth.parts(xs, at, wrt, cotangent, *tangents):  # type: ignore[attr-defined]
             rounded = self._rounded(kind, [np.asarray(p, x.dtype) for p, x in zip(point, xs)], (), sum(k), sum(k), np.ones(len(active)))
             index = tuple(place for place, i in enumerate(active) for _ in range(k[i]))
-            yield Term(rounded, factor, next(e for e in rounded.truths.entries if e.index == index))
+            yield Term(rounded, factor, next(e for e in rounded.references.entries if e.index == index))
 
     def _of_arrays(self, kind: Ulp, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Iterator[Term]:
         """The derivatives along directions that a number of an op on arrays is the sum of."""
@@ -67,7 +67,7 @@ class Rounding:
         directions = [np.concatenate([np.zeros(x.size) if t is None else np.ravel(t) for x, t in zip(xs, ts) if is_active(x)]) for ts in tangents]
         if wrt is None:
             rounded = self._rounded(kind, xs, at, order, 1, np.ones(starts[-1]))
-            for e in rounded.truths.entries:
+            for e in rounded.references.entries:
                 if e.order == order:
                     yield Term(rounded, mpmath.mpf(directions[0][e.index[0]] if order else 1), e)
             return
@@ -78,9 +78,9 @@ class Rounding:
         for sign, direction in parts:
             if np.any(direction):
                 rounded = self._rounded(kind, xs, cotangent, order, 1, direction)
-                yield Term(rounded, mpmath.mpf(sign), next(e for e in rounded.truths.entries if e.order == order and e.index == (place,)))
+                yield Term(rounded, mpmath.mpf(sign), next(e for e in rounded.references.entries if e.order == order and e.index == (place,)))
 
-    def _rounded(self, kind: Ulp, xs: Arrays, part: Any, order: int, full: int, direction: np.ndarray) -> Rounded:
+    def _rounded(self, kind: Ulp, xs: Arrays, part: Any, order: int, full: int, direction: np.ndarray) -> RoundedEvaluation:
         """The formula at a point, weighted with a cotangent, or its element at an index."""
         form = tuple((x.shape, b"" if is_active(x) else x.tobytes()) for x in xs), part.tobytes() if isinstance(part, np.ndarray) else part
         key = form, kind, order, direction.tobytes(), tuple(x.tobytes() for x in xs)
@@ -89,10 +89,10 @@ class Rounding:
                 self.forms[form] = equations(self.attack, xs, part)
             oracle = self.forms[form](xs)
             try:
-                truths = OracleTruths(oracle, order, full, direction)
+                truths = OracleReferenceValues(oracle, order, full, direction)
             except Undefined:
                 truths = None
             if truths is None or truths.order < order:
                 raise (OverflowError if overflows(oracle, kind) else Undefined)("a step of the formula has no number")
-            self.known[key] = Rounded(truths, kind)
+            self.known[key] = RoundedEvaluation(truths, kind)
         return self.known[key]

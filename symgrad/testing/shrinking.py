@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
-from symgrad.sampling.shrink import FROM_ONE, simpler
+from symgrad.sampling.shrink import FROM_ONE, simpler_numbers
 from symgrad.testing.attack import Attack, Check, attempt
 from symgrad.testing.drawing import outside, quiet
 from symgrad.testing.examples import Example
@@ -224,7 +224,7 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
     """Simpler numbers of the domain and of the type than x, the simplest first."""
     kind = x.dtype.kind
     value = complex(x) if kind == "c" else float(x)
-    for c in simpler(value, FROM_ONE, DIGITS):
+    for c in simpler_numbers(value, FROM_ONE, DIGITS):
         if c.real in domain and (kind in "fVc" or float(c).is_integer()):
             with np.errstate(all="ignore"):
                 exact = x.dtype.type(c)

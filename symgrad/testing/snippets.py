@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross_reading import names_of, parsed
+from symgrad.checks.cross_reading import names_of, parse_formula
 from symgrad.frameworks.naming import import_path
-from symgrad.sampling.domain_reader import domain_of, written
+from symgrad.sampling.domain_reader import domain_of, domain_text
 from symgrad.testing.attack import Attack, Check, given
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
@@ -123,9 +123,9 @@ class Code:
             self.names.setdefault("symgrad.types.domains", set()).add(known)
             return known
         try:
-            read = domain_of(written(d))
+            read = domain_of(domain_text(d))
             if (read.intervals, read.excluded, read.integer) == (d.intervals, d.excluded, d.integer):
-                return repr(written(d))
+                return repr(domain_text(d))
         except (TypeError, ValueError):
             pass
         self.names.setdefault("symgrad.types.domains", set()).update(("Domain", "Interval"))
@@ -137,7 +137,7 @@ class Code:
         """A SymPy object as text if that parses to the same formula with the same order of names, else as SymPy's constructor calls."""
         if isinstance(e, sympy.Expr) and len(str(e)) <= WIDE:
             try:
-                read, names = parsed(str(e))
+                read, names = parse_formula(str(e))
                 plain = e.xreplace({s: sympy.Symbol(str(s), real=True) for s in e.free_symbols})
                 if read == plain and tuple(names) == tuple(names_of(e) or ()):
                     return repr(str(e))

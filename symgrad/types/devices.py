@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-__all__ = ["FORMATS", "LAYOUTS", "device", "get_default_device", "layout", "memory_format", "on_cpu", "set_default_device"]
+__all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format", "set_default_device"]
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
@@ -34,16 +34,16 @@ class device:
         if isinstance(type, device):
             kind, number = type.type, type.index
         elif isinstance(type, str):
-            kind, number = _parsed(type)
+            kind, number = _parse(type)
         elif isinstance(type, int) and not isinstance(type, bool):
             raise RuntimeError(_NO_ACCELERATOR)
         else:
-            raise TypeError(f"device(): argument 'device' must be a device, a string or an index, not {_kind(type)}")
+            raise TypeError(f"device(): argument 'device' must be a device, a string or an index, not {_type_name(type)}")
         if index is not None:
             if number is not None:
                 raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
             if isinstance(index, bool) or not isinstance(index, int):
-                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_kind(index)}")
+                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {_type_name(index)}")
             if index < 0:
                 raise RuntimeError("Device index must not be negative")
             number = index
@@ -76,11 +76,11 @@ class device:
         _defaults.stack = _defaults.stack[:-1]
 
 
-def _kind(x: Any) -> str:
+def _type_name(x: Any) -> str:
     return type(x).__name__
 
 
-def _parsed(text: str) -> tuple[str, int | None]:
+def _parse(text: str) -> tuple[str, int | None]:
     """The type and the index of a device string."""
     if not text:
         raise RuntimeError("Device string must not be empty")
@@ -98,9 +98,9 @@ CPU = device("cpu")
 
 
 class _Defaults(threading.local):
-    """The default device of a thread, and those of the `with` blocks it is in."""
+    """The default device of a thread, and a stack of the devices of the `with` blocks it is in."""
 
-    chosen: device = CPU
+    base: device = CPU
     stack: list[device] = []
 
 
@@ -113,35 +113,35 @@ def get_default_device() -> device:
     >>> get_default_device()
     device(type='cpu')
     """
-    return _defaults.stack[-1] if _defaults.stack else _defaults.chosen
+    return _defaults.stack[-1] if _defaults.stack else _defaults.base
 
 
 def set_default_device(device: Any) -> None:
     """Set the default device of this thread; None is the CPU. Creating a tensor on an unavailable device raises."""
-    _defaults.chosen = CPU if device is None else _device(device)
+    _defaults.base = CPU if device is None else _device(device)
 
 
 _device = device
 
 
-def on_cpu(where: Any = None) -> None:
+def check_cpu(where: Any = None) -> None:
     """Check that a device is the CPU; None is the default device.
 
     Raises AssertionError, as torch does, for CUDA; RuntimeError for other devices.
 
-    >>> on_cpu("cuda")  # doctest: +ELLIPSIS
+    >>> check_cpu("cuda")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     AssertionError: Torch not compiled with CUDA enabled: symgrad computes with NumPy on the CPU; use device="cpu" instead of "cuda", or ask ...
     """
-    if where is None and not _defaults.stack and _defaults.chosen is CPU:
+    if where is None and not _defaults.stack and _defaults.base is CPU:
         return
     where = get_default_device() if where is None else _device(where)
     if where.type != "cpu":
-        raise missing(where)
+        raise unavailable_error(where)
 
 
-def missing(where: device) -> Exception:
+def unavailable_error(where: device) -> Exception:
     """The error for an unavailable device, with the remedy."""
     name = where.type.upper()
     advice = (f"symgrad computes with NumPy on the CPU; use device=\"cpu\" instead of \"{where}\""
@@ -151,8 +151,8 @@ def missing(where: device) -> Exception:
     return RuntimeError(f"symgrad is not linked with support for {where.type} devices: {advice}")
 
 
-class _Word:
-    """A constant with a name, which prints as torch prints it."""
+class _NamedConstant:
+    """A named constant with torch's repr."""
 
     __slots__ = ("name",)
 
@@ -166,35 +166,35 @@ class _Word:
         return _named, (self.name,)
 
 
-class layout(_Word):
+class layout(_NamedConstant):
     """The layout of tensors in memory; `strided` is the only one."""
 
     __slots__ = ()
 
 
-class memory_format(_Word):
+class memory_format(_NamedConstant):
     """The order of the elements of a new tensor: `contiguous_format`, `preserve_format`, and two for images."""
 
     __slots__ = ()
 
 
-def _named(name: str) -> _Word:
+def _named(name: str) -> _NamedConstant:
     return {**LAYOUTS, **FORMATS}[name]
 
 
-LAYOUTS: dict[str, _Word] = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
-FORMATS: dict[str, _Word] = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
+LAYOUTS = {name: layout(name) for name in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
+FORMATS = {name: memory_format(name) for name in ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")}
 
-IMAGES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # dimensions of image formats, outermost first
+IMAGE_AXES = {"torch.channels_last": (0, 2, 3, 1), "torch.channels_last_3d": (0, 2, 3, 4, 1)}  # dimensions of image formats, outermost first
 
 
-def only_strided(asked: Any) -> None:
+def check_strided(layout: Any) -> None:
     """Raise RuntimeError for layouts other than `strided`."""
-    if asked is not None and asked is not LAYOUTS["strided"]:
-        raise RuntimeError(f"the only supported layout is torch.strided, not {asked!r}; create a dense tensor")
+    if layout is not None and layout is not LAYOUTS["strided"]:
+        raise RuntimeError(f"the only supported layout is torch.strided, not {layout!r}; create a dense tensor")
 
 
-def not_pinned(asked: Any) -> None:
+def check_not_pinned(pin_memory: Any) -> None:
     """Raise RuntimeError for pinned memory, which needs an accelerator."""
-    if asked:
+    if pin_memory:
         raise RuntimeError("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this system.")

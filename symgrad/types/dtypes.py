@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALIASES", "DTYPES", "DType", "dtype_of", "can_cast", "finfo", "get_default_dtype", "iinfo", "numpy_dtype", "promote_types",
-           "promoted", "set_default_dtype"]
+__all__ = ["ALIASES", "DTYPES", "DType", "can_cast", "common_dtype", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
+           "promote_types", "set_default_dtype"]
 
 
 class DType:
@@ -29,16 +29,16 @@ class DType:
         return _dtype_named, (self.name,)
 
     @property
-    def words(self) -> str:
-        """torch's scalar type name: `Float` for float32, as in `FloatTensor`."""
-        return WORDS[self.name]
+    def scalar_type(self) -> str:
+        """The name of the scalar type in torch: `Float` for float32, as in `FloatTensor`."""
+        return SCALAR_TYPES[self.name]
 
     def to_complex(self) -> DType:
         """The complex dtype with parts of this precision, or of the next higher one."""
         if self.is_complex:
             return self
         if not self.is_floating_point:
-            raise RuntimeError(f"Unknown Complex ScalarType for {self.words}")
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_type}")
         return DTYPES["complex128" if self.name == "float64" else "complex64"]
 
     def to_real(self) -> DType:
@@ -61,8 +61,8 @@ DTYPES = {name: DType(name, name) for name in ("float64", "float32", "float16", 
 DTYPES["bfloat16"] = DType("bfloat16", _bfloat16())
 ALIASES = {"double": "float64", "float": "float32", "half": "float16", "cfloat": "complex64", "cdouble": "complex128", "long": "int64",
            "int": "int32", "short": "int16"}
-WORDS = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat",
-         "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+SCALAR_TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat",
+                "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
 _FROM_PYTHON = {float: None, int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]
@@ -114,7 +114,7 @@ def _category(dtype: np.dtype) -> int:
     return _CATEGORY[dtype.kind]
 
 
-def promoted(x: Any, z: Any) -> np.dtype:
+def common_dtype(x: Any, z: Any) -> np.dtype:
     """The common dtype of two arrays: the higher category wins; within a category, an array wins over a 0-d value."""
     a, b = x.dtype, z.dtype
     if a == b:
@@ -141,7 +141,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
     for place, d in ((1, type1), (2, type2)):
         if not isinstance(d, (DType, type, np.dtype)):
             raise TypeError(f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(d).__name__}")
-    return dtype_of(promoted(np.empty(1, numpy_dtype(type1)), np.empty(1, numpy_dtype(type2))))
+    return dtype_of(common_dtype(np.empty(1, numpy_dtype(type1)), np.empty(1, numpy_dtype(type2))))
 
 
 def can_cast(from_: DType, to: DType) -> bool:

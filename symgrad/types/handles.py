@@ -11,14 +11,14 @@ from typing import Any
 __all__ = ["Hook", "RemovableHandle"]
 
 Hook = Callable[..., Any]
-_keys = itertools.count()
+_ids = itertools.count()
 
 
 class RemovableHandle:
     """Removes a hook by `remove()` or at the end of a `with` block. It does not keep the hook alive."""
 
     def __init__(self, hooks: OrderedDict[int, Any], hook: Hook, first: bool = False):
-        self.id = next(_keys)
+        self.id = next(_ids)
         self._hooks = weakref.ref(hooks)
         hooks[self.id] = hook
         if first:

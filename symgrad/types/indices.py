@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["along", "broadcast", "diagonal", "diagonal_positions", "first_outside", "inside", "integers", "largest", "masked", "most_frequent",
-           "order", "ordered", "plain", "positions", "repeated", "running", "single", "slices", "windows"]
+__all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "element_index", "first_outside", "gather_index",
+           "index_array", "integer_index", "largest_of_dtype", "mask_indices", "most_frequent", "order", "repeated_indices", "running_extremes",
+           "slice_index", "unravelled", "window_indices"]
 
 Places = tuple[Any, ...]
 
@@ -17,37 +18,37 @@ def _is_batched(x: Any) -> bool:
     return hasattr(x, "level")
 
 
-def plain(x: Any) -> Any:
+def index_array(x: Any) -> Any:
     """An index as an array; a batched index is returned unchanged."""
     if _is_batched(value := getattr(x, "value", x)):
         return value
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 
 
-def integers(index: Any, message: str, error: type[Exception] = RuntimeError) -> Any:
+def integer_index(index: Any, message: str, error: type[Exception] = RuntimeError) -> Any:
     """An integer index as a copy, so that a later write to the index tensor does not change a derivative.
 
     Raises `error` for other dtypes than integers.
     """
-    array = plain(index)
+    array = index_array(index)
     if array.dtype.kind not in "iu" and array.size:
         raise error(message)
     return array.astype(np.int64)
 
 
-def masked(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
+def mask_indices(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
     """The shape to which a mask and `shape` broadcast, and the indices at which the mask is true.
 
     Raises RuntimeError for a mask that is not boolean, and for shapes that do not broadcast.
     """
-    array = plain(mask)
+    array = index_array(mask)
     if array.dtype != bool:
         raise RuntimeError(message)
-    whole = broadcast(tuple(array.shape), shape)
+    out = broadcast(tuple(array.shape), shape)
     if _is_batched(array):
         raise RuntimeError("vmap: a mask that differs between the members of the batch depends on the data of each and selects different numbers of "
                            "elements; use symgrad.where")
-    return whole, np.broadcast_to(array, whole).nonzero() if whole else (np.broadcast_to(array, ()).copy(),)
+    return out, np.broadcast_to(array, out).nonzero() if out else (np.broadcast_to(array, ()).copy(),)
 
 
 def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -68,15 +69,15 @@ def first_outside(index: Any, low: int, high: int) -> Any:
     return wrong.flat[0] if wrong.size else None
 
 
-def inside(index: Any, size: int, dim: int) -> Any:
-    """The index, if all elements are in [0, size). Raises RuntimeError otherwise."""
+def check_bounds(index: Any, size: int, dim: int) -> Any:
+    """The index itself. Raises RuntimeError unless all elements are in [0, size)."""
     wrong = first_outside(index, 0, size)
     if wrong is not None:
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
     return index
 
 
-def along(index: Any, dim: int, keepdim: bool = True) -> Places:
+def gather_index(index: Any, dim: int, keepdim: bool = True) -> Places:
     """The index arrays of `gather`: the index along `dim`, and the element's own position along all other dimensions.
 
     Without `keepdim` that dimension, which must be of size 1, is removed.
@@ -88,27 +89,27 @@ def along(index: Any, dim: int, keepdim: bool = True) -> Places:
     return tuple(grid) if keepdim else tuple(place.squeeze(dim) for place in grid)
 
 
-def single(places: Places) -> Places:
+def element_index(places: Places) -> Places:
     """The index of one element, as integers if it is equal for all members of a batch."""
     return tuple(place.reshape(()) if _is_batched(place) else place.item() for place in places)
 
 
-def slices(index: Any, dim: int) -> Places:
+def slice_index(index: Any, dim: int) -> Places:
     """The index of slices along a dimension."""
     return (*(slice(None),) * dim, index)
 
 
-def positions(flat: Any, shape: tuple[int, ...]) -> Places:
+def unravelled(flat: Any, shape: tuple[int, ...]) -> Places:
     """The index arrays of elements given by their positions in the flattened array."""
-    return tuple(map(_array, np.unravel_index(flat, shape))) if shape else (np.zeros_like(flat),)
+    return tuple(map(_as_array, np.unravel_index(flat, shape))) if shape else (np.zeros_like(flat),)
 
 
-def _array(place: Any) -> Any:
+def _as_array(place: Any) -> Any:
     """A position as a 0-d array, which selects a copy of an element, while an integer selects a view."""
     return place if _is_batched(place) else np.asarray(place)
 
 
-def ordered(value: Any) -> Any:
+def check_ordered(value: Any) -> Any:
     """The value as an array. Raises TypeError for complex numbers, which have no order."""
     array = value if hasattr(value, "__array_function__") else np.asarray(value)  # batched values, too
     if array.dtype.kind == "c":
@@ -118,7 +119,7 @@ def ordered(value: Any) -> Any:
 
 def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
     """The indices of a stable sort along a dimension; NaN is the largest."""
-    array = ordered(value)
+    array = check_ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
     if array.dtype.kind == "V":
@@ -128,9 +129,9 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
     return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), axis=dim, kind="stable"), dim)
 
 
-def running(value: Any, dim: int, largest: bool) -> np.ndarray:
+def running_extremes(value: Any, dim: int, largest: bool) -> np.ndarray:
     """The index of the running extreme along a dimension: the last of equal elements; NaN is the extreme."""
-    array = ordered(value)
+    array = check_ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
     best = (np.maximum if largest else np.minimum).accumulate(array, axis=dim)
@@ -141,15 +142,15 @@ def running(value: Any, dim: int, largest: bool) -> np.ndarray:
 
 def most_frequent(value: Any, dim: int) -> np.ndarray:
     """The last position of the most frequent element along a dimension, or of the smallest of several most frequent ones."""
-    array = ordered(value)
+    array = check_ordered(value)
     if not array.ndim:
         return np.zeros_like(array, dtype=np.int64)
     by = np.moveaxis(order(array, dim), dim, 0)
     rows = np.take_along_axis(np.moveaxis(array, dim, 0), by, 0)
-    often = np.ones_like(rows, dtype=np.int64)
+    counts = np.ones_like(rows, dtype=np.int64)
     for i in range(1, len(rows)):
-        often[i] = 1 + np.where(rows[i] == rows[i - 1], often[i - 1], 0)
-    return np.take_along_axis(by, np.argmax(often, 0)[None], 0)[0]
+        counts[i] = 1 + np.where(rows[i] == rows[i - 1], counts[i - 1], 0)
+    return np.take_along_axis(by, np.argmax(counts, 0)[None], 0)[0]
 
 
 def diagonal(shape: tuple[int, ...], offset: int) -> Places:
@@ -159,7 +160,7 @@ def diagonal(shape: tuple[int, ...], offset: int) -> Places:
     return ..., np.arange(count) + max(-offset, 0), np.arange(count) + max(offset, 0)
 
 
-def windows(length: int, size: int, step: int) -> np.ndarray:
+def window_indices(length: int, size: int, step: int) -> np.ndarray:
     """The indices of windows of `size` at distance `step`, as a matrix."""
     return np.arange(0, length - size + 1, step)[:, None] + np.arange(size)
 
@@ -169,11 +170,11 @@ def diagonal_positions(shape: tuple[int, ...], offset: int, dim1: int, dim2: int
     return np.unravel_index(np.arange(int(np.prod(shape))).reshape(shape).diagonal(offset, dim1, dim2), shape)
 
 
-def repeated(counts: Any) -> np.ndarray:
+def repeated_indices(counts: Any) -> np.ndarray:
     """The indices 0, 1, ..., each repeated by its count."""
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def largest(x: Any) -> float:
+def largest_of_dtype(x: Any) -> float:
     """The largest number of a tensor's dtype."""
     return float(np.finfo(x.value.dtype).max)

@@ -7,36 +7,36 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["empty_like", "indexed", "laid_out", "rows"]
+__all__ = ["empty_like", "row_major", "with_index_layout", "with_torch_layout"]
 
 
 ndarray = np.ndarray
 
 
-def rows(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
+def row_major(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
     """The array in row-major order; itself if it is contiguous or not a NumPy array."""
     return array if type(array) is not ndarray or array.flags.c_contiguous else array.copy()
 
 
-def laid_out(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
+def with_torch_layout(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     """A new result in torch's memory order for these operands; the result itself if it has that order already."""
     first = operands[0] if operands else None
-    if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # it determines the order alone
+    if type(first) is ndarray and first.shape == array.shape and 0 not in first.strides:  # the first operand alone determines the order
         out = np.empty_like(first, array.dtype)
         if out.strides == array.strides:
             return array
         np.copyto(out, array)
         return out
-    given = [x for x in operands if type(x) is ndarray and x.ndim > 1]
-    if all([x.flags.c_contiguous for x in given]):
-        return rows(array)
-    return written_out(array, _order(array.shape, [_broadcast_strides(x, array.shape) for x in given]))
+    arrays = [x for x in operands if type(x) is ndarray and x.ndim > 1]
+    if all([x.flags.c_contiguous for x in arrays]):
+        return row_major(array)
+    return with_axis_order(array, _order(array.shape, [_broadcast_strides(x, array.shape) for x in arrays]))
 
 
-def written_out(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
+def with_axis_order(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
     """The array as a dense one with its axes in a given order, outermost first; the array itself if it has that layout already."""
-    turned = array.transpose(order)
-    return array if turned.flags.c_contiguous else turned.copy().transpose(np.argsort(order))
+    transposed = array.transpose(order)
+    return array if transposed.flags.c_contiguous else transposed.copy().transpose(np.argsort(order))
 
 
 def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
@@ -47,13 +47,13 @@ def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     return np.empty([array.shape[i] for i in order], array.dtype if dtype is None else dtype).transpose(np.argsort(order))
 
 
-def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
+def with_index_layout(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
     """The result `out` of `array[index]` with index arrays, in torch's memory order: that of the axes without index arrays, then of those arrays."""
     parts = index if type(index) is tuple else (index,)
     if array.flags.c_contiguous and all([type(p) is not ndarray or p.ndim < 2 or p.flags.c_contiguous for p in parts]):
-        return rows(out)
+        return row_major(out)
     if any([isinstance(p, (int, np.integer, list)) for p in parts]):
-        return rows(out)
+        return row_major(out)
     axes = [k for p in parts for k in ([p] if type(p) is not ndarray else p.nonzero() if p.dtype.kind == "b" else [p])]
     dots = next((i for i, p in enumerate(axes) if p is Ellipsis), len(axes))
     given = sum([p is not None and p is not Ellipsis for p in axes])
@@ -65,7 +65,7 @@ def indexed(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
     kept = [s for i, s in enumerate(basic.strides) if i not in places]
     around = (0,) * first, (0,) * (len(kept) - first)
     strides = [(*kept[:first], *(0,) * len(shape), *kept[first:]), *[(*around[0], *_broadcast_strides(axes[i], shape), *around[1]) for i in places]]
-    return written_out(out, _order(out.shape, strides))
+    return with_axis_order(out, _order(out.shape, strides))
 
 
 def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -81,7 +81,7 @@ def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
     """
     order = list(range(len(shape)))[::-1]  # innermost first
 
-    def compared(inner: int, outer: int) -> int:
+    def compare(inner: int, outer: int) -> int:
         for s in strides:
             if s[inner] and s[outer]:
                 if s[inner] != s[outer]:
@@ -93,9 +93,9 @@ def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
     for i in range(1, len(order)):
         at = i
         for k in range(i - 1, -1, -1):
-            found = compared(order[k], order[at])
-            if found > 0:
+            sign = compare(order[k], order[at])
+            if sign > 0:
                 order[k], order[at], at = order[at], order[k], k
-            elif found < 0:
+            elif sign < 0:
                 break
     return order[::-1]

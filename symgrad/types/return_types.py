@@ -1,4 +1,4 @@
-"""Tuples with names that some functions return, as `torch.return_types` has them.
+"""The named tuples that some functions return, as in `torch.return_types`.
 
 >>> pair = max(("large", 3))
 >>> pair.values, pair.indices, len(pair)
@@ -14,8 +14,8 @@ from typing import Any
 __all__ = ["aminmax", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"]
 
 
-class _Named(tuple):
-    """A tuple whose items have names; it is printed as torch prints it."""
+class _NamedTuple(tuple):
+    """A tuple with named items and torch's repr."""
 
     __slots__ = ()
     fields: tuple[str, ...]
@@ -34,12 +34,12 @@ class _Named(tuple):
         return type(self), (tuple(self),)
 
 
-def _named(name: str, *fields: str) -> Any:
+def _tuple_type(name: str, *fields: str) -> Any:
     doc = f"What `symgrad.{name}` returns: {' and '.join(fields)}."
     members = {field: property(itemgetter(i), doc=f"The item {i}.") for i, field in enumerate(fields)}
-    return type(name, (_Named,), {"__slots__": (), "__doc__": doc, "__module__": __name__, "fields": fields, **members})
+    return type(name, (_NamedTuple,), {"__slots__": (), "__doc__": doc, "__module__": __name__, "fields": fields, **members})
 
 
 cummax, cummin, kthvalue, max, median, min, mode, nanmedian, sort, topk = (
-    _named(name, "values", "indices") for name in ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"))
-aminmax = _named("aminmax", "min", "max")
+    _tuple_type(name, "values", "indices") for name in ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"))
+aminmax = _tuple_type("aminmax", "min", "max")

@@ -37,7 +37,7 @@ def dense(array: np.ndarray) -> bool:
     return True
 
 
-def _spread(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.ndarray:
+def _offsets(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.ndarray:
     """`start` plus the index times the stride of every dimension, for every element of an array."""
     out = np.full(shape, start)
     for i, (n, stride) in enumerate(zip(shape, strides)):
@@ -46,9 +46,9 @@ def _spread(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.
 
 
 class Geometry:
-    """A view of an array of `size` elements: its shape, and the position in the array of each element.
+    """The shape of a view of an array of `size` elements, and the position in the array of each of its elements.
 
-    For a contiguous array these are `strides` and `offset`, in elements; in general `positions`, an array of flat indices.
+    The positions are given by `strides` and `offset`, in elements, if the array is contiguous; in general by `positions`, an array of flat indices.
     """
 
     __slots__ = ("shape", "size", "strides", "offset", "_positions")
@@ -69,7 +69,7 @@ class Geometry:
             reach = [s * (n - 1) for s, n in zip(strides, view.shape)]
             if not view.size or not rest and offset + sum([r for r in reach if r < 0]) >= 0 and offset + sum([r for r in reach if r > 0]) < base.size:
                 return cls(view.shape, base.size, strides, offset), None
-        wanted, known = (_spread(a.shape, a.strides, address(a)).reshape(-1) for a in (view, base))
+        wanted, known = (_offsets(a.shape, a.strides, address(a)).reshape(-1) for a in (view, base))
         known = np.append(known, -1)  # a sentinel below all addresses
         order = known.argsort(kind="stable")
         positions = order[np.searchsorted(known, wanted, side="right", sorter=order) - 1]
@@ -83,7 +83,7 @@ class Geometry:
         """The flat index in the base of every element of the view."""
         if self._positions is None:
             assert self.strides is not None
-            self._positions = _spread(self.shape, self.strides, self.offset)
+            self._positions = _offsets(self.shape, self.strides, self.offset)
         return self._positions
 
     @property
@@ -95,9 +95,9 @@ class Geometry:
         """The elements of an array of numbers as a new array in the view's shape."""
         if self.strides is None:
             return x.reshape(-1)[self.positions]
-        return self.within(np.ascontiguousarray(x)).copy()
+        return self.view_of(np.ascontiguousarray(x)).copy()
 
-    def within(self, x: np.ndarray) -> np.ndarray:
+    def view_of(self, x: np.ndarray) -> np.ndarray:
         """The view of a contiguous array."""
         assert self.strides is not None
         item = x.itemsize
@@ -109,7 +109,7 @@ class Geometry:
         if self.strides is None:
             out.reshape(-1)[self.positions] = piece
         elif out.size:
-            self.within(out)[...] = piece
+            self.view_of(out)[...] = piece
         return out
 
     def __eq__(self, other: object) -> bool:

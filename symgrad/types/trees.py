@@ -32,16 +32,16 @@ class Spec:
         kind, parts = self.kind, self.parts
         if kind is None and len(leaves) == 1:
             return leaves[0]
-        if (kind is tuple or kind is list) and len(parts) == len(leaves) and self is _flat(kind, len(parts)):
+        if (kind is tuple or kind is list) and len(parts) == len(leaves) and self is _sequence_spec(kind, len(parts)):
             return kind(leaves)
         if len(leaves) != self.count:
             raise ValueError(f"unflatten: the tree has {self.count} leaves, but {len(leaves)} are given")
-        return self._grown(iter(leaves))
+        return self._build(iter(leaves))
 
-    def _grown(self, leaves: Iterator[Any]) -> Any:
+    def _build(self, leaves: Iterator[Any]) -> Any:
         if self.kind is None:
             return next(leaves)
-        parts = [part._grown(leaves) for part in self.parts]
+        parts = [part._build(leaves) for part in self.parts]
         kind = self.kind
         if kind is tuple or kind is list:
             return kind(parts)
@@ -62,12 +62,12 @@ class Spec:
 
 NOTHING = type(None)
 LEAF = Spec(None)
-LEAVES: set[type] = {bool, int, float, complex}  # types of leaves; the modules of tensors and arrays add theirs
+LEAVES: set[type] = {bool, int, float, complex}  # types of leaves; the modules that define tensors and arrays add theirs
 
 
 @functools.lru_cache(256)
-def _flat(kind: Any, count: int) -> Spec:
-    """The form of a tuple or list of leaves."""
+def _sequence_spec(kind: Any, count: int) -> Spec:
+    """The structure of a tuple or list of leaves."""
     return Spec(kind, tuple(range(count)), (LEAF,) * count)
 
 
@@ -94,7 +94,7 @@ def _branches(tree: Any) -> tuple[Any, tuple[Any, ...], list[Any]] | None:
 
 
 def flatten(tree: Any) -> tuple[list[Any], Spec]:
-    """The leaves of a tree from left to right, and its form. Everything but tuples, lists, dicts, dataclasses and None is a leaf.
+    """The leaves of a tree from left to right, and its structure. Everything but tuples, lists, dicts, dataclasses and None is a leaf.
 
     >>> leaves, form = flatten({"a": (1, 2), "b": [3]})
     >>> leaves, form.unflatten([leaf * 10 for leaf in leaves])
@@ -104,7 +104,7 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
     if kind in LEAVES:
         return [tree], LEAF
     if (kind is tuple or kind is list) and LEAVES.issuperset(map(type, tree)):
-        return list(tree), _flat(kind, len(tree))
+        return list(tree), _sequence_spec(kind, len(tree))
     if _is_leaf(kind):
         return [tree], LEAF
     found = _branches(tree)
@@ -121,9 +121,9 @@ def flatten(tree: Any) -> tuple[list[Any], Spec]:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """The tree with a function applied to its leaves, together with those of other trees of the same form.
+    """The tree with a function applied to its leaves, together with those of other trees of the same structure.
 
-    Raises ValueError for a tree of another form.
+    Raises ValueError for a tree of another structure.
 
     >>> tree_map(lambda a, b: a + b, (1, [2]), (10, [20]))
     (11, [22])
@@ -131,9 +131,9 @@ def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     leaves, form = flatten(tree)
     columns = [leaves]
     for other in others:
-        below, its_form = flatten(other)
-        if its_form != form:
-            raise ValueError(f"the trees have different forms: {form} and {its_form}")
+        below, other_form = flatten(other)
+        if other_form != form:
+            raise ValueError(f"the trees have different forms: {form} and {other_form}")
         columns.append(below)
     return form.unflatten([function(*row) for row in zip(*columns)])
 
@@ -153,6 +153,6 @@ def names(tree: Any, name: str) -> list[str]:
 
 
 def transpose(outer: Spec, inner: Spec, leaves: Sequence[Any]) -> Any:
-    """A tree of the outer form whose leaves are trees of the inner form, from all leaves in order."""
+    """A tree of the outer structure whose leaves are trees of the inner structure, from all leaves in order."""
     step = inner.count
     return outer.unflatten([inner.unflatten(leaves[i * step:(i + 1) * step]) for i in range(outer.count)])

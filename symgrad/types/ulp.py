@@ -9,17 +9,17 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-__all__ = ["ALL", "Ulp", "ulp_of"]
+__all__ = ["ALL_DIGITS", "Ulp", "ulp_of"]
 
-ALL = 2.0**52  # an error of that many ULP leaves no digit of a float64
-MOST = float(np.finfo(np.float64).max)
+ALL_DIGITS = 2.0**52  # an error of that many ULP loses all digits of a float64
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class Ulp:
-    """The floats of a type as the scale on which errors of computed numbers are measured.
+    """The scale on which errors of computed numbers are measured: the units in the last place of a float type.
 
-    The unit at a number x with 2ᵉ <= |x| < 2ᵉ⁺¹ is the distance between neighbouring floats there, ε 2ᵉ. It is the smallest subnormal number
-    where x is below the normal ones; or, without `subnormals`, the smallest normal number, as those below are taken for zero (XLA does it).
+    The unit at a number x with 2ᵉ <= |x| < 2ᵉ⁺¹ is the distance between neighbouring floats there, ε 2ᵉ. Below the normal numbers it is the
+    smallest subnormal number; without `subnormals` it is the smallest normal number, for systems that flush subnormals to zero, such as XLA.
     """
 
     def __init__(self, dtype: Any, subnormals: bool = True):
@@ -39,8 +39,8 @@ class Ulp:
             return size or self.least
         return max(mpmath.ldexp(self.epsilon, int(mpmath.mag(size)) - 1), self.least)
 
-    def error(self, value: float, truth: Any, size: Any = 0) -> float:
-        """The distance of a float from the truth in units at the truth, or at a larger `size`.
+    def error(self, value: float, reference: Any, size: Any = 0) -> float:
+        """The distance of a float from the reference value, in units at the reference value or at a larger `size`.
 
         It is infinite for NaN, and 0 where both are beyond all floats.
 
@@ -50,15 +50,15 @@ class Ulp:
         >>> measure(2.0**-52, 0, size=1)
         1.0
         """
-        truth = mpmath.mpmathify(truth)
-        if abs(truth) > self.largest:
-            return 0.0 if abs(value) >= self.largest and (value > 0) == (truth > 0) else np.inf
+        reference = mpmath.mpmathify(reference)
+        if abs(reference) > self.largest:
+            return 0.0 if abs(value) >= self.largest and (value > 0) == (reference > 0) else np.inf
         if not np.isfinite(value):
             return np.inf
-        return min(float(abs(mpmath.mpf(value) - truth) / self.unit(max(abs(truth), size))), MOST)
+        return min(float(abs(mpmath.mpf(value) - reference) / self.unit(max(abs(reference), size))), LARGEST)
 
 
 @cache
 def ulp_of(dtype: Any, subnormals: bool = True) -> Ulp:
-    """The measure of a dtype, made once."""
+    """The scale of a dtype, cached."""
     return Ulp(dtype, subnormals)

@@ -19,7 +19,7 @@ from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.graph.node import Leaf
 from symgrad.methods.copying import rebuilt
 from symgrad.methods.layout import owner
-from symgrad.types.devices import device, on_cpu
+from symgrad.types.devices import check_cpu, device
 from symgrad.types.dtypes import DTYPES, DType, dtype_of
 
 __all__ = ["load", "save"]
@@ -253,7 +253,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     for a `map_location` that is not the CPU.
     """
     if isinstance(map_location, (str, device)):
-        on_cpu(map_location)
+        check_cpu(map_location)
     if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is seekable. Please "
                              f"pre-load the data into a buffer like io.BytesIO and try to load from it instead.")

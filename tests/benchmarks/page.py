@@ -52,7 +52,7 @@ by hand in NumPy, with formulas that keep their digits, the Laplacian of this ne
 ## Formulas and checks
 
 Seconds are medians, those of `check_op` of CPU time, that of the registry by the clock. The corpus of `identical` is that of
-`tests/identities.py`. Generated code stands beside what a person writes with NumPy for the same formula.
+`tests/support/identities.py`. Generated code stands beside what a person writes with NumPy for the same formula.
 
 {symbolic}
 

@@ -9,14 +9,10 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 from symgrad.testing import check_op
 from tests.benchmarks.table import Row, Timing, spell
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from claims import CASES, attack_on  # noqa: E402
+from tests.support.claims import CASES, attack_on  # noqa: E402
 
 STARTS = ("-p", "no:cacheprovider", "-q", "--no-header", "--collect-only", "-c", os.devnull, os.devnull)
 

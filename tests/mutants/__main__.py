@@ -1,4 +1,4 @@
-"""`python -m tests.mutants` attacks every mutant of the rule tables, prints the table, and writes the figures to tests/data/mutations.json."""
+"""`python -m tests.mutants` attacks every mutant of the rule tables, prints the table, and writes tests/support/data/mutations.json."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.mutants.equivalents import equivalent  # noqa: E402
+from tests.mutants.killing import Killers  # noqa: E402
+from tests.mutants.mutant import Mutant, differentiable_ops  # noqa: E402
+from tests.mutants.rules import mutants_of_rules  # noqa: E402
+from tests.mutants.source import MODULES, mutants_of_source  # noqa: E402
 
-from mutants.equivalents import equivalent  # noqa: E402
-from mutants.killing import Killers  # noqa: E402
-from mutants.mutant import Mutant, differentiable_ops  # noqa: E402
-from mutants.rules import mutants_of_rules  # noqa: E402
-from mutants.source import MODULES, mutants_of_source  # noqa: E402
-
-FIGURES = Path(__file__).parents[1] / "data" / "mutations.json"
+FIGURES = Path(__file__).parents[1] / "support" / "data" / "mutations.json"
 KILLERS: dict[tuple[str, bool], Killers] = {}  # of this process, so that what is true of an op is computed once
 
 
@@ -98,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--module", action="append", choices=MODULES, help="only changes in this module of symgrad/ops; may be given again")
     parser.add_argument("--part", default="0/1", help="k/n: every n-th mutant of each op and of each module, from the k-th on")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--trusting", action="store_true", help="take it that the ops themselves pass, as tests/test_registry.py says")
+    parser.add_argument("--trusting", action="store_true", help="take it that the ops themselves pass, as tests/ops/test_registry.py says")
     parser.add_argument("--quick", action="store_true", help="do not prove survivors to be equivalent")
     parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
     given = parser.parse_args(arguments)

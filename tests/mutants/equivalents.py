@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import sympy
-from claims import attack_on
 
 import symgrad
 from symgrad.carriers import symbolic
@@ -14,6 +13,7 @@ from symgrad.graph.op import Op
 from symgrad.proofs.case import Case
 from symgrad.proofs.prove import cases
 from symgrad.reference.recorder import RecordingCarrier
+from tests.support.claims import attack_on
 
 from .mutant import Mutant
 

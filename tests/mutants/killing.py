@@ -6,12 +6,12 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from claims import attack_on, attacks_with_numbers
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import Op
 from symgrad.testing.attack import Attack, Check, attempt
 from symgrad.testing.checks import CHECKS
+from tests.support.claims import attack_on, attacks_with_numbers
 
 from .mutant import Mutant
 

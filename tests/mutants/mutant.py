@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NamedTuple
 
-from claims import CASES
-
 from symgrad.graph.op import Op
+from tests.support.claims import CASES
 
 __all__ = ["Mutant", "differentiable_ops", "mutated"]
 

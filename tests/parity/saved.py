@@ -1,4 +1,4 @@
-"""Write down what torch keeps of each op for its backward pass: `python -m tests.parity.saved` writes tests/data/saved.json.
+"""Write down what torch keeps of each op for its backward pass: `python -m tests.parity.saved` writes tests/support/data/saved.json.
 
 The file maps the text of a call over the names `a`, `b`, `c` to, for each set of arguments that require grad, the name of the node and its
 `_saved_*` attributes. A tensor reads as the name of the argument it is (`a`, `b`, `c` or `result`; `view of ..` if only the memory is the same,
@@ -123,7 +123,7 @@ def record(text, data, in_place):
 def main():
     """Record every call."""
     out = {text: record(text, data, in_place) for texts, data, in_place in GROUPS for text in texts}
-    path = pathlib.Path(__file__).parents[1] / "data" / "saved.json"
+    path = pathlib.Path(__file__).parents[1] / "support" / "data" / "saved.json"
     lines = [f"{json.dumps(text)}: {json.dumps(entry)}" for text, entry in out.items()]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(len(out), "calls;", sum("error" in e for v in out.values() for e in v.values()), "errors")

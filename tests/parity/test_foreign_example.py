@@ -4,9 +4,9 @@ import doctest
 import shlex
 
 import pytest
-from pages import ROOT, session, sessions
 
 from symgrad.cli import main
+from tests.support.pages import ROOT, session, sessions
 
 FOLDER = ROOT / "examples" / "foreign"
 SESSIONS = [*sessions("torch"), *(("examples/foreign/README.md", *step) for step in session((FOLDER / "README.md").read_text(encoding="utf-8")))]

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from test_functional import ERRORS, VALUES
 from torch.autograd import functional as theirs
 
 import symgrad
 from symgrad.autograd import functional as ours
+from tests.autograd.test_functional import ERRORS, VALUES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, of its forward mode
 
@@ -63,10 +63,10 @@ def numbers(found):
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("asking", ["jacobian", "vjp", "jvp", "hessian", "vhp", "hvp", "jacobian forward", "hessian forward"])
-def test_random_programs(asking, seed):
+@pytest.mark.parametrize("caller", ["jacobian", "vjp", "jvp", "hessian", "vhp", "hvp", "jacobian forward", "hessian forward"])
+def test_random_programs(caller, seed):
     rng = np.random.default_rng(seed)
-    name, _, forward = asking.partition(" ")
+    name, _, forward = caller.partition(" ")
     scalar = name in ("hessian", "vhp", "hvp")
     function = program(rng, scalar)
     x, y = rng.uniform(-1, 1, (2, 3)), rng.uniform(-1, 1, (2, 3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from symgrad.methods.extending import _forget
+from symgrad.methods.extending import _unregister
 from symgrad.symbolic.operations import op_from_sympy
 from symgrad.types.domains import POSITIVE
 
@@ -31,7 +31,7 @@ def ops():
     made["planck"] = op_from_sympy("parity_planck", lambda x, y: x**3 / (sympy.exp(x / y) - 1), domain=POSITIVE, check=False)
     yield made
     for op in made.values():
-        _forget(op.__name__)
+        _unregister(op.__name__)
 
 
 def ours(op, order, points):

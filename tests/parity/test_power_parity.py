@@ -1,11 +1,8 @@
 """What the table of the power corpus says of torch's and JAX's own checkers is what they say."""
 
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "power"))
 measuring = pytest.importorskip("measuring")
 SEEDS = range(4)
 SOME = ("wrong/wrong sign", "wrong/gradient off by 1e-6", "wrong/factor detached", "wrong/cotangent clipped", "wrong/mean for sum", "right/x**20")
@@ -28,9 +25,9 @@ def test_an_op_is_stated_once_for_every_framework():
     """The value of an op of rules is the same in symgrad and in torch, at the customary point."""
     import numpy as np
     import torch
-    from twins_torch import torch_twin
 
     from symgrad.testing.attack import Attack
+    from tests.power.twins_torch import torch_twin
 
     for name, entry in measuring.ENTRIES.items():
         if entry.rules is not None:

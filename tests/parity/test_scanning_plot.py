@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from symgrad.scanning import accuracy
-from symgrad.types.ulp import ALL
+from symgrad.types.ulp import ALL_DIGITS
 
 if importlib.util.find_spec("matplotlib"):
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ if importlib.util.find_spec("matplotlib"):
             known = sum(int((~np.isnan(s.errors[(0,) * order])).sum()) for s in report.samples)
             assert panel.get_yscale() == "log" and len(drawn) == known
         worst = max(c.get_offsets()[:, 1].max() for c in figure.axes[0].collections if len(c.get_offsets()))
-        assert 0.5 * ALL < worst <= 4 * ALL
+        assert 0.5 * ALL_DIGITS < worst <= 4 * ALL_DIGITS
         assert "digits are lost" in figure.axes[0].get_title(loc="left")
 
     def test_the_axis_keeps_the_order_of_the_floats(report):

@@ -2,8 +2,6 @@
 
 import ctypes
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 
@@ -12,10 +10,7 @@ from symgrad import tensor
 from symgrad.codegen.sources import to_c
 from symgrad.engine.traced import core
 from symgrad.graph.op import REGISTRY
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from points import examples, numbers, of_numbers  # noqa: E402
+from tests.support.points import examples, numbers, of_numbers  # noqa: E402
 
 CASES = [(op, parameters) for op in REGISTRY.values()
          if op.kind == "elementwise" and op.differentiable and of_numbers(op) for parameters in examples(op)]

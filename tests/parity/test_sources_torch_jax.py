@@ -1,7 +1,5 @@
 """Source for torch and JAX is run by torch and JAX: values, gradients as written, and gradients of their own agree with ours."""
 
-import sys
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -14,10 +12,7 @@ from symgrad import func, tensor
 from symgrad.codegen.sources import to_jax, to_torch
 from symgrad.engine.traced import core
 from symgrad.graph.op import REGISTRY
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from points import examples, numbers, of_numbers  # noqa: E402
+from tests.support.points import examples, numbers, of_numbers  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 ONLY_VALUES = {"floor_divide", "rounded_quotient", "remainder", "fmod_tensor", "fmod_number"}  # torch has others, or none

@@ -168,7 +168,7 @@ def test_few_shapes_are_drawn_and_the_orders_are_compiled_together():
     assert {dtype for _, dtype, _ in seen} == {"float64", "float32", "float16", "bfloat16"}
     assert len(seen) < 50
     subject, x, calls = Attack(cube).subject, np.array([1.0, 2.0]), []
-    subject.look([x])
+    subject.probe([x])
     subject.function = lambda x: calls.append(None) or cube(x)
     assert subject.gradient([x], np.ones(2))[0].tolist() == [3.0, 12.0] and subject.gradient([x], np.ones(2), [np.ones(2)])[0].tolist() == [6.0, 12.0]
     assert calls == [] and set(subject._compiled) == {("gradient", 0), ("tangent", 0)} and subject.orders == 3

@@ -1,4 +1,4 @@
-"""Who is caught, by which checks, in how many seeds: `python tests/power/measuring.py` measures, and writes measured.json and README.md.
+"""Who is caught, by which checks, in how many seeds: `python -m tests.power.measuring` measures, and writes measured.json and README.md.
 
 `--only NAME` measures some entries again, `--checkers` what torch and JAX say, `--seeds N` with fewer seeds (nothing is written then).
 """
@@ -14,16 +14,16 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from power_entries import RIGHT, WRONG, Entry
 
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
 from symgrad.testing.profiles import Profile
 from symgrad.testing.silence import silence
+from tests.power.power_entries import RIGHT, WRONG, Entry
 
 for _module in ("wrong_values", "wrong_gradients", "wrong_arrays", "wrong_orders", "wrong_behaviour", "wrong_calls", "wrong_rarely", "rarely_torch",
-                "right_numbers", "right_arrays", "right_rarely"):
-    importlib.import_module(_module)
+                "rarely_jax", "right_numbers", "right_arrays", "right_rarely"):
+    importlib.import_module(f"tests.power.{_module}")
 
 __all__ = ["BRIEF", "ENTRIES", "RECORD", "attacked", "checkers", "customary", "measured", "recorded"]
 
@@ -94,7 +94,8 @@ def _said(call) -> bool:
 def torch_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
     """In how many seeds `gradcheck`, and `gradgradcheck`, find something; None where torch cannot say the op."""
     import torch
-    from twins_torch import torch_twin
+
+    from tests.power.twins_torch import torch_twin
 
     if torch_twin(entry) is None:
         return None
@@ -116,7 +117,7 @@ def jax_says(entry: Entry, seeds=range(SEEDS)) -> list | None:
     from jax.test_util import check_grads
 
     jax.config.update("jax_enable_x64", True)
-    from twins_jax import jax_twin, modes_of
+    from tests.power.twins_jax import jax_twin, modes_of
 
     if jax_twin(entry) is None:
         return None
@@ -163,7 +164,7 @@ def main() -> None:
             RECORD.write_text(json.dumps({k: fresh[k] for k in ENTRIES if k in fresh}, indent=0) + "\n")
     print(f"{time.time() - start:.0f} s")
     if given.seeds == SEEDS:
-        from power_table import write
+        from tests.power.power_table import write
 
         write(recorded())
 

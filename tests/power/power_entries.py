@@ -59,7 +59,7 @@ def unregistered(constructor: Callable[..., Any], *rules: Any, **rest: Any) -> O
     try:
         return constructor("op_under_attack", *rules, **rest).op
     finally:
-        extending._forget("op_under_attack")
+        extending._unregister("op_under_attack")
 
 
 def stopped(x: Any) -> Any:

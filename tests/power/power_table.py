@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from power_entries import RIGHT, WRONG
+from tests.power.power_entries import RIGHT, WRONG
 
 __all__ = ["text", "write"]
 
@@ -16,7 +16,7 @@ frameworks say of the same ops, written again in torch and JAX: `gradcheck` and 
 (in the one mode that a `custom_vjp` has), with their default tolerances, in float64, at one standard normal point for each of {seeds} seeds (moved
 into the domain). "–" stands where the framework cannot say the op, or where its checker has no notion of what is claimed.
 
-`python tests/power/measuring.py` measures all of this again and writes this file; `tests/power/test_power.py` holds it to the record in
+`python -m tests.power.measuring` measures all of this again and writes this file; `tests/power/test_power.py` holds it to the record in
 `measured.json` and attacks the ops with one seed in each run, and with all of them where `HYPOTHESIS_PROFILE` is `thorough`.
 
 {summary}

@@ -3,7 +3,7 @@
 Compiled code runs no Python: a thread changes nothing in it, and what Python keeps is read once for each shape.
 """
 
-from power_entries import right, wrong
+from tests.power.power_entries import right, wrong
 
 try:
     import jax

@@ -3,7 +3,7 @@
 import itertools
 import threading
 
-from power_entries import right, wrong
+from tests.power.power_entries import right, wrong
 
 try:
     import torch

@@ -1,11 +1,11 @@
 """Ops of arrays that are right and difficult, and ops that remember, copy, view or draw and are right: nobody may accuse them."""
 
 import numpy as np
-from power_entries import right
 
 import symgrad
 from symgrad.autograd import Function
 from symgrad.func import checkpoint, custom_jvp, custom_vjp
+from tests.power.power_entries import right
 
 VECTOR, WIDE, SQUARE = ((4,),), ((3, 4),), ((3, 3),)
 

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from power_entries import Rules, one_where, right, unregistered
 
 import symgrad
+from tests.power.power_entries import Rules, one_where, right, unregistered
 
 
 def series_or(x, small, xp, series, otherwise):

@@ -2,10 +2,9 @@
 
 import threading
 
-from power_entries import right
-
 import symgrad
 from symgrad.autograd import Function
+from tests.power.power_entries import right
 
 VECTOR, WIDE, SINGLE = ((5,),), ((3, 4),), {"dtypes": ("float32",)}
 

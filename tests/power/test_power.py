@@ -5,12 +5,11 @@ Where HYPOTHESIS_PROFILE is thorough, all of them are attacked with every seed o
 
 import os
 
-import measuring
-import power_table
 import pytest
-from power_entries import RIGHT, WRONG
 
 from symgrad.testing.checks import CHECKS
+from tests.power import measuring, power_table
+from tests.power.power_entries import RIGHT, WRONG
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 RECORD = measuring.recorded()

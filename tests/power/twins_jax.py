@@ -6,7 +6,8 @@ Partial derivatives become a `custom_jvp`, which JAX transposes, so that both mo
 import jax
 import jax.numpy as jnp
 import numpy as np
-from power_entries import BUILD, Entry, Rules
+
+from tests.power.power_entries import BUILD, Entry, Rules
 
 __all__ = ["MAKERS", "jax_twin", "modes_of"]
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import torch
-from power_entries import BUILD, Entry, Rules
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
+from tests.power.power_entries import BUILD, Entry, Rules
 
 __all__ = ["MAKERS", "torch_twin"]
 

@@ -1,10 +1,10 @@
 """Ops of whole arrays with wrong gradients, and ops that broadcast wrongly."""
 
 import numpy as np
-from power_entries import wrong
 
 import symgrad
 from symgrad.autograd import Function
+from tests.power.power_entries import wrong
 
 SQUARE, WIDE, VECTOR = ((3, 3),), ((3, 4),), ((4,),)
 

@@ -4,10 +4,10 @@ import threading
 import time
 
 import numpy as np
-from power_entries import unregistered, wrong
 
 import symgrad
 from symgrad.autograd import Function
+from tests.power.power_entries import unregistered, wrong
 
 
 def of_sine(backward):

@@ -3,10 +3,10 @@
 import random
 
 import numpy as np
-from power_entries import right, wrong
 
 import symgrad
 from symgrad.autograd import Function
+from tests.power.power_entries import right, wrong
 
 
 def of_product(backward):

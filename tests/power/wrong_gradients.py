@@ -1,11 +1,11 @@
 """Ops of elements with a right value and a wrong first derivative."""
 
 import numpy as np
-from power_entries import one_where, unregistered, wrong
 
 import symgrad
 from symgrad.autograd import Function
 from symgrad.func import custom_jvp, custom_vjp
+from tests.power.power_entries import one_where, unregistered, wrong
 
 # everywhere
 wrong("factor forgotten", "gradient", "x instead of 2x", lambda xp, x: x * x, lambda xp, y, x: x, formula="x**2")

@@ -1,11 +1,11 @@
 """Ops that are right to the first order, or to the second, and wrong beyond."""
 
 import numpy as np
-from power_entries import Rules, stopped, wrong
 
 import symgrad
 from symgrad.autograd import Function
 from symgrad.autograd.function import once_differentiable
+from tests.power.power_entries import Rules, stopped, wrong
 
 wrong("factor detached", "second", "the gradient is taken for a constant: its derivative is 0", lambda xp, x: xp.sin(x),
       lambda xp, y, x: xp.cos(stopped(x)), form="function", formula="sin(x)")

@@ -4,10 +4,10 @@ import itertools
 import threading
 
 import numpy as np
-from power_entries import wrong
 
 import symgrad
 from symgrad.autograd import Function
+from tests.power.power_entries import wrong
 
 
 def ruled(forward, backward, vmap=None):

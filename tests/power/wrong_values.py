@@ -1,10 +1,10 @@
 """Ops whose value is wrong, somewhere or everywhere. Their gradients are those of the function that is claimed, unless they say otherwise."""
 
 import numpy as np
-from power_entries import wrong
 
 import symgrad
 from symgrad.autograd import Function
+from tests.power.power_entries import wrong
 
 LARGEST_SUBNORMAL = 2.225073858507201e-308
 

@@ -1,9 +1,9 @@
-"""The Clarke subdifferential at a point: the limits of the gradients near it, and their convex hull.
+"""The Clarke subdifferential at a point: the convex hull of the limits of gradients near it.
 
-Next to the point a piecewise smooth function is smooth, and the rules are right. So the computation is evaluated in many digits at
-x + t d with t = 1e-40: the gradient there is the limiting gradient of the cell that d points into, to forty digits, however
-deep the kinks are nested. The search walks from cell to cell through the facets that the gradients of the kinks' switches define.
-It is complete under one condition:
+A piecewise smooth function is smooth at generic points next to x, where the rules are right. So the computation is evaluated in many digits
+at x + t d with t = 1e-40. The gradient there is the limiting gradient of the cell that d points into, to forty digits, however deep the kinks
+are nested. The search visits neighbouring cells through the facets that the gradients of the switches define. It is complete under one
+condition:
 
     every linear relation between gradients of switches is one between the switches themselves.
 
@@ -15,16 +15,16 @@ F. H. Clarke, Optimization and Nonsmooth Analysis (1983), section 2.5, 10.1137/1
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.carriers import precise
 from symgrad.carriers.batched import Batched
-from symgrad.diagnose.kinks.evaluation import NotEvaluable, PreciseEvaluation, null_space, small
+from symgrad.diagnose.kinks.evaluation import NotEvaluable, PreciseEvaluation, is_negligible, null_space
 from symgrad.diagnose.kinks.switches import ROUND, Switch, switches
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
@@ -33,24 +33,24 @@ from symgrad.graph.order import upstream
 __all__ = ["Rerun", "Subdifferential", "subdifferential"]
 
 STEP = precise.context.mpf(10) ** -40  # the distance of the points at which gradients are evaluated
-TOUCHING = precise.context.mpf(10) ** -36  # a switch that is closer to zero is active
+ACTIVE = precise.context.mpf(10) ** -36  # a switch that is closer to zero is active
 FINER = 10**6  # the factor of a smaller step, for extrapolation
 FAR_STEP = precise.context.mpf(10) ** -9  # a step at which second-order terms show, still inside a cell
 DIGITS = 120
 SAMPLES = 6  # random directions, and their opposites, that are evaluated before the walk
-MOST_SWITCHES = 12  # independent switches up to which all cells are searched
-CELLS = 600
+MAX_SWITCHES = 12  # independent switches up to which all cells are searched
+MAX_CELLS = 600
 CLOSE = 1e-9  # the distance in floats up to which a switch may be zero in truth
-LARGEST = 60_000  # elements of a graph up to which it is read again
+MAX_ELEMENTS = 60_000  # of a graph that is evaluated in many digits
 Rerun = Callable[[np.ndarray], tuple[Node, Sequence[Leaf]]]
 
 
 @dataclass
 class Subdifferential:
-    """The result of the search: limiting gradients, whether these are all, and if not, why.
+    """The limiting gradients; `complete` tells whether these are all, and `reason` why they may not be.
 
-    `returned` is what the rules give at the point itself, `exact` the values of the switches there, and `active` those that are zero.
-    `blocked` is the reason where no gradient next to the point is known.
+    `returned` is the gradient by the rules at the point itself, `exact` holds the values of the switches there, and `active` the switches that
+    are zero. `blocked` is the reason why gradients next to the point are unknown.
     """
 
     gradients: list[np.ndarray] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Subdifferential:
 
 
 class _Cell:
-    """One direction d, and the computation at x + t d."""
+    """A direction d into a cell, and the computation at x + t d."""
 
     def __init__(self, search: _Search, direction: np.ndarray):
         self.direction = direction
@@ -85,9 +85,9 @@ class _Search:
     """The search for the cells around a point."""
 
     def __init__(self, root: Node, leaves: Sequence[Leaf], branches: Sequence[Node], rerun: Rerun | None, seconds: float, seed: int):
-        self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), time.monotonic() + seconds
+        self.root, self.leaves, self.branches, self.end = root, leaves, list(branches), clock() + seconds
         self.rerun = rerun
-        self.active_rerun: Rerun | None = None  # `rerun` if the graph fixes a choice, which the function makes again
+        self.active_rerun: Rerun | None = None  # `rerun` if the graph contains a fixed choice, which only the function makes again
         self.rng = np.random.default_rng(seed)
         self.point = [np.asarray(leaf.value) for leaf in leaves]
         self.count = sum(p.size for p in self.point)
@@ -97,7 +97,7 @@ class _Search:
         self.cells: dict[tuple[int, ...], _Cell] = {}
 
     def read(self, t: Any, direction: np.ndarray | None, root: Node | None = None, leaves: Sequence[Leaf] = ()) -> PreciseEvaluation:
-        """The computation at x + t d; or another one, that was recorded near the point."""
+        """The computation at x + t d; with `root` and `leaves`, another recording of it."""
         values, at = [], 0
         for p in self.point:
             x = precise.lift_value(p)
@@ -108,7 +108,7 @@ class _Search:
         return PreciseEvaluation([self.root, *self.branches], self.leaves, values) if root is None else PreciseEvaluation([root], leaves, values)
 
     def run(self, candidates: Sequence[Switch]) -> Subdifferential:
-        """Find the cells, and whether they are all."""
+        """Find the cells around the point, and determine whether these are all."""
         found = self.found
         base = self.read(STEP, None)
         self.value = base.boxes[self.root].value.item()
@@ -118,7 +118,7 @@ class _Search:
         for s in candidates:
             u = base.measure(s)
             found.exact[s] = u
-            if abs(u) <= TOUCHING * self.scale:
+            if abs(u) <= ACTIVE * self.scale:
                 self.active.append(s)
         found.active = self.active
         for s in self.active if self.count > 1 else ():
@@ -131,7 +131,7 @@ class _Search:
                 self._mark_incomplete(f"the selection of {fixed[0].node.op.name} is fixed in the graph; give kinks the function and its inputs")
         found.returned = base.gradient([(base.boxes[self.root], 1)]).astype(np.float64)
         for _ in range(SAMPLES if self.active else 1):
-            if len(self.cells) > 1 and time.monotonic() > self.end:
+            if len(self.cells) > 1 and clock() > self.end:
                 self._mark_incomplete("the time was used up before all directions were evaluated")
                 break
             direction = self.rng.standard_normal(self.count)
@@ -148,12 +148,12 @@ class _Search:
         return found
 
     def _mark_incomplete(self, reason: str) -> None:
-        """Record why there may be more cells than those found."""
+        """Record the reason why there may be more cells."""
         if self.found.complete:
             self.found.complete, self.found.reason = False, reason
 
     def _visit(self, direction: np.ndarray) -> bool:
-        """Evaluate a direction; False where that ends the search."""
+        """Evaluate a direction, and return whether the search continues."""
         direction = direction / (np.max(np.abs(direction)) or 1.0)
         cell = _Cell(self, direction)
         mpf, isfinite = precise.context.mpf, precise.context.isfinite
@@ -190,10 +190,10 @@ class _Search:
         self.cells[key if known is None else (*key, len(self.cells))] = cell
         return True
 
-    # All cells
+    # Completeness
 
     def _explore(self, base: PreciseEvaluation) -> None:
-        if self.count == 1:  # there are no other directions
+        if self.count == 1:  # both directions have been evaluated
             return
         if self.found.complete:
             self._walk()
@@ -201,12 +201,12 @@ class _Search:
             self._relations(base)
 
     def _walk(self) -> None:
-        """Walk from cell to cell, through the facets."""
+        """Visit the neighbours of all cells, through their facets."""
         pending = list(self.cells.values())
         while pending and not self.found.blocked:
             cell = pending.pop()
             for direction in self._neighbour_directions(cell):
-                if len(self.cells) >= CELLS or time.monotonic() > self.end:
+                if len(self.cells) >= MAX_CELLS or clock() > self.end:
                     self._mark_incomplete(f"there are more cells around the point than the {len(self.cells)} that were evaluated")
                     return
                 before = len(self.cells)
@@ -229,8 +229,8 @@ class _Search:
         for row in rows:
             if not any(abs(abs(row @ other) - 1) < 1e-12 for other in normals):
                 normals.append(row)
-        if len(normals) > MOST_SWITCHES:
-            self._mark_incomplete(f"more than {MOST_SWITCHES} different kinks meet at the point")
+        if len(normals) > MAX_SWITCHES:
+            self._mark_incomplete(f"more than {MAX_SWITCHES} different kinks meet at the point")
             return []
         if not normals:
             return []
@@ -251,7 +251,7 @@ class _Search:
         return out
 
     def _relations(self, base: PreciseEvaluation) -> None:
-        """Whether each linear relation between the switches' gradients is a relation between the switches."""
+        """Check that each linear relation between gradients of switches is a relation between the switches."""
         zero = precise.context.zero
         switching = {s.node for s in self.active}
         downstream: set[Node] = set()
@@ -263,10 +263,10 @@ class _Search:
         rows, names = [], []
         for s in plain:
             slope = base.slope(s)
-            if any(not small(x) for x in slope):
+            if any(not is_negligible(x) for x in slope):
                 rows.append(slope)
                 names.append(s)
-            elif s.kind == "condition" and any(not small(x) for x in self._near_point(s)):
+            elif s.kind == "condition" and any(not is_negligible(x) for x in self._near_point(s)):
                 self._mark_incomplete(f"a condition of {s.node.op.name} has no slope at the point, so that directions do not distinguish its sides")
         relations = null_space(rows)
         if nested:
@@ -277,17 +277,17 @@ class _Search:
             for _ in range(2):
                 there = self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count))
                 total = sum((c * there.measure(s) for c, s in zip(relation, names)), zero)
-                if not small(total, FAR_STEP):
+                if not is_negligible(total, FAR_STEP):
                     self._mark_incomplete("the borders of the pieces are curved and touch each other, so that there may be pieces that no direction "
                                           "leads into")
                     return
 
     def _near_point(self, s: Switch) -> list[Any]:
-        """Values of a switch that is flat to first order, next to the point."""
+        """Values next to the point of a switch whose gradient is zero there."""
         return [self.read(FAR_STEP, self.rng.uniform(-1, 1, self.count)).measure(s) / FAR_STEP for _ in range(2)]
 
     def _nested(self, nested: Sequence[Switch], plain: Sequence[Switch], rows: Sequence[np.ndarray]) -> None:
-        """Switches whose arguments went through other kinks: all must be affine in their cells, or independent of everything else."""
+        """Check switches whose arguments depend on other kinks: all must be affine in their cells, or linearly independent of all others."""
         functions: list[tuple[np.ndarray, bool]] = [(row.astype(np.float64), self._is_affine(s, next(iter(self.cells.values()))))
                                                     for s, row in zip(plain, rows)]
         for cell in self.cells.values():
@@ -305,21 +305,21 @@ class _Search:
 
     def _is_affine(self, s: Switch, cell: _Cell) -> bool:
         t, u = FAR_STEP, [self.read(k * FAR_STEP, cell.direction).measure(s) for k in (1, 2, 3)]
-        return small((u[0] - 2 * u[1] + u[2]) / t, self.scale)
+        return is_negligible((u[0] - 2 * u[1] + u[2]) / t, self.scale)
 
 
 def subdifferential(root: Node, leaves: Sequence[Leaf], branches: Sequence[Node] = (), rerun: Rerun | None = None, seconds: float = 5.0,
                     seed: int = 0) -> Subdifferential:
-    """The limiting gradients around the point that a scalar computation was recorded at.
+    """The limiting gradients around the point at which a scalar computation was recorded.
 
-    `branches` are the comparisons that a Python `if` evaluated, and `again(direction)` records the computation next to the point.
-    Raises Unreadable where the computation cannot be read in many digits.
+    `branches` are the comparisons that a Python `if` evaluated, and `rerun(direction)` records the computation next to the point.
+    Raises NotEvaluable for a computation that cannot be evaluated in many digits.
     """
     nodes = [n for n in upstream([root, *branches]) if not isinstance(n, (Leaf, DerivativeNode))]
     if any(type(n.value) is Batched for n in nodes):
         raise NotEvaluable("a part of the computation was batched by vmap, and its kinks are not examined; write the batch as an axis")
     size = sum(np.size(n.value) if hasattr(n.value, "shape") else 1 for n in nodes)
-    if size > LARGEST:
-        raise NotEvaluable(f"the computation has {size:,} elements; up to {LARGEST:,} are read again in many digits")
-    with precise.working(DIGITS), np.errstate(all="ignore"):
+    if size > MAX_ELEMENTS:
+        raise NotEvaluable(f"the computation has {size:,} elements; up to {MAX_ELEMENTS:,} are read again in many digits")
+    with precise.working_precision(DIGITS), np.errstate(all="ignore"):
         return _Search(root, leaves, branches, rerun, seconds, seed).run([s for node in nodes for s in switches(node, CLOSE)])

@@ -15,18 +15,18 @@ from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 
-__all__ = ["NotEvaluable", "PreciseEvaluation", "hull_distance", "null_space", "scalar", "small"]
+__all__ = ["NotEvaluable", "PreciseEvaluation", "hull_distance", "is_negligible", "null_space", "scalar"]
 
-FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that are only for numbers
+FAILURES = (TypeError, AttributeError, NotImplementedError, ValueError, KeyError, RuntimeError, Refused)  # of rules that accept only machine numbers
 ZERO = precise.context.mpf(10) ** -70  # relative size below which a number counts as zero
 
 
 class NotEvaluable(Exception):
-    """Raised where a graph cannot be evaluated in many digits, with the reason."""
+    """Raised with the reason for a graph that cannot be evaluated in many digits."""
 
 
 class PreciseEvaluation:
-    """A recorded computation read in many digits at other values of its leaves, with all its nodes, and recorded there."""
+    """A recorded computation evaluated in many digits at other values of its leaves, and recorded there with all its nodes."""
 
     def __init__(self, roots: Sequence[Node], leaves: Sequence[Leaf], values: Sequence[Any]):
         self.recorder = recorder = RecordingCarrier(precise, precise.lift_value)
@@ -89,7 +89,7 @@ def scalar(x: Any) -> Any:
     return x.item() if hasattr(x, "item") and not hasattr(x, "_mpf_") else x
 
 
-def small(x: Any, scale: Any = 1) -> bool:
+def is_negligible(x: Any, scale: Any = 1) -> bool:
     """Whether a number is zero to the working precision, relative to a scale."""
     return bool(abs(x) <= ZERO * (1 + scale))
 

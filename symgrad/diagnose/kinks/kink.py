@@ -1,4 +1,4 @@
-"""What `kinks` finds: the ops at a kink or a tie, their one-sided derivatives, and whether the returned gradient is a generalized gradient."""
+"""The report of `kinks`: the ops at a kink or a tie, their one-sided derivatives, and whether the returned gradient is a generalized gradient."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from symgrad.reports.parts import Line, Part, Table
 __all__ = ["INSIDE", "OUTSIDE", "UNDECIDED", "Kink", "KinkReport", "Side"]
 
 INSIDE, OUTSIDE, UNDECIDED = "inside", "outside", "undecided"
-SHOWN = 12  # kinks that a report prints
+MAX_SHOWN = 12  # kinks in the printed report
 WORDS = {None: "condition", 0: "jump", 1: "kink", 2: "second derivative jumps", 3: "third derivative jumps"}
 
 
 @dataclass(frozen=True)
 class Side:
-    """The one-sided derivatives of an op by one of its elements, of the lowest order at which the two sides differ (0: the values do).
+    """The one-sided derivatives of an op by one of its elements, at the lowest order at which the two sides differ (0 for the values).
 
-    `returned` is the first derivative that the op's rule gives there.
+    `returned` is the first derivative by the op's rule.
     """
 
     element: str
@@ -34,7 +34,7 @@ class Side:
 
     @property
     def between(self) -> bool | None:
-        """Whether the returned derivative is between the one-sided ones; None where these are no first derivatives."""
+        """Whether the returned derivative is between the one-sided ones; None if these are not first derivatives."""
         if self.order != 1 or self.returned is None or np.isnan(self.left) or np.isnan(self.right):
             return None
         slack = 1e-9 * (1 + min(abs(self.left), abs(self.right)))
@@ -65,7 +65,7 @@ class Kink:
 
     @property
     def kind(self) -> str:
-        """What happens there, in words."""
+        """The kind of the kink in words."""
         numbers = [x for side in self.sides for x in (side.left, side.right)]
         if any(np.isnan(numbers)):
             return "edge of the domain"
@@ -75,12 +75,12 @@ class Kink:
 
     @property
     def rounded(self) -> bool:
-        """Whether rounding alone put the float at the kink."""
+        """Whether the float is at the kink only because of rounding."""
         return self.exact is not None and self.distance == 0 and self.exact != 0
 
     @property
     def between(self) -> bool:
-        """Whether no derivative that the op returns lies outside its one-sided derivatives."""
+        """Whether every derivative that the op returns lies between its one-sided derivatives."""
         return all(side.between is not False for side in self.sides)
 
 
@@ -110,12 +110,12 @@ class KinkReport(BaseReport):
 
     @property
     def inside(self) -> bool | None:
-        """Whether the returned gradient is in the subdifferential; None where that is undecided."""
+        """Whether the returned gradient is in the subdifferential; None if undecided."""
         return {INSIDE: True, OUTSIDE: False}.get(self.verdict)
 
     @property
     def differentiable(self) -> bool | None:
-        """Whether all limiting gradients are the same; None where that is not known."""
+        """Whether all limiting gradients are equal; None if unknown."""
         return False if len(self.gradients) > 1 else True if self.gradients and self.complete else None
 
     @property
@@ -126,25 +126,26 @@ class KinkReport(BaseReport):
         return min(float(g[0]) for g in self.gradients), max(float(g[0]) for g in self.gradients)
 
     def parts(self) -> Iterator[Part]:
-        """What the report says, in order."""
+        """The parts of the printed report, in order."""
         if self.kinks:
             rows = []
-            for k in self.kinks[:SHOWN]:
+            for k in self.kinks[:MAX_SHOWN]:
                 where = f"[{', '.join(map(str, k.element))}]" if k.element else ""
-                rows.append((k.op + where, at(k.values, 4), k.kind + (" (by rounding)" if k.rounded else ""), _sides(k), k.convention, k.line or ""))
+                rows.append((k.op + where, at(k.values, 4), k.kind + (" (by rounding)" if k.rounded else ""), _sides_text(k), k.convention,
+                             k.line or ""))
             yield Table(f"Kinks and ties within {self.distance:g}", ("op", "at", "what", "left | right | returned", "convention", "line"), rows)
-            if len(self.kinks) > SHOWN:
-                yield Line(f"... {len(self.kinks) - SHOWN} more; all are in report.kinks")
+            if len(self.kinks) > MAX_SHOWN:
+                yield Line(f"... {len(self.kinks) - MAX_SHOWN} more; all are in report.kinks")
         if len(self.gradients) > 1 or self.verdict == OUTSIDE:
             few = list(zip(self.names, range(len(self.names))))[:6]
             lines = [("returned", *(number(self.returned[i]) for _, i in few))]
-            lines += [(f"limit {k + 1}", *(number(g[i]) for _, i in few)) for k, g in enumerate(self.gradients[:SHOWN])]
+            lines += [(f"limit {k + 1}", *(number(g[i]) for _, i in few)) for k, g in enumerate(self.gradients[:MAX_SHOWN])]
             yield Table("Gradients", ("", *(f"df/d{name}" for name, _ in few)), lines)
-            if len(self.gradients) > SHOWN or len(self.names) > len(few):
+            if len(self.gradients) > MAX_SHOWN or len(self.names) > len(few):
                 yield Line(f"{len(self.gradients)} limiting gradients of {len(self.names)} numbers; all are in report.gradients")
 
 
-def _sides(k: Kink) -> str:
+def _sides_text(k: Kink) -> str:
     shown = [f"{number(s.left)} | {number(s.right)} | {'' if s.returned is None else number(s.returned)}".rstrip(" |") +
              ("" if s.between is not False else " outside") for s in k.sides[:2]]
     return "; ".join(dict.fromkeys(shown)) + ("; ..." if len(k.sides) > 2 and len(set(map(str, k.sides))) > 2 else "")

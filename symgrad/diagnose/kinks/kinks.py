@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.diagnose.kinks.kink import KinkReport
-from symgrad.diagnose.kinks.report import of_function, of_run, of_tensor
+from symgrad.diagnose.kinks.report import report_of_function, report_of_run, report_of_tensor
 from symgrad.diagnose.kinks.switches import switches
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import as_inputs
@@ -43,17 +43,17 @@ def kinks(loss: Any, *, distance: float = 1e-12, inputs: Any = None, seconds: fl
     if not distance >= 0:
         raise ValueError(f"kinks: distance must be a number of at least 0, not {distance!r}")
     if isinstance(loss, Tensor):
-        return of_tensor(loss, inputs, distance, seconds, seed)
+        return report_of_tensor(loss, inputs, distance, seconds, seed)
     if not callable(loss):
         raise TypeError(f"kinks needs a tensor that was computed from others, or a function and its inputs, not {type(loss).__name__}")
-    return of_function(loss, as_inputs(inputs), distance, seconds, seed)
+    return report_of_function(loss, as_inputs(inputs), distance, seconds, seed)
 
 
 def note(run: Any, distance: float = 0.0) -> str | None:
     """One line for a check's notes: that the point of a run is at a kink, and whether the returned gradient is a subgradient. None if it is not."""
     if not any(True for node in upstream([run.root]) for _ in switches(node, distance)):
         return None
-    found = of_run("f", run, distance, 1.0, 0)
+    found = report_of_run("f", run, distance, 1.0, 0)
     if not found.kinks:
         return None
     ops = list(dict.fromkeys(k.op for k in found.kinks))

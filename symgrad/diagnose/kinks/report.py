@@ -1,4 +1,4 @@
-"""The kink report of a recorded run: what is listed, and the verdict."""
+"""The construction of a kink report from a recorded run: the list of kinks, and the verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symgrad.carriers import numeric, precise
 from symgrad.diagnose.kinks.cells import Rerun, Subdifferential, subdifferential
 from symgrad.diagnose.kinks.evaluation import NotEvaluable, hull_distance, scalar
 from symgrad.diagnose.kinks.kink import INSIDE, OUTSIDE, UNDECIDED, Kink, KinkReport, Side
-from symgrad.diagnose.kinks.switches import Place, Switch, convention, switches, under
+from symgrad.diagnose.kinks.switches import Place, Switch, broadcast_element, convention_of, switches
 from symgrad.engine.tensor import Tensor
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
@@ -29,19 +29,19 @@ from symgrad.reports.numbers import number
 from symgrad.sampling.conditions import COMPARISONS
 from symgrad.sampling.points import as_point, flat
 
-__all__ = ["of_function", "of_run", "of_tensor"]
+__all__ = ["report_of_function", "report_of_run", "report_of_tensor"]
 
-LISTED = 200  # kinks of a report
-LARGE = 4000  # elements of an op that is not elementwise, up to which its one-sided derivatives are taken
+MAX_KINKS = 200  # in a report
+MAX_ELEMENTS = 4000  # of the arguments of an op that is not elementwise, for its one-sided derivatives
 STEP = precise.context.mpf(10) ** -18
 
 
-def of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: int) -> KinkReport:
+def report_of_tensor(loss: Tensor, inputs: Any, distance: float, seconds: float, seed: int) -> KinkReport:
     """The report of a recorded result."""
     run = run_of(loss, inputs, "kinks", only_leaves=True)
     names = ["_".join([str(t._node.symbol or f"x{i if len(run.leaves) > 1 else ''}"), *map(str, index)])  # type: ignore[union-attr]
              for i, t in enumerate(run.leaves) for index in np.ndindex(t.value.shape)]
-    report = of_run("loss", run, distance, seconds, seed, names)
+    report = report_of_run("loss", run, distance, seconds, seed, names)
     fixed = {n.op.name for n in upstream([loss._node]) if not isinstance(n, (Leaf, DerivativeNode)) and n.op.name == "where" and n.parents[0] is None}
     if fixed:
         report.notes.append("conditions of where are fixed in a recorded graph and were not examined; give the function and its inputs to have "
@@ -61,7 +61,8 @@ class _Branches(Recorder):
             self.found.append(node)
 
 
-def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float, seed: int) -> KinkReport:
+def report_of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], distance: float, seconds: float,
+                       seed: int) -> KinkReport:
     """The report of a function at its inputs."""
     name = name_of(function)
     try:
@@ -89,11 +90,11 @@ def of_function(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
         runs.append(nearby)
         return nearby.root, nearby.nodes
 
-    return of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
+    return report_of_run(name, run, distance, seconds, seed, problem.names, branches, rerun)
 
 
-def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, names: Sequence[str] | None = None,
-           branches: Sequence[Node] = (), rerun: Rerun | None = None) -> KinkReport:
+def report_of_run(name: str, run: Run, distance: float, seconds: float, seed: int, names: Sequence[str] | None = None,
+                  branches: Sequence[Node] = (), rerun: Rerun | None = None) -> KinkReport:
     """The report of one run of a function."""
     count = sum(leaf.numel() for leaf in run.leaves)
     report = KinkReport(name, UNDECIDED, "", distance, list(names or [f"x{i}" for i in range(count)]), float(run.result.value))
@@ -108,19 +109,19 @@ def of_run(name: str, run: Run, distance: float, seconds: float, seed: int, name
     except NotEvaluable as error:
         report.reason = str(error)
     near = (s for node in upstream([run.root, *branches]) for s in switches(node, distance))
-    some = list(itertools.islice(near, 10 * LISTED))
-    report.kinks = _listed(some, found)
-    if len(report.kinks) >= LISTED:
-        report.notes.append(f"no more than {LISTED} kinks are listed, the first of the computation")
+    some = list(itertools.islice(near, 10 * MAX_KINKS))
+    report.kinks = _kinks_at(some, found)
+    if len(report.kinks) >= MAX_KINKS:
+        report.notes.append(f"no more than {MAX_KINKS} kinks are listed, the first of the computation")
     if any(k.rounded for k in report.kinks):
         report.notes.append("rounding moved a float to a kink where the exact number is not: the returned gradient follows the convention of the "
                             "kink, the function has the gradient of one side")
-    _decide(report, found, run)
+    _set_verdict(report, found, run)
     return report
 
 
-def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None:
-    """The verdict: whether the returned gradient is in the hull of the limiting ones, and whether those are all."""
+def _set_verdict(report: KinkReport, found: Subdifferential | None, run: Run) -> None:
+    """Set the verdict: whether the returned gradient is in the convex hull of the limiting gradients, and whether these are all."""
     if found is None:
         return
     report.gradients, report.complete = found.gradients, found.complete and not found.blocked
@@ -134,7 +135,7 @@ def _decide(report: KinkReport, found: Subdifferential | None, run: Run) -> None
         return
     eps = max(float(np.finfo(leaf.value.dtype).eps) for leaf in run.leaves)
     size = max([eps, *(float(np.max(np.abs(g), initial=0.0)) for g in [*report.gradients, returned])])
-    is_same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # then its rounding does not matter
+    is_same = bool(np.max(np.abs(found.returned - returned), initial=0.0) <= eps**0.5 * size)  # up to rounding, which is then left out
     within = hull_distance(report.gradients, found.returned if is_same else returned) <= eps**0.5 * size
     several = len(report.gradients) > 1
     what = "the convex hull of the gradients near the point" if several else f"the gradient, {_vector(report.gradients[0])}"
@@ -164,29 +165,29 @@ def _vector(g: np.ndarray) -> str:
 # The list
 
 
-def _listed(near: Sequence[Switch], found: Subdifferential | None) -> list[Kink]:
-    """The switches by node and element, without those across which the op is smooth."""
+def _kinks_at(near: Sequence[Switch], found: Subdifferential | None) -> list[Kink]:
+    """One kink for the switches of each node and element; none where the op is smooth across them."""
     exact = {} if found is None else {(id(s.node), s.place, s.elements): u for s, u in found.exact.items()}
     groups: dict[tuple[int, Place], list[Switch]] = {}
     for s in near:
         groups.setdefault((s.node.sequence_nr, s.place), []).append(s)
     out: list[Kink] = []
     for _, group in sorted(groups.items()):
-        if len(out) == LISTED:
+        if len(out) == MAX_KINKS:
             break
-        made = _kink(group, exact)
+        made = _kink_of(group, exact)
         if made is not None:
             out.append(made)
     return out
 
 
-def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
+def _kink_of(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     s = group[0]
     node, op = s.node, s.node.op
     elements = list(dict.fromkeys(e for other in group for e in other.elements))
     args = node.args or ()
-    values = {_label(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
-    with precise.working(60), np.errstate(all="ignore"):
+    values = {_element_name(node, i, p): float(np.asarray(args[i])[p] if np.ndim(args[i]) else args[i]) + 0.0 for i, p in elements}
+    with precise.working_precision(60), np.errstate(all="ignore"):
         lifted = [_PreciseArgument(a) for a in args[:len(node.parents)]]
         distance = min(abs(float(scalar(other.measure(lifted)))) for other in group)
     known = [exact[key] for other in group if (key := (id(node), other.place, other.elements)) in exact]
@@ -196,12 +197,12 @@ def _kink(group: Sequence[Switch], exact: Mapping[Any, Any]) -> Kink | None:
     line = None if record is None else record.line
     if op.name in COMPARISONS:
         side = bool(np.asarray(node.value)[s.place])
-        return Kink(op.name, node.name(), line, s.place, values, distance, true, None, f"{convention(op)}: {side}")
-    sides = _one_sided(s, elements)
+        return Kink(op.name, node.name(), line, s.place, values, distance, true, None, f"{convention_of(op)}: {side}")
+    sides = _one_sided_derivatives(s, elements)
     order = 1 if sides is None else min((side.order for side in sides), default=4)
     if order > 3:
         return None
-    return Kink(op.name, node.name(), line, s.place, values, distance, true, order, convention(op), tuple(sides or ()))
+    return Kink(op.name, node.name(), line, s.place, values, distance, true, order, convention_of(op), tuple(sides or ()))
 
 
 class _PreciseArgument:
@@ -214,39 +215,39 @@ class _PreciseArgument:
         return precise.context.mpf(float(self.array[place]))
 
 
-def _label(node: Node, i: int, place: Place) -> str:
+def _element_name(node: Node, i: int, place: Place) -> str:
     names = node.op.argument_names
     return (names[i] if i < len(names) else f"x{i}") + (f"[{', '.join(map(str, place))}]" if place else "")
 
 
-def _one_sided(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] | None:
-    """The one-sided derivatives of the op at the kink by each element that takes part; None where they are not taken."""
+def _one_sided_derivatives(s: Switch, elements: Sequence[tuple[int, Place]]) -> list[Side] | None:
+    """The one-sided derivatives of the op at the kink by each of the elements; None if they are not computed."""
     node, op = s.node, s.node.op
     count = len(node.parents)
     args = list(node.args or ())
     elementwise = op.kind == "elementwise"
-    if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > LARGE:
+    if s.kind == "selected" or not elementwise and sum(np.size(a) for a in args[:count]) > MAX_ELEMENTS:
         return None
     try:
-        with precise.working(120), np.errstate(all="ignore"):
-            xs = [precise.lift_value(np.asarray(a)[under(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
+        with precise.working_precision(120), np.errstate(all="ignore"):
+            xs = [precise.lift_value(np.asarray(a)[broadcast_element(s.place, np.shape(a))] if elementwise else a) for a in args[:count]]
             places = [() if elementwise else p for _, p in elements]
             _move_to_kink(s, xs, elementwise)
-            returned = _returned(node, s.place)
+            returned = _rule_derivatives(node, s.place)
             out = []
             for (i, p), place in zip(elements, places):
                 if node.parents[i] is None:
                     continue
-                left, right = (_side(op, xs, args[count:], i, place, sign, () if elementwise else s.place) for sign in (-1, 1))
+                left, right = (_derivatives_of_side(op, xs, args[count:], i, place, sign, () if elementwise else s.place) for sign in (-1, 1))
                 finite = precise.context.isfinite
                 edge = precise.context.isnan(left[0]) or precise.context.isnan(right[0])
                 order = 1 if edge else next((k for k in range(4) if not (finite(left[k]) and _are_equal(left[k], right[k]))), None)
                 if order is None:
                     continue
                 derivative = float(returned[i][p]) if returned is not None and returned[i] is not None else None
-                out.append(Side(_label(node, i, p), order, float(left[order]), float(right[order]), derivative))
+                out.append(Side(_element_name(node, i, p), order, float(left[order]), float(right[order]), derivative))
             return out
-    except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers
+    except (TypeError, AttributeError, NotImplementedError, ValueError):  # a rule that accepts only machine numbers
         return None
 
 
@@ -268,7 +269,7 @@ def _move_to_kink(s: Switch, xs: list[Any], elementwise: bool) -> None:
 
 
 class _Uniform:
-    """An array that has the same element everywhere."""
+    """An array of equal elements."""
 
     def __init__(self, x: Any, shape: tuple[int, ...]):
         self.x, self.shape = x, shape
@@ -277,8 +278,8 @@ class _Uniform:
         return self.x
 
 
-def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: Place, sign: int, element: Place) -> list[Any]:
-    """The value and three derivatives from one side, from a cubic through four points close to it; infinite where they grow."""
+def _derivatives_of_side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: Place, sign: int, element: Place) -> list[Any]:
+    """The value and three derivatives from one side, by a cubic through four nearby points; infinite if they grow towards the kink."""
     context = precise.context
 
     def values(t: Any) -> list[Any]:
@@ -305,11 +306,11 @@ def _side(op: Any, xs: Sequence[Any], parameters: Sequence[Any], i: int, place: 
 
 
 def _are_equal(a: Any, b: Any) -> bool:
-    return bool(abs(a - b) <= 1e-12 * (1 + max(abs(a), abs(b))))  # by points 1e-18 apart, of which a third derivative keeps this
+    return bool(abs(a - b) <= 1e-12 * (1 + max(abs(a), abs(b))))  # the accuracy of a third derivative from points 1e-18 apart
 
 
-def _returned(node: Node, place: Place) -> list[Any] | None:
-    """The derivatives that the op's rule gives in floats for one element of the result."""
+def _rule_derivatives(node: Node, place: Place) -> list[Any] | None:
+    """The derivatives of one element of the result by the op's rule in floats; None if the rule raises."""
     args, count = node.args or (), len(node.parents)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -317,7 +318,7 @@ def _returned(node: Node, place: Place) -> list[Any] | None:
             g = np.zeros(np.shape(node.value))
             g[place] = 1.0
             found = node.op.vjp(numeric, g, node.value, args, node.parents)  # type: ignore[misc]
-    except Exception:  # a rule that needs more than floats
+    except Exception:  # a rule of the user can raise anything
         return None
     out: list[Any] = []
     for c, a in zip(found, args[:count]):

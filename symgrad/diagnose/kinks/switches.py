@@ -1,8 +1,8 @@
 """The switches of an op: functions of its arguments whose sign decides which smooth piece applies.
 
-Those of an elementwise op are derived: its forward rule is read as a formula, and a switch is the argument of Abs and sign, the difference of
-the arguments of Max and Min, the difference of the sides of a comparison, and the distance of the argument of floor from an integer. Ops that
-are not elementwise, and points where a slope is infinite, have entries in tables.
+The switches of an elementwise op are derived from its formula: the argument of Abs and sign, the difference of the arguments of Max and Min, the
+difference of the sides of a comparison, and the distance of the argument of floor from an integer. Ops that are not elementwise, and points
+where a slope is infinite, have entries in tables.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from symgrad.carriers import precise, symbolic
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.op import Op
-from symgrad.sampling.conditions import COMPARISONS, switching
+from symgrad.sampling.conditions import COMPARISONS, switching_functions
 
-__all__ = ["CONVENTIONS", "EXTREMES", "SELECTING", "ROUND", "Switch", "convention", "switches", "under"]
+__all__ = ["CONVENTIONS", "EXTREMES", "ROUND", "SELECTING", "Switch", "broadcast_element", "convention_of", "switches"]
 
 Place = tuple[int, ...]
 EXTREMES = ("amax", "amin", *(f"{e}_{of}" for e in ("max", "min") for of in ("of_all", "along", "of_both")), "median_of_all", "nanmedian_of_all")
 SELECTING = tuple(f"{name}_elements" for name in ("sort", "stable_sort", "topk", "kthvalue", "median", "nanmedian", "mode", "cummax", "cummin"))
 LENGTHS = ("vector_norm", "std", "std_of_both")
 ROUND = "round"  # the kind of a kink with a limiting derivative for every direction, such as a norm's at 0
-MANY = 12  # tied elements of which all pairs are considered
+MAX_TIED = 12  # tied elements up to which all pairs are considered
 
-# What is returned at a kink, by the name of the op (or the kind of its switch). The conventions in examples/guide/torch.md say the same.
+# The derivative that is returned at a kink, by the name of the op or the kind of its switch. examples/guide/torch.md lists the same conventions.
 CONVENTIONS = {
     **dict.fromkeys(("abs", "relu", "hypot", "direction", *LENGTHS), "the derivative of least norm: 0"),
     **dict.fromkeys(("clamp_number", "clamp_below", "clamp_above"), "0 at the bounds"),
@@ -43,16 +43,16 @@ CONVENTIONS = {
 }
 
 
-def convention(op: Op) -> str:
-    """What an op returns at its kinks."""
+def convention_of(op: Op) -> str:
+    """The convention for the derivative of an op at its kinks."""
     return CONVENTIONS.get(op.name, "what the op's own rule gives")
 
 
 class Switch(NamedTuple):
-    """One function of the arguments of a node that changes its sign at a kink.
+    """A function of the arguments of a node that changes its sign at a kink.
 
-    `measure(args)` is its value in the carrier that the arguments are in, `slopes(args)` its derivatives as (argument, element,
-    number), both for the result's element at `place`. `elements` are the elements of arguments that take part.
+    `measure(args)` is its value in the carrier of the arguments, `slopes(args)` its derivatives as tuples (argument, element, number), both for
+    the element of the result at `place`. `elements` are the elements of the arguments that it depends on.
     """
 
     node: Node
@@ -63,33 +63,33 @@ class Switch(NamedTuple):
     slopes: Callable[[Sequence[Any]], list[tuple[int, Place, Any]]]
 
 
-def under(place: Place, shape: tuple[int, ...]) -> Place:
-    """The element of an argument that was stretched to the shape of the result."""
+def broadcast_element(place: Place, shape: tuple[int, ...]) -> Place:
+    """The position in an argument of the element that is broadcast to a position of the result."""
     return tuple(0 if n == 1 else i for i, n in zip(place[len(place) - len(shape):], shape))
 
 
 def switches(node: Node, near: float) -> Iterator[Switch]:
-    """The switches of a node that are within a distance of zero in floats; including those across which the node is smooth."""
+    """The switches of a node whose values in floats are within a distance of zero, including those across which the node is smooth."""
     if isinstance(node, Leaf) or type(node) is DerivativeNode or node.args is None:
         return
     name, args = node.op.name, node.args[:len(node.parents)]
     if not all(isinstance(a, (np.ndarray, np.generic, float, int)) for a in args):
         return
     if name in EXTREMES:
-        yield from _ties(node, near)
+        yield from _extremum_ties(node, near)
     elif name in SELECTING:
-        yield from _selected(node, near)
+        yield from _selection_ties(node, near)
     elif name in LENGTHS:
-        yield from _lengths(node, near)
+        yield from _length_switches(node, near)
     elif node.op.kind == "elementwise" or name in COMPARISONS:
-        yield from _elementwise(node, near)
+        yield from _elementwise_switches(node, near)
 
 
 # Elementwise ops, by their formula
 
 
 class _Formula(NamedTuple):
-    """A switch of an elementwise op as a formula of its arguments; of `lattice` ones the distance to an integer counts."""
+    """A switch of an elementwise op as a formula of its arguments; with `lattice` the switch is the distance of the formula from an integer."""
 
     kind: str
     lattice: bool
@@ -107,30 +107,30 @@ def _formulas(op: Op, parameters: tuple[Any, ...]) -> tuple[_Formula, ...]:
     count = op.arity or 1
     symbols = [sympy.Symbol(f"x{i}", real=True) for i in range(count)]
     if op.name in INFINITE_SLOPE:
-        return (_formula(ROUND, False, symbols[INFINITE_SLOPE[op.name]], symbols),)
+        return (_formula_switch(ROUND, False, symbols[INFINITE_SLOPE[op.name]], symbols),)
     if op.name in COMPARISONS:
-        return (_formula("condition", False, symbols[0] - symbols[1], symbols),)
+        return (_formula_switch("condition", False, symbols[0] - symbols[1], symbols),)
     if op.name in ("hypot", "direction", "atan2"):
-        return (_formula(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
+        return (_formula_switch(ROUND, False, symbolic.abs(symbols[0]) + symbolic.abs(symbols[1]), symbols),)
     try:
         cells = [symbolic.ExactExpressions.fill([s], ()) for s in symbols]
-        e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact, parameters)).item())
-    except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op that is only for numbers has no formula
+        e = sympy.sympify(op.forward(symbolic, *cells, *map(_exact_constant, parameters)).item())
+    except (TypeError, AttributeError, NotImplementedError, ValueError):  # an op without a formula
         return ()
-    return tuple(_formula("kink", lattice, u, symbols) for u, lattice in switching(e)
+    return tuple(_formula_switch("kink", lattice, u, symbols) for u, lattice in switching_functions(e)
                  if u.free_symbols and not u.has(sympy.floor, sympy.ceiling, sympy.Mod, sympy.Piecewise))
 
 
-def _exact(x: Any) -> Any:
+def _exact_constant(x: Any) -> Any:
     return sympy.Rational(*x.as_integer_ratio()) if isinstance(x, float) and np.isfinite(x) else x
 
 
-def _formula(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Formula:
+def _formula_switch(kind: str, lattice: bool, u: Any, symbols: Sequence[Any]) -> _Formula:
     return _Formula(kind, lattice, sympy.lambdify(symbols, u, "numpy"), sympy.lambdify(symbols, u, modules=[CARRIER]),
                     tuple(sympy.lambdify(symbols, sympy.diff(u, s), modules=[CARRIER]) for s in symbols))
 
 
-def _elementwise(node: Node, near: float) -> Iterator[Switch]:
+def _elementwise_switches(node: Node, near: float) -> Iterator[Switch]:
     args = node.args or ()
     count = len(node.parents)
     try:
@@ -148,7 +148,7 @@ def _elementwise(node: Node, near: float) -> Iterator[Switch]:
             away = u - np.rint(u) if formula.lattice else u
             close: Any = np.argwhere(np.abs(away) <= near)
         if node.op.name == "pow":
-            close = [p for p in close if not _is_whole_number(arrays[1][under(tuple(p), arrays[1].shape)])]
+            close = [p for p in close if not _is_whole_number(arrays[1][broadcast_element(tuple(p), arrays[1].shape)])]
         for index in close:
             place = tuple(int(i) for i in index)
             yield _switch_at(node, formula, place, [a.shape for a in arrays], float(np.rint(u[place])) if formula.lattice else 0.0)
@@ -159,7 +159,7 @@ def _is_whole_number(exponent: Any) -> bool:
 
 
 def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tuple[int, ...]], step: float) -> Switch:
-    places = [under(place, shape) for shape in shapes]
+    places = [broadcast_element(place, shape) for shape in shapes]
 
     def elements_of(args: Sequence[Any]) -> list[Any]:
         return [a[p] if hasattr(a, "shape") else a for a, p in zip(args, places)]
@@ -174,21 +174,21 @@ def _switch_at(node: Node, formula: _Formula, place: Place, shapes: Sequence[tup
 # Ops of many elements
 
 
-def _tied(node: Node, kind: str, place: Place, tied: Sequence[Place]) -> Iterator[Switch]:
+def _tie_switches(node: Node, kind: str, place: Place, tied: Sequence[Place]) -> Iterator[Switch]:
     elements = tuple((0, p) for p in tied)
-    for a, b in itertools.combinations(tied[:MANY], 2):
+    for a, b in itertools.combinations(tied[:MAX_TIED], 2):
         yield Switch(node, kind, place, elements, lambda args, a=a, b=b: args[0][a] - args[0][b],  # type: ignore[misc]
                      lambda args, a=a, b=b: [(0, a, 1), (0, b, -1)])  # type: ignore[misc]
 
 
-def _reduced(node: Node, x: np.ndarray) -> tuple[int, ...]:
+def _reduced_axes(node: Node, x: np.ndarray) -> tuple[int, ...]:
     """The axes that a reduction removed."""
     dim = (node.args or ())[1] if len(node.args or ()) > 2 else None
     return tuple(range(x.ndim)) if node.op.name.endswith("median_of_all") or dim is None else tuple(dim)
 
 
-def _ties(node: Node, near: float) -> Iterator[Switch]:
-    x, axes = np.asarray(node.args[0]), _reduced(node, np.asarray(node.args[0]))  # type: ignore[index]
+def _extremum_ties(node: Node, near: float) -> Iterator[Switch]:
+    x, axes = np.asarray(node.args[0]), _reduced_axes(node, np.asarray(node.args[0]))  # type: ignore[index]
     y = np.asarray(node.value).reshape([1 if i in axes else n for i, n in enumerate(x.shape)])
     groups: dict[Place, list[Place]] = {}
     with np.errstate(invalid="ignore"):
@@ -198,11 +198,11 @@ def _ties(node: Node, near: float) -> Iterator[Switch]:
     for lane, tied in groups.items():
         if len(tied) > 1:
             place = lane if np.ndim(node.value) == x.ndim else tuple(n for i, n in enumerate(lane) if i not in axes)
-            yield from _tied(node, "selected" if node.op.name.endswith("median_of_all") else "tie", place, tied)
+            yield from _tie_switches(node, "selected" if node.op.name.endswith("median_of_all") else "tie", place, tied)
 
 
-def _selected(node: Node, near: float) -> Iterator[Switch]:
-    """Ties of an element that was selected by its order with others of its lane."""
+def _selection_ties(node: Node, near: float) -> Iterator[Switch]:
+    """Ties of an element selected by its order with other elements of its lane."""
     x, index = np.asarray(node.args[0]), (node.args or ())[1]  # type: ignore[index]
     index = index if isinstance(index, tuple) else (index,)
     if not x.ndim or not all(isinstance(i, (np.ndarray, np.integer, int)) for i in index):
@@ -219,22 +219,22 @@ def _selected(node: Node, near: float) -> Iterator[Switch]:
         tied = [tuple(int(k) if d == dim else chosen[d] for d in range(x.ndim)) for k in np.flatnonzero(lane <= near)]
         if len(tied) > 1 and (tied[0], tied[-1]) not in seen:
             seen.add((tied[0], tied[-1]))
-            yield from _tied(node, "selected", tuple(map(int, place)), tied)
+            yield from _tie_switches(node, "selected", tuple(map(int, place)), tied)
 
 
-def _lengths(node: Node, near: float) -> Iterator[Switch]:
+def _length_switches(node: Node, near: float) -> Iterator[Switch]:
     x, y = np.asarray(node.args[0]), np.asarray(node.value)  # type: ignore[index]
-    axes = _reduced(node, x)
+    axes = _reduced_axes(node, x)
     for index in np.argwhere(np.abs(y) <= near):
         place = tuple(int(i) for i in index)
         lane = iter(place)
         full = place if y.ndim == x.ndim else tuple(0 if i in axes else next(lane) for i in range(x.ndim))
         elements = tuple((0, tuple(map(int, p))) for p in np.ndindex(x.shape) if all(i in axes or p[i] == full[i] for i in range(x.ndim)))
-        yield Switch(node, ROUND, place, elements[:MANY], _length(node.op, elements),
+        yield Switch(node, ROUND, place, elements[:MAX_TIED], _length_switch(node.op, elements),
                      lambda args, elements=elements: [(i, p, 1) for i, p in elements])  # type: ignore[misc]
 
 
-def _length(op: Op, elements: Sequence[tuple[int, Place]]) -> Callable[[Sequence[Any]], Any]:
+def _length_switch(op: Op, elements: Sequence[tuple[int, Place]]) -> Callable[[Sequence[Any]], Any]:
     def measure(args: Sequence[Any]) -> Any:
         xs = [args[0][p] for _, p in elements]
         centre = sum(xs[1:], xs[0]) / len(xs) if op.name.startswith("std") else 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable, is_active
 from symgrad.methods.extending import BUILT_IN
-from symgrad.reference.differences import RATIO, STEPS, extrapolated
+from symgrad.reference.differences import RATIO, STEPS, extrapolated_derivative
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
@@ -85,7 +85,7 @@ def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Arra
     h = LONGEST * RATIO ** -np.arange(STEPS)
     steps = np.concatenate([[0.0], h, -h])
     values = np.array([wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)])) for s in steps])
-    return extrapolated(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
+    return extrapolated_derivative(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
 
 
 def by_differences(attack: Attack, example: Example) -> bool:

@@ -230,7 +230,7 @@ def check_mixed(attack: Attack, example: Example) -> None:
 
     def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         pulled = subject.gradient(xs, g)
-        found = subject.by_cotangent(xs, g, ts)
+        found = subject.cotangent_derivative(xs, g, ts)
         left, size = joined([product(g, found, g)], each)
         right, more = joined([product(pulled[i], ts[i], xs[i]) for i in active], each)
         out = [Sides("the pullback, differentiated by its cotangent, is not the pushforward", left, right, size + more, 2)]
@@ -253,6 +253,6 @@ def _through(subject: Adapter, xs: Arrays, g: Array, ts: Sequence[Array | None])
     if not subject.forward:
         return None
     try:
-        return subject.through_tangent(xs, g, ts)
+        return subject.pullback_of_jvp(xs, g, ts)
     except NotApplicable:
         return None

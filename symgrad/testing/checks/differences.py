@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable, is_active
-from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated
+from symgrad.reference.differences import MARGIN, RATIO, STEPS, VAGUE, extrapolated_derivative
 from symgrad.sampling.points import room_in
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, differentiable
@@ -92,7 +92,7 @@ def _by_elements(attack: Attack, example: Example, a: int, order: int) -> None:
         if order > 1:
             below = subject.gradient(stacked, np.ones(moved.shape), *[unit(first, moved)] * (order - 2))
             here = subject.gradient(plain, np.ones(shape), *[unit(first, middle)] * (order - 2), unit(a, middle))
-        return [None if v is None else (_numbers(got, shape), *extrapolated(np.asarray(v, np.float64), moved - middle, np.abs(middle)))
+        return [None if v is None else (_numbers(got, shape), *extrapolated_derivative(np.asarray(v, np.float64), moved - middle, np.abs(middle)))
                 for v, got in zip(below, here)]
 
     for i, side in enumerate(sides(whole[a])):
@@ -157,7 +157,7 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
     def slopes(direction: Sequence[np.ndarray | None], xs: Arrays = xs) -> list[Slope | None]:
         columns = [below([x if t is None else x + s * t for x, t in zip(xs, direction)]) for s in steps]
         found = [None if c is None else np.array([np.asarray(column[i], np.float64) for column in columns]) for i, c in enumerate(columns[0])]
-        return [None if values is None else extrapolated(values, steps.reshape(-1, *[1] * (values.ndim - 1)), size) for values in found]
+        return [None if values is None else extrapolated_derivative(values, steps.reshape(-1, *[1] * (values.ndim - 1)), size) for values in found]
 
     def sides(at: Arrays) -> list[Side | None]:
         return [None if slope is None else (_numbers(mine, slope[0].shape), *slope) for mine, slope in zip(here(at), slopes(direction, at))]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.frameworks.adapter import Array, Arrays, NotApplicable
-from symgrad.sampling.numbers import HEAD
+from symgrad.sampling.numbers import PREFIX
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.calls import each_alone
@@ -211,7 +211,7 @@ def _attacked(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int])
         return False
     plan, xs = plan_of(attack, "points"), []
     for i, shape in enumerate(changed):
-        numbers = np.unique(plan.table(i)[:, HEAD:])
+        numbers = np.unique(plan.table(i)[:, PREFIX:])
         picked = numbers[(np.arange(math.prod(shape)) * 37 + 11 * i) % numbers.size]
         xs.append(cast(plan.typed(picked.reshape(shape), i), attack.dtype))
     try:

@@ -11,16 +11,16 @@ import numpy as np
 
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
-from symgrad.frameworks.problem import restored, silence
+from symgrad.frameworks.problem import generators_restored, silence
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
-from symgrad.reference.accuracy import measured
+from symgrad.reference.accuracy import worst_errors
 from symgrad.reference.exact import Exact, agreement
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
-from symgrad.sampling.points import TOGETHER, flat, random_points, special_points
-from symgrad.sampling.shrink import shrunk
+from symgrad.sampling.points import COMMON_VALUES, flat, random_points, special_points
+from symgrad.sampling.shrink import shrink_values
 from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, LeftOut, Unattacked
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
@@ -75,7 +75,7 @@ class Search:
             raise Unattacked("it is not finite at the given inputs")
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
-        special = self.special or [np.full(points.given.size, x) for x in reversed(TOGETHER)]
+        special = self.special or [np.full(points.given.size, x) for x in reversed(COMMON_VALUES)]
         start = time.perf_counter()
         compared = tries = 0
         while wrong is None and compared < POINTS + EDGES and tries < 4 * POINTS:
@@ -148,7 +148,7 @@ class Search:
             except (NoFormula, ArithmeticError, ValueError, TypeError, AttributeError, RuntimeError):  # the rules work for floats only
                 self.formula = False
                 return False, None
-        rule, truth = float(bad.rule), float(bad.truth)
+        rule, truth = float(bad.rule), float(bad.reference)
         if np.isfinite(rule) and not abs(mine - rule) < abs(mine - truth):  # the floats are right, so the rule was misread
             return False, None
         return True, WrongDerivative(bad.index[0], mine, truth, True)
@@ -174,7 +174,7 @@ class Search:
     def _beyond(self, entries: Sequence[Any]) -> Any:
         """The entry with the largest error relative to what is allowed; None if all are allowed."""
         with mpmath.workdps(60):
-            pairs = [(e, mpmath.mpf(e.truth), mpmath.mpf(e.rule)) for e in entries]
+            pairs = [(e, mpmath.mpf(e.reference), mpmath.mpf(e.rule)) for e in entries]
             scale = max(abs(truth) for _, truth, _ in pairs)
             worst, found = mpmath.mpf(1), None
             for e, truth, rule in pairs:
@@ -187,7 +187,7 @@ class Search:
     def _measure(self, run: Any, exact: Any) -> None:
         """Keep the largest error of a float of the gradient."""
         report = self.report
-        (found,) = measured(run, exact, [e for e in exact.entries() if e.order], {1: run.gradient()}, self.points.elements, self.rng)
+        (found,) = worst_errors(run, exact, [e for e in exact.entries() if e.order], {1: run.gradient()}, self.points.elements, self.rng)
         if report.ulp is None or found.ulp / max(found.condition, 1) > report.ulp / max(report.condition, 1):
             report.ulp, report.where, report.condition = found.ulp, found.where.removeprefix("df/d"), found.condition
 
@@ -246,7 +246,7 @@ class Search:
         given = vector is points.given
         end = time.perf_counter() + SHRINKING
         if not given:
-            vector = shrunk(vector, lambda v: time.perf_counter() < end and self._wrong(v) is not None, TRIES)
+            vector = shrink_values(vector, lambda v: time.perf_counter() < end and self._wrong(v) is not None, TRIES)
         where, found = "a weighted sum of the outputs", self._wrong(vector)
         for name in points.each_output(SINGLE):
             single = self._wrong(vector)
@@ -299,7 +299,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
     start = time.perf_counter()
     report = GradientAttack(order, seed=seed)
     try:
-        with restored(), silence():
+        with generators_restored(), silence():
             rng = np.random.default_rng(seed)
             Search(FlatInputs(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
     except (Unattacked, LeftOut) as error:

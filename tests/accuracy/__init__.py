@@ -1,0 +1,1 @@
+"""Tests of `accuracy`, `kinks` and `explain_nan`."""

@@ -1,0 +1,1 @@
+"""Tests of identity, conditions, factors, stable forms and the ladder of precision."""

@@ -1,0 +1,469 @@
+"""`identical`: the corpus, expressions rewritten and spoiled at random, and everything that must be refused or cannot be decided."""
+
+import threading
+from fractions import Fraction
+from random import Random
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+from sympy import Abs, Function, I, Interval, Matrix, Max, Piecewise, Rational, S, cos, exp, log, sin, sqrt, tanh
+
+from symgrad.algebra import comparison, deciding
+from symgrad.algebra.evaluating import Evaluator
+from symgrad.algebra.identity import Identity, identical
+from symgrad.algebra.ranges import Range, points_in, ranges_of
+from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
+from symgrad.carriers.digits import Undecided
+from symgrad.sampling.domain_reader import Piece
+from symgrad.types.domains import BOOLEAN, COMPLEX, INTEGER, NONZERO, POSITIVE, REAL, UNIT_OPEN
+from tests.support import identities, identities_elementary
+
+x, y = sympy.symbols("x y", real=True)
+p = sympy.Symbol("p", positive=True)
+n = sympy.Symbol("n", integer=True)
+z = sympy.Symbol("z", complex=True)
+TRUE = identities.TRUE + identities_elementary.TRUE
+FALSE = identities.FALSE + identities_elementary.FALSE
+GENEROUS = 20.0  # seconds, so that a busy machine changes no verdict
+TINY = Rational(1, 10**12)
+
+
+def fields(cases):
+    return [pytest.param([case for case in cases if case.field == field], id=field) for field in dict.fromkeys(case.field for case in cases)]
+
+
+# ---------------------------------------------------------------------- the corpus
+
+
+def test_the_corpus_is_large_enough_and_says_nothing_twice():
+    assert len(TRUE) >= 200 and len(FALSE) >= 200
+    for cases in (TRUE, FALSE):
+        claims = [(case.a, case.b, str(case.assumptions)) for case in cases]
+        assert sorted(map(str, (c for c in claims if claims.count(c) > 1))) == []
+
+
+ANSWERS = {}  # so that no test asks twice
+
+
+def verdict_of(case):
+    """What `identical` says of a case of the corpus."""
+    if id(case) not in ANSWERS:
+        ANSWERS[id(case)] = identical(case.a, case.b, case.assumptions, seconds=GENEROUS)
+    return ANSWERS[id(case)]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("cases", fields(TRUE))
+def test_true_identities_are_proved_or_verified(cases):
+    for case in cases:
+        found = verdict_of(case)
+        assert found.verdict in ("proved", "verified"), f"{case.a} == {case.b}: {found}"
+        assert found and found.points > 0 and found.digits >= 50
+
+
+@pytest.mark.sweep
+def test_most_true_identities_are_proved():
+    assert sum(verdict_of(case).verdict == "proved" for case in TRUE) >= 0.95 * len(TRUE)
+
+
+@pytest.mark.sweep
+def test_identities_of_elementary_functions_are_proved_in_the_default_time():
+    cases = identities_elementary.TRUE
+    weaker = [(case.a, case.b) for case in cases if identical(case.a, case.b, case.assumptions).verdict != "proved"]
+    assert len(weaker) <= 0.1 * len(cases), weaker
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("cases", fields(FALSE))
+def test_false_identities_are_refuted(cases):
+    for case in cases:
+        found = identical(case.a, case.b, case.assumptions, seconds=GENEROUS)
+        assert found.verdict == "refuted", f"{case.a} == {case.b}: {found}"
+        assert not found and found.values[0] != found.values[1]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("cases", fields(FALSE))
+def test_no_false_identity_is_proved_by_the_decision_procedure_alone(cases, monkeypatch):
+    """The digits are a second pair of eyes; the procedure must not need them."""
+    monkeypatch.setattr(deciding, "_by_sympy", lambda *args: False)
+    for case in cases:
+        a, b = sympy.sympify(case.a), sympy.sympify(case.b)
+        symbols = sorted(a.free_symbols | b.free_symbols, key=str)
+        ranges = ranges_of(symbols, case.assumptions)
+        known = {s: sympy.Dummy(s.name, **r.assumptions) for s, r in zip(symbols, ranges)}
+        a, b = (e.xreplace(known).xreplace({f: Rational(*float(f).as_integer_ratio()) for f in e.atoms(sympy.Float)}) for e in (a, b))
+        assert not deciding.vanishes(a, b, dict(zip(known.values(), ranges)), float("inf")), f"{case.a} == {case.b}"
+
+
+# ---------------------------------------------------------------------- rewritten and spoiled at random
+
+LEAVES = st.sampled_from([x, y, x + 1, x - y, sympy.Integer(2), Rational(-1, 3)])
+
+
+def _grown(children):
+    one = st.sampled_from([
+        sin, cos, tanh, sympy.atan, Abs, lambda e: e**2, lambda e: sqrt(1 + e**2), lambda e: log(1 + e**2), lambda e: exp(-(e**2)),
+        lambda e: Max(e, 0), lambda e: 1 / (1 + e**2), sympy.sinh, sympy.erf])
+    two = st.sampled_from([lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a - b, Max, lambda a, b: a / (1 + b**2)])
+    return st.builds(lambda f, e: f(e), one, children) | st.builds(lambda f, a, b: f(a, b), two, children, children)
+
+
+EXPRESSIONS = st.recursive(LEAVES, _grown, max_leaves=4)
+
+# Each makes of an expression two that are the same function.
+REWRITINGS = [
+    lambda e: (sin(2 * e), 2 * sin(e) * cos(e)),
+    lambda e: (cos(2 * e), 1 - 2 * sin(e) ** 2),
+    lambda e: (tanh(e), (1 - exp(-2 * e)) / (1 + exp(-2 * e))),
+    lambda e: (1 - tanh(e) ** 2, 1 / sympy.cosh(e) ** 2),
+    lambda e: ((e + 1) ** 3, e**3 + 3 * e**2 + 3 * e + 1),
+    lambda e: (e, Max(e, 0) - Max(-e, 0)),
+    lambda e: (sqrt(e**2 + 2 * e + 1), Abs(e + 1)),
+    lambda e: (log(1 + exp(e)) - e, log(1 + exp(-e))),
+    lambda e: (e / (1 + e**2), sin(2 * sympy.atan(e)) / 2),
+    lambda e: (sympy.expand(e), e),
+    lambda e: (sympy.together(e), sympy.expand(e)),
+    lambda e: (sympy.factor_terms(e), e),
+    lambda e: (e.rewrite(exp), e),
+    lambda e: (e.rewrite(Piecewise), e),
+]
+
+
+@pytest.mark.sweep
+@given(EXPRESSIONS, st.sampled_from(REWRITINGS), st.integers(0, 3))
+def test_what_is_rewritten_is_never_refuted(e, rewriting, seed):
+    a, b = rewriting(e)
+    found = identical(a, b, seconds=0.5, points=12, seed=seed)
+    assert found.verdict in ("proved", "verified"), str(found)
+
+
+@pytest.mark.sweep
+@given(EXPRESSIONS, st.sampled_from(REWRITINGS), st.sampled_from([lambda e: e + TINY, lambda e: e * (1 + TINY) + TINY * (3 + sin(e)),
+                                                                  lambda e: e + Max(TINY, x), lambda e: e + TINY / (1 + x**2)]))
+def test_what_is_spoiled_is_always_refuted(e, rewriting, spoiled):
+    a, b = rewriting(e)
+    found = identical(a, spoiled(b), seconds=GENEROUS)
+    assert found.verdict == "refuted", str(found)
+    at = {s: value for s, value in found.point.items()}
+    exact = [sympy.N(f.doit().xreplace(at), 60, maxn=2000) for f in (a, spoiled(b))]  # doit: exp(2*log(x)) that rewrite left is x**2
+    assert abs(exact[0] - found.values[0]) <= abs(exact[0]) * Rational(1, 10**40) + Rational(1, 10**60)
+    assert abs(exact[1] - found.values[1]) <= abs(exact[1]) * Rational(1, 10**40) + Rational(1, 10**60)
+
+
+@given(EXPRESSIONS, st.randoms(use_true_random=False))
+def test_a_value_is_never_further_off_than_its_error(e, rng):
+    symbols = [x, y]
+    program = Evaluator([e], symbols)
+    point = next(points_in([Range(), Range()], [], Random(rng.random())))
+    rough, fine = Arithmetic(20), Arithmetic(200)
+    [a], [b] = program.at(point, rough), program.at(point, fine)
+    if isinstance(a, ArithmeticError) or isinstance(b, ArithmeticError):
+        return
+    if not isinstance(a, Sample):
+        assert fine.apart(a, b) is False
+        return
+    with mpmath.workdps(250):
+        off = abs(mpmath.mp.make_mpf(a.value._mpf_) - mpmath.mp.make_mpf(fine.sample(b).value._mpf_))
+        assert off <= mpmath.ldexp(1, max(rough.error(a), -(10**6)))
+
+
+ONE = sin(x) ** 2 + cos(x) ** 2
+
+
+@pytest.mark.parametrize("e", [sympy.sign(1 - tanh(x) ** 2 - 1 / sympy.cosh(x) ** 2), sympy.floor(ONE), sympy.Heaviside(ONE - 1),
+                               log(-1 + I * (ONE - 1)), sqrt(-1 + I * (ONE - 1)), sympy.Eq(exp(-x) + ONE, 1), 1 / (ONE - 1)])
+def test_what_the_digits_do_not_decide_is_undecided(e):
+    """A zero by cancellation has no sign, an integer within the error no floor, and a number on a branch cut no logarithm."""
+    [found] = Evaluator([e], [x]).at([Fraction(1000)], Arithmetic(50))
+    assert isinstance(found, Undecided), found
+
+
+def test_an_error_is_never_measured_as_nothing_after_cancellation():
+    """Both computations give exactly 1 for tanh(1000), so only the random change shows what is unknown about 1 - tanh(1000)."""
+    fifty = Arithmetic(50)
+    [found] = Evaluator([1 - tanh(x)], [x]).at([Fraction(1000)], fifty)
+    assert -170 < fifty.error(found) < -120 and not fifty.apart(found, Fraction(0))
+
+
+# ---------------------------------------------------------------------- never a silent zero
+
+
+def test_a_silent_zero_of_the_algebra_is_caught_by_the_digits(monkeypatch):
+    monkeypatch.setattr(comparison, "vanishes", lambda *args: True)
+    assert identical(x, x + TINY).verdict == "refuted"
+    assert identical(sin(x), sin(x) * (1 + Rational(1, 10**60))).verdict == "refuted"
+    assert identical(exp(x), exp(x) + Piecewise((1, x < -1), (0, True))).verdict == "refuted"
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("e", [
+    sympy.sign(sqrt((x**2 - 2) ** 2 + 1) - 1), sympy.sign(1 + sin(x)), sympy.sign(2 + sin(x) - cos(2 * x)),
+    sympy.Heaviside(1 + cos(sqrt(2) * x), 0),
+    sympy.sign(log((x**2 - 2) ** 2 + 1)), sympy.sign(2 - sqrt(2 + 2 * cos(x))),
+    sympy.sign(sqrt(x**4 - 4 * x**2 + 5) + sqrt(1 + (x**2 - 2) ** 2) - 2)])
+def test_a_number_that_may_be_0_is_not_positive(e):
+    """It is 0 at irrational points only, which no sample meets: the algebra must see it by itself."""
+    assert not deciding.vanishes(e, sympy.Integer(1), {x: Range()}, float("inf"))
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("e", [sympy.atan(sympy.tan(x)), sympy.atan(sympy.cot(x)), sympy.asin(sin(x)), sympy.acos(cos(x)),
+                               sympy.atan2(sin(x), cos(x)), sympy.I * log(exp(-I * x))])
+def test_a_derivative_and_one_value_prove_nothing_across_a_jump(e):
+    inside = {x: Range((Piece(Fraction(0), Fraction(1571, 1000)),))}  # just beyond half of pi
+    assert not deciding.vanishes(e, e.xreplace({x: Rational(1)}) + sympy.diff(e, x).subs(x, 1).simplify() * (x - 1),
+                                 {x: Range((Piece(Fraction(-4), Fraction(4)),))}, float("inf"))
+    assert not deciding.vanishes(sympy.atan(sympy.tan(x)), x, inside, float("inf"))
+    assert not deciding.vanishes(Abs(cos(x)), cos(x), inside, float("inf"))
+
+
+def test_no_proof_without_numbers(monkeypatch):
+    monkeypatch.setattr(comparison, "vanishes", lambda *args: True)
+    nowhere = log(sympy.Mul(0, x, evaluate=False))
+    assert identical(nowhere, x).verdict == "not checkable"
+
+
+def test_without_the_algebra_it_is_verified_and_says_at_how_many_points(monkeypatch):
+    monkeypatch.setattr(comparison, "vanishes", lambda *args: False)
+    found = identical(sin(2 * x), 2 * sin(x) * cos(x), points=17)
+    assert found.verdict == "verified" and found.points == 17 and found.digits >= 50
+    assert "17 points" in found.reason
+
+
+def test_cancellation_is_not_taken_for_a_difference():
+    """At x = 1000, 1 - tanh(x)² is 0 to any usual number of digits, and 1/cosh(x)² is not."""
+    far = {x: Interval(500, 1000)}
+    assert identical(1 - tanh(x) ** 2, 1 / sympy.cosh(x) ** 2, far)
+    assert identical(log(1 + exp(-x)), sympy.exp(-x), far).verdict == "refuted"
+
+
+# ---------------------------------------------------------------------- the answer
+
+
+def test_a_refutation_has_a_simple_point_both_values_and_the_difference():
+    found = identical(sqrt((x - 3) ** 2 * y**2), (x - 3) * y)
+    assert found.verdict == "refuted" and not found
+    assert set(found.point) == {x, y}
+    assert all(abs(value) <= 5 and value.is_integer for value in found.point.values())
+    assert found.values[0] == -found.values[1] > 0
+    assert identical(found.difference, sqrt((x - 3) ** 2 * y**2) - (x - 3) * y)
+    text = str(found)
+    assert text.startswith("refuted: ") and "x = " in text and "difference = " in text
+
+
+def test_the_difference_is_simplified():
+    found = identical((x + 1) ** 2, x**2 + 1)
+    assert found.difference == 2 * x and found.point == {x: 1}
+
+
+def test_values_are_shown_with_as_many_digits_as_it_takes():
+    text = str(identical(sin(x), sin(x) * (1 + Rational(1, 10**40))))
+    first, second = text.splitlines()[1].split(": ")[1].split(" and ")
+    assert first != second
+
+
+def test_an_answer_cannot_be_changed():
+    found = identical(x, x)
+    assert isinstance(found, Identity) and found.verdict == "proved" and found.seconds >= 0
+    with pytest.raises(AttributeError):
+        found.verdict = "refuted"
+
+
+def test_a_removable_singularity_is_noted():
+    found = identical(sympy.sinc(x), sin(x) / x)
+    assert found.verdict == "proved" and found.notes == ("only the first is defined at x = 0",)
+    assert "only the first is defined at x = 0" in str(found)
+    assert not identical(x, x).notes
+
+
+def test_the_same_seed_gives_the_same_answer():
+    one, other = (identical(Max(x, y), Max(x, y + TINY), seed=5) for _ in range(2))
+    assert one.point == other.point and one.values == other.values
+
+
+def test_the_global_precision_of_mpmath_is_unchanged():
+    before = mpmath.mp.prec
+    identical(sympy.gamma(p + 1), p * sympy.gamma(p))
+    identical(sympy.erf(x), sympy.erf(x) + TINY)
+    assert mpmath.mp.prec == before
+
+
+# ---------------------------------------------------------------------- what is compared
+
+
+def test_numbers_floats_and_complex_numbers():
+    assert identical(2, 2.0).verdict == "proved"
+    assert identical(0.5 * x, x / 2).verdict == "proved"
+    found = identical(0.1 * x, x / 10)
+    assert found.verdict == "refuted" and "binary" in found.reason and found.difference != 0
+    assert identical(1 + 2j, 1 + 2 * I).verdict == "proved"
+    assert identical(np.float64(0.25), Rational(1, 4)).verdict == "proved"
+    assert identical(sympy.pi, 3.141592653589793).verdict == "refuted"
+
+
+def test_conditions():
+    assert identical(x > 1, 1 < x).verdict == "proved"
+    assert identical((x > 0) & (y > 0), sympy.Min(x, y) > 0)
+    found = identical(x > 0, x >= 0)
+    assert found.verdict == "refuted" and found.point == {x: 0} and found.values == (False, True)
+
+
+def test_arrays_and_matrices_elementwise():
+    a = Matrix([[sin(x) ** 2, x], [y, 1]])
+    b = Matrix([[1 - cos(x) ** 2, x], [y, 1]])
+    assert identical(a, b).verdict == "proved"
+    found = identical(a, b + Matrix([[0, 0], [TINY, 0]]))
+    assert found.verdict == "refuted" and found.index == (1, 0)
+    assert identical(sympy.Array([x, 2 * x]), np.array([x, x + x], dtype=object)).verdict == "proved"
+    assert identical(Matrix([x - x, 0])).verdict == "proved"
+    assert identical(np.zeros((0, 3)), np.zeros((0, 3))).verdict == "proved"
+    with pytest.raises(ValueError, match=r"\(2, 1\) and \(3, 1\)"):
+        identical(Matrix([x, y]), Matrix([x, y, x]))
+
+
+def test_unevaluated_derivatives_integrals_and_sums_are_evaluated():
+    assert identical(sympy.Derivative(sin(x), x), cos(x)).verdict == "proved"
+    assert identical(sympy.Integral(2 * x, (x, 0, y)), y**2).verdict == "proved"
+    k = sympy.Symbol("k", integer=True)
+    assert identical(sympy.Sum(x**k, (k, 0, 3)), 1 + x + x**2 + x**3).verdict == "proved"
+
+
+def test_functions_of_code_generation_and_our_heads():
+    from sympy.codegen.cfunctions import expm1, hypot, log1p
+
+    from symgrad.algebra.stable_functions import sigmoid, softplus
+
+    assert identical(expm1(x), exp(x) - 1).verdict == "proved"
+    assert identical(log1p(exp(x)), log(1 + exp(x))).verdict == "proved"
+    assert identical(hypot(x, y), sqrt(x**2 + y**2)).verdict == "proved"
+    assert identical(softplus(x).diff(x), sigmoid(x)).verdict == "proved"
+    assert identical(softplus(x), log(1 + exp(-x))).verdict == "refuted"
+
+
+def test_unknown_functions_are_checked_where_they_cancel():
+    f, g = Function("f"), Function("g")
+    assert identical((f(x) + 1) ** 2, f(x) ** 2 + 2 * f(x) + 1).verdict == "proved"
+    found = identical(f(x), g(x) + f(y))
+    assert found.verdict == "not checkable" and "f" in found.reason and "g" in found.reason
+    assert identical(sympy.diff(f(x) * x, x), f(x) + x * f(x).diff(x)).verdict == "proved"
+
+
+def test_what_has_no_numbers_is_not_checkable_and_says_why():
+    unknown = sympy.Integral(exp(-Abs(sin(x)) ** x), (x, 0, y))
+    found = identical(unknown, 1, seconds=0.3)
+    assert found.verdict == "not checkable" and "Integral" in found.reason
+    found = identical(sympy.zoo, x)
+    assert found.verdict == "not checkable"
+    found = identical(1 / sympy.Add(x, -x, evaluate=False), x)
+    assert found.verdict == "not checkable" and "defined" in found.reason
+
+
+@pytest.mark.parametrize("bad", ["x**2", b"x", "0"])
+def test_strings_are_never_evaluated(bad):
+    with pytest.raises(TypeError, match="symgrad.formulas.parsing"):
+        identical(bad, x)
+    with pytest.raises(TypeError, match="symgrad.formulas.parsing"):
+        identical(x, bad)
+    with pytest.raises(TypeError, match="symgrad.formulas.parsing"):
+        identical(np.array([bad], dtype=object), x)
+
+
+def test_what_is_no_expression_is_refused():
+    for bad in (object(), None, {1: 2}, lambda: 1, [x], S.Reals):
+        with pytest.raises(TypeError, match="expected"):
+            identical(bad, x)
+
+
+# ---------------------------------------------------------------------- where symbols range
+
+
+t = sympy.Symbol("t")
+
+
+@pytest.mark.parametrize("given_range", [POSITIVE, Interval.open(0, S.Infinity), "positive", ["positive", "real"], {"positive": True}, Interval(1, 2),
+                                         sympy.FiniteSet(1, Rational(5, 2)), S.Naturals, Interval(1, 2) + Interval(5, 6), sympy.Range(1, 9)])
+def test_assumptions_are_domains_sets_or_words(given_range):
+    assert identical(sqrt(t**2), t).verdict == "refuted"
+    assert identical(sqrt(t**2), t, {t: given_range}).verdict == "proved"
+    assert identical(sqrt(t**2), -t, {t: given_range}).verdict == "refuted"
+
+
+def test_assumptions_add_to_what_a_symbol_says():
+    assert identical(cos(sympy.pi * t) ** 2, 1, {t: INTEGER}).verdict == "proved"
+    assert identical(cos(sympy.pi * t), 1, {t: "even"}).verdict == "proved"
+    assert identical(cos(sympy.pi * t), 1, {t: "integer"}).verdict == "refuted"
+    assert identical(n, 2, {n: Interval.open(1, 3)}).verdict in ("proved", "verified")
+    assert identical(t**2, t, {t: BOOLEAN}).verdict in ("proved", "verified")
+    assert identical(Abs(t) / t, sympy.sign(t), {t: NONZERO}).verdict == "proved"
+    assert identical(sqrt(1 - t) * sqrt(1 + t), sqrt(1 - t**2), {t: UNIT_OPEN}).verdict == "proved"
+    assert identical(sqrt(t**2), Abs(t), {t: REAL}).verdict == "proved"
+    assert identical(sqrt(t**2), Abs(t), {t: COMPLEX}).verdict == "refuted"
+    assert identical(sqrt(t**2), Abs(t), {t: "complex"}).verdict == "refuted"
+    assert identical(sqrt(z**2), Abs(z), {z: "real"}).verdict == "proved"
+
+
+def test_an_empty_range_is_not_checkable():
+    found = identical(x, x + 1, {x: S.EmptySet})
+    assert found.verdict == "not checkable" and "range of x is empty" in found.reason
+    assert identical(p, p + 1, {p: "negative"}).verdict == "not checkable"
+    assert identical(x, x + 1, {x: Interval.open(1, 1)}).verdict == "not checkable"
+    assert identical(n, 0, {n: Interval(Rational(1, 4), Rational(3, 4))}).verdict == "not checkable"
+
+
+@pytest.mark.parametrize("assumptions", [{x: "large"}, {x: 3}, {"x": "positive"}, {x: sympy.ConditionSet(x, sin(x) > 0)}, {x + 1: "positive"}])
+def test_assumptions_that_make_no_sense_are_refused(assumptions):
+    with pytest.raises(TypeError, match="expected|must be|map"):
+        identical(x, 2 * x, assumptions)
+
+
+RANGES = [REAL, POSITIVE, UNIT_OPEN, NONZERO, INTEGER, BOOLEAN,
+          Interval(-3, Rational(1, 3)), Interval.open(0, sympy.pi), S.Naturals0, "odd", "negative",
+          "prime", "complex", "imaginary", Interval(-S.Infinity, -2) + Interval.Ropen(5, 7) - sympy.FiniteSet(6)]
+
+
+@given(st.sampled_from(RANGES), st.integers(0, 99))
+def test_points_are_made_inside_the_range(given_range, seed):
+    [r] = ranges_of([t], {t: given_range})
+    source = points_in([r], [Fraction(1, 2), Fraction(-7)], Random(seed))
+    assert all(next(source)[0] in r for _ in range(40))
+
+
+def test_points_have_every_size_and_lie_on_both_sides():
+    source = points_in([Range()], [], Random(0))
+    drawn = [next(source)[0] for _ in range(60)]
+    assert Fraction(0) in drawn and Fraction(1) in drawn
+    assert min(abs(v) for v in drawn if v) < Fraction(1, 1000) and max(drawn) > 1000 and min(drawn) < -1000
+    source = points_in([Range(complex=True)], [], Random(0))
+    drawn = [next(source)[0] for _ in range(60)]
+    near = [v for v in drawn if isinstance(v, Gaussian) and v.real < 0 and abs(v.imag) < Fraction(1, 1000)]
+    assert {v.imag > 0 for v in near} == {True, False}
+
+
+# ---------------------------------------------------------------------- time and threads
+
+
+def test_it_works_in_other_threads_too():
+    found = []
+    thread = threading.Thread(target=lambda: found.extend([identical(sin(2 * x), 2 * sin(x) * cos(x)), identical(sin(2 * x), 2 * sin(x)),
+                                                           identical(sympy.besselj(Rational(1, 2), p), sin(p) * sqrt(2 / (sympy.pi * p)))]))
+    thread.start()
+    thread.join()
+    assert [identity.verdict for identity in found] == ["proved", "refuted", "proved"]
+
+
+def test_too_little_time_gives_a_weaker_word_and_never_a_wrong_one():
+    hard = sympy.expand((x + y + 1) ** 12)
+    assert identical(hard, (x + y + 1) ** 12, seconds=0.001).verdict in ("verified", "proved")
+    assert identical(hard + TINY, (x + y + 1) ** 12, seconds=0.001).verdict == "refuted"
+
+
+def test_enormous_exponents_do_no_harm():
+    assert identical(p ** (x + TINY), p**x).verdict == "refuted"
+    assert identical((p ** TINY) ** (10**12), p).verdict == "proved"
+    assert identical(x ** (10**9), x ** (10**9 + 1)).verdict == "refuted"
+    assert identical(exp(exp(exp(exp(x)))), 1).verdict == "refuted"

@@ -1,0 +1,120 @@
+"""The ladder of precision and the measure of errors in the last place, on numbers whose true values are known."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, agreeing_digits, compare_numbers, condition, movement, random_shift, rungs, settle
+from symgrad.algebra.values import accurate_value, value
+from symgrad.carriers import precise
+from symgrad.types.ulp import ulp_of
+
+
+def computed(function):
+    """A function of the working precision as the ladder takes it; the digits of every evaluation are recorded."""
+    seen = []
+
+    def evaluate(digits, places):
+        seen.append(digits)
+        with precise.working_precision(digits):
+            return [function() for _ in places]
+
+    return evaluate, seen
+
+
+@pytest.mark.parametrize("exponent", [20, 100, 250])
+def test_what_cancels_is_computed_with_more_digits(exponent):
+    evaluate, seen = computed(lambda: (1 + precise.context.mpf(10) ** -exponent) - 1)
+    (found,) = settle(evaluate)
+    assert abs(found * mpmath.mpf(10) ** exponent - 1) < 1e-15 and seen[-1] > exponent + 30
+
+
+def test_a_zero_is_not_believed_with_few_digits():
+    evaluate, seen = computed(lambda: precise.context.zero)
+    assert settle(evaluate, 1, rungs()) == [0] and seen[-1] == 520
+    noise, _ = computed(lambda: precise.context.sin(precise.context.pi))  # another tiny number on every rung
+    assert settle(noise) == [0]
+
+
+def test_a_zero_that_nothing_depends_on_is_exact():
+    evaluate, seen = computed(lambda: 0)
+    assert settle(evaluate) == [0] and seen == [65]
+
+
+def test_what_does_not_settle_is_none_and_what_is_no_number_is_itself():
+    evaluate, seen = computed(lambda: precise.context.sin(precise.context.mpf(precise.context.dps)))
+    assert settle(evaluate, 1, rungs(65, 200)) == [None] and seen == [65, 130, 200]
+    assert settle(lambda digits, places: [3, mpmath.inf], 2) == [3, mpmath.inf]
+    assert settle(lambda digits, places: [mpmath.mpf(digits)] * len(places), 2, confirmed=lambda place, x: place == 1)[1] == 65
+
+
+def test_only_what_is_open_is_computed_again():
+    asked = []
+
+    def evaluate(digits, places):
+        asked.append(list(places))
+        with precise.working_precision(digits):
+            return [1 / precise.context.mpf(3) if place else (1 + precise.context.mpf("1e-90")) - 1 for place in places]
+
+    settle(evaluate, 2, rungs())
+    assert asked == [[0, 1], [0, 1], [0]]
+
+
+def test_two_computations_of_a_number():
+    def with_digits(digits):
+        with precise.working_precision(digits):
+            x = precise.context.mpf("1e-90")
+            return (1 + x) - 1, x, 2 * x
+
+    (a, x, y), (finer, _, _) = with_digits(65), with_digits(200)
+    assert compare_numbers(a, x, None, lambda: 0) == OPEN and compare_numbers(finer, x, (a, x), lambda: 0) == SAME
+    assert compare_numbers(x, y, (x, y), lambda: 0) == DIFFERENT and compare_numbers(x, y, (x, y), lambda: 1) == OPEN  # rounding may explain it
+    assert compare_numbers(mpmath.nan, x, None, lambda: 0) == OPEN and compare_numbers(mpmath.nan, x, (mpmath.inf, x), lambda: 0) == DIFFERENT
+    assert compare_numbers(mpmath.mpf("1e-200"), mpmath.mpf(0), (mpmath.mpf("1e-65"), mpmath.mpf(0)), lambda: 0) == SAME  # it shrinks
+    assert agreeing_digits(x, x * (1 + mpmath.mpf("1e-9"))) == pytest.approx(9, abs=1) and agreeing_digits(mpmath.mpc(1, 1), 1) == 0
+
+
+def test_the_condition_is_by_how_many_relative_errors_a_number_moves():
+    rng = np.random.default_rng(0)
+    with precise.working_precision(65):
+        x = precise.lift_value(np.array([1e4]))
+
+        def power(cells):
+            return (cells ** 100).tolist() + precise.log(cells / cells).tolist()
+
+        exact = power(x)
+        moved = movement(exact, lambda: power(random_shift(rng)(x)), 20)
+        assert 50 <= condition(exact[0], moved[0]) <= 101 and condition(exact[1], moved[1]) == 1
+    assert condition(0, mpmath.mpf(1)) == math.inf
+
+
+def test_the_digits_of_others_do_not_change():
+    before = mpmath.mp.dps, precise.context.dps
+    with pytest.raises(ZeroDivisionError), precise.working_precision(100):
+        assert mpmath.mp.dps == precise.context.dps == 100
+        raise ZeroDivisionError
+    assert (mpmath.mp.dps, precise.context.dps) == before and list(rungs(50, 50)) == [50]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_one_unit_is_the_distance_of_neighbours(dtype):
+    ulp = ulp_of(dtype)
+    kind = np.dtype(dtype).type if dtype != "bfloat16" else __import__("ml_dtypes").bfloat16
+    for x in (1.0, 1.5, 3.0, 1e-3, 1000.0):
+        near, beyond = kind(x), np.nextafter(kind(x), kind(np.inf))
+        assert ulp.error(float(beyond), mpmath.mpf(float(near))) == 1
+    assert ulp.error(0.0, ulp.least) == 1 and ulp.error(math.nan, 1) == math.inf and ulp.error(-math.inf, mpmath.mpf(10) ** 500) == math.inf
+
+
+def test_values_of_expressions_are_real():
+    import sympy
+
+    x, y = sympy.symbols("x y")
+    assert math.isnan(value(sympy.sqrt(x) * sympy.sqrt(x - 1), [x])([-1]))
+    assert value(sympy.Piecewise((sympy.log(x), x > 0), (7, True)), [x])([-1]) == 7
+    assert float(accurate_value(sympy.gamma(x) * sympy.besselj(0, y), [x, y])([4.0, 0.0])) == 6
+    assert float(accurate_value(sympy.tan(x) - x, [x])([1e-40])) == pytest.approx(1e-120 / 3, rel=1e-15)
+    with pytest.raises(TypeError, match="g is not a function"):
+        value(sympy.Function("g")(x), [x])

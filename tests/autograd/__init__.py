@@ -1,0 +1,1 @@
+"""Tests of backward, grad, forward mode, custom Functions and `autograd.functional`."""

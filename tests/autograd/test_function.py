@@ -1,0 +1,223 @@
+"""`autograd.Function`: results recorded from PyTorch; attributes of ctx, lifetime, and forward mode."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, tensor
+from symgrad.autograd import grad
+from tests.support import programs_function, programs_function_graph, programs_function_outputs
+from tests.support.functions import derivatives, function_of, leaf
+from tests.support.sides import begins, compare, programs, recorded
+
+PROGRAMS = {name: (program, recorded(module)[name]) for module in (programs_function, programs_function_outputs, programs_function_graph)
+            for name, program in programs(module).items()}
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_give_the_recorded_results_of_pytorch(name):
+    compare(*PROGRAMS[name][:1], symgrad, PROGRAMS[name][1], rel=1e-15, agree=begins)
+
+
+def quartic():
+    """x³ by a forward that leaves x² for its backward."""
+    return function_of(lambda ctx, x: setattr(ctx, "square", x * x) or x ** 3, lambda ctx, g: g * 3 * ctx.square)
+
+
+def test_ctx_accepts_every_attribute_name_that_torch_accepts():
+    names = ["value", "args", "parents", "flags", "op", "vjp", "inner", "call", "function", "saved", "needs", "sequence_nr", "span", "own", "node",
+             "seen", "origin", "data", "shape", "grad", "x", "self", "output_nr", "release", "silent", "context", "place", "output"]
+
+    def forward(ctx, x):
+        for i, name in enumerate(names):
+            setattr(ctx, name, [i])
+        return x * 2
+
+    def backward(ctx, g):
+        assert [getattr(ctx, name) for name in names] == [[i] for i in range(len(names))]
+        return g * 2
+
+    x = leaf(2.0)
+    y = function_of(forward, backward).apply(x)
+    assert y.grad_fn.value == [0] and y.grad_fn is y.grad_fn and {y.grad_fn: 1}[y.grad_fn] == 1
+    y.grad_fn.later = 5
+    y.backward()
+    assert x.grad.item() == 2.0 and y.grad_fn.later == 5 and not hasattr(y.grad_fn, "never")
+    with pytest.raises(AttributeError, match="'BadBackward' object has no attribute 'never'"):
+        _ = y.grad_fn.never
+
+
+def test_errors_whose_text_differs_from_pytorch():
+    x, z = leaf(1.0, 2.0), tensor([1.0 + 1.0j], requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"BadBackward returned an invalid gradient at index 0 - got torch.complex128 for a real input"):
+        grad(function_of(lambda ctx, x: x * 1, lambda ctx, g: g * 1j).apply(x).sum(), x)
+    Real = function_of(lambda ctx, z: z * 1, lambda ctx, g: g.abs())
+    assert grad(Real.apply(z), z, symgrad.ones(1, dtype=z.dtype))[0].dtype is z.dtype
+
+    def forward(ctx, x):
+        y = x * 2
+        ctx.mark_dirty(y)
+        return y
+
+    with pytest.warns(UserWarning, match=r"ctx.mark_dirty\(\) received a tensor that was not an input"):
+        function_of(forward, lambda ctx, g: g).apply(x)
+
+
+class Two(autograd.Function):
+    """x y and x + y."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, a, b):
+        x, y = ctx.saved_tensors
+        return a * y + b, a * x + b
+
+
+def test_a_ctx_has_the_interface_of_a_node():
+    x = leaf(2.0)
+    y = quartic().apply(x)
+    a, b = Two.apply(x, x * 3)
+    assert isinstance(y.grad_fn, autograd.graph.Node) and isinstance((2 * y).grad_fn, autograd.graph.Node)
+    assert (y * y).grad_fn.next_functions == ((y.grad_fn, 0), (y.grad_fn, 0)) and (b * 1).grad_fn.next_functions[0] == (a.grad_fn, 1)
+    assert a.grad_fn.next_functions[1][0].name() == "MulBackward0"
+    edge, seen = autograd.graph.get_gradient_edge(b), []
+    assert (edge.node, edge.output_nr) == (b.grad_fn, 1) and grad(2 * b, edge)[0].item() == 2.0
+    autograd.graph.register_multi_grad_hook((a, b), seen.append)
+    (3 * a + b).backward()
+    assert [[g.item() for g in grads] for grads in seen] == [[3.0, 1.0]]
+
+
+def test_anomaly_mode_names_a_function():
+    Bad = function_of(lambda ctx, x: (x * 1, x * 2), lambda ctx, a, b: a * float("nan"), "Bad")
+    x = leaf(2.0)
+    with autograd.set_detect_anomaly(True):
+        a, b = Bad.apply(x)
+        with pytest.warns(UserWarning, match="Error detected in BadBackward"), pytest.raises(RuntimeError, match="'BadBackward' returned nan values"):
+            (a + b).backward()
+        assert grad(quartic().apply(x), x)[0].item() == 12.0
+
+
+@pytest.fixture
+def collector_off():
+    """No cyclic collection: what is freed is freed by reference counts."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def keep_input(ctx, x):
+    ctx.save_for_backward(x)
+    return x * 2
+
+
+def keep_output(ctx, x):
+    y = x * 2
+    ctx.save_for_backward(y)
+    return y
+
+
+def keep_output_as_attribute(ctx, x):
+    ctx.y = x * 2
+    return ctx.y
+
+
+def keep_intermediate(ctx, x):
+    y = x * 3
+    ctx.save_for_backward(y)
+    ctx.y = [y + 1]
+    return y * 2
+
+
+def keep_two(ctx, x):
+    y, z = x * 2, x * 3
+    ctx.save_for_backward(x, y, z)
+    ctx.both = y
+    return y, z
+
+
+def write_input(ctx, x):
+    x.mul_(2)
+    ctx.mark_dirty(x)
+    ctx.save_for_backward(x)
+    ctx.x = x
+    return x
+
+
+def give_input(ctx, x):
+    ctx.save_for_backward(x)
+    return x
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("forward", [keep_input, keep_output, keep_output_as_attribute, keep_intermediate, keep_two, write_input, give_input])
+@pytest.mark.parametrize("what", ["forward", "backward", "second"])
+def test_functions_create_no_reference_cycles(collector_off, forward, what):
+    Kept = function_of(forward, lambda ctx, *gs: gs[0] * 2 + 0 * ctx.saved_tensors[0] if ctx.saved_tensors else gs[0] * 2)
+    x = leaf(1.0, 2.0)
+    big = np.ones(2)
+    before = x * tensor(big)
+    y = Kept.apply(before)
+    y = y[0] if isinstance(y, tuple) else y
+    node, value = weakref.ref(y._node.origin), weakref.ref(y._value)
+    if what == "backward":
+        y.sum().backward()
+    elif what == "second":
+        (g,) = grad(y.sum(), x, create_graph=True)
+        (g.sum() * x.sum()).backward()
+        del g
+    del y, before
+    assert node() is None and value() is None
+
+
+def test_threads_that_run_forwards_at_once():
+    Quartic = quartic()
+    found, x = [], leaf(2.0)
+
+    def work():
+        for _ in range(10):
+            found.append(derivatives(x * Quartic.apply(x), x))
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [[16.0, 32.0, 48.0, 48.0]] * 30
+
+
+def test_forward_mode_by_the_recorded_forward():
+    """Without a `jvp` the tangents go through the recorded forward, also to be differentiated again."""
+    fw = autograd.forward_ad
+    Quartic = quartic()
+    x = leaf(2.0)
+    with fw.dual_level():
+        dual = fw.make_dual(x, tensor(1.0))
+        slope = fw.unpack_dual(Quartic.apply(dual) * dual).tangent
+        parts = [fw.unpack_dual(t).tangent for t in Two.apply(dual, dual)]
+    assert slope.item() == 32.0 and grad(slope, x)[0].item() == 48.0
+    assert [t.item() for t in parts] == [4.0, 2.0]
+
+
+def test_forward_mode_by_a_jvp():
+    def forward(ctx, x):
+        ctx.cosine = x.cos()
+        return x.sin()
+
+    Sine = type("Sine", (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(lambda ctx, g: g * ctx.cosine),
+                                               "jvp": staticmethod(lambda ctx, t: t * ctx.cosine)})
+    fw, x = autograd.forward_ad, leaf(0.5)
+    with fw.dual_level():
+        slope = fw.unpack_dual(Sine.apply(fw.make_dual(x, tensor(1.0)))).tangent
+    assert slope.item() == np.cos(0.5) and grad(slope, x)[0].item() == -np.sin(0.5)

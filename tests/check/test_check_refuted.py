@@ -1,0 +1,222 @@
+"""`symgrad.check` refutes wrong rules, with a simple counterexample that names the op, and each of its parts can fail by itself."""
+
+import dataclasses
+import gc
+import itertools
+import time
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad.algebra.identity import Identity, identical
+from symgrad.frameworks.problem import Problem
+from symgrad.graph.op import REGISTRY
+from symgrad.methods import extending
+from symgrad.proofs import formulas as proof
+from symgrad.reference import exact
+from symgrad.sampling.shrink import shrink_values
+from symgrad.types.ulp import ulp_of
+
+WRONG = {
+    "scaled by 1 + 1e-6": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 1e-6)),
+    "scaled by 1 + 2**-50": (lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) * (1 + 2.0**-50)),
+    "wrong sign": (lambda xp, x: xp.cos(x), lambda xp, y, x: xp.sin(x)),
+    "wrong only below -1": (lambda xp, x: x * x, lambda xp, y, x: xp.where(x < -1, 3 * x, 2 * x)),
+    "wrong only between -8 and -2": (lambda xp, x: x * x, lambda xp, y, x: xp.where(xp.logical_and(x < -2, x > -8), 3 * x, 2 * x)),
+    "zero rule of a small function": (lambda xp, x: 1e-6 * xp.sin(x), 0),
+    "zero rule": (lambda xp, x: xp.exp(x), 0),
+    "a constant forgotten": (lambda xp, x: xp.exp(2 * x), lambda xp, y, x: y),
+    "right at whole numbers": (lambda xp, x: x * x, lambda xp, y, x: 2 * x + xp.sin(3.141592653589793 * x) / 1000),
+    "NaN": (lambda xp, x: x * x, lambda xp, y, x: 2 * x * xp.log(-1 - x * x)),
+}
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_wrong_rule_is_refuted(what, order, declare):
+    wrong = declare("wrong", *WRONG[what])
+    report = symgrad.check(lambda x, y: wrong(x) * y + x, 1.3, 2.7, order=order)
+    assert report.verdict == "refuted", report
+    found = report.counterexample
+    assert found.op == "wrong" and found.where.startswith("df/dx") and found.rule != found.truth
+    assert set(found.point) == {"x", "y"}
+    assert f"{found.where}" in report.reason
+
+
+def test_a_derivative_that_is_wrong_only_at_the_second_order_is_refuted_there(monkeypatch):
+    """sin hands its derivative to cos: with a wrong rule for cos, sin is right at order 1 and wrong at order 2."""
+    right = REGISTRY["cos"]
+    monkeypatch.setitem(REGISTRY, "cos", dataclasses.replace(right, vjp=lambda xp, g, y, args, needs: (-g * xp.sin(args[0]) * (1 + 1e-9),)))
+    assert symgrad.check(symgrad.sin, 1.0, order=1, points=3).ok
+    report = symgrad.check(symgrad.sin, 1.0, order=2, points=3)
+    assert report.verdict == "refuted" and report.counterexample.where == "d2f/dinput dinput"
+    assert "sin by itself has a wrong derivative of order 2" in report.reason
+
+
+def test_the_counterexample_is_simple(declare):
+    wrong = declare("wrong", *WRONG["wrong only below -1"])
+    found = symgrad.check(lambda x, y, z: wrong(x) + y * z + z.sin(), 1.317, 2.718, -0.577).counterexample
+    assert {name: float(v) for name, v in found.point.items()} == {"x": -2.0, "y": 0.0, "z": 0.0}
+    assert (found.rule, found.truth) == (-6.0, -4.0)
+    assert str(found.difference) == "Piecewise((x, x < -1), (0, True))"
+
+
+def test_a_wrong_op_inside_arrays_is_found(declare):
+    wrong = declare("wrong", lambda xp, a, b: a * xp.exp(b), lambda xp, y, a, b: xp.exp(b), lambda xp, y, a, b: y + 1e-9 * a)
+    report = symgrad.check(lambda x: (wrong(x, x.flip(0)) * x).sum(), np.linspace(0.3, 1.7, 10))
+    assert report.verdict == "refuted" and report.counterexample.op == "wrong"
+
+
+def test_a_wrong_transpose_is_refuted():
+    wrong = symgrad.linear("wrong_roll", lambda xp, x: xp.roll(x, 1, (0,)), lambda xp, g, shape: xp.roll(g, 1, (0,)))
+    try:
+        report = symgrad.check(lambda x: wrong(x) * x, [1.0, 2.0, 3.0])
+        assert report.verdict == "refuted" and report.counterexample.op == "wrong_roll"
+    finally:
+        extending._unregister("wrong_roll")
+
+
+def test_a_rounded_constant_in_a_rule_is_named(declare):
+    wrong = declare("wrong", lambda xp, x: x**3 / 3, lambda xp, y, x: x**2 * (1 / 3 * 3 - 2.0**-53))
+    report = symgrad.check(lambda x: wrong(x), 2.0)
+    assert report.verdict == "refuted" and any("rounded" in note for note in report.notes)
+
+
+def test_each_way_can_fail_by_itself(monkeypatch, declare):
+    """The proof alone, the agreement of digits alone: neither may be what every verdict hangs on."""
+    right = lambda x: x.tanh() * x  # noqa: E731
+    with monkeypatch.context() as patch:
+        patch.setattr(proof, "identical", lambda *pair, **limits: Identity("verified", ""))
+        assert symgrad.check(right, 1.0).verdict == "verified"
+    wrong = declare("wrong", *WRONG["scaled by 1 + 1e-6"])
+    with monkeypatch.context() as patch:
+        patch.setattr(proof, "identical", lambda *pair, **limits: Identity("proved", ""))  # a silent 0
+        assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "refuted"
+    with monkeypatch.context() as patch:
+        patch.setattr(exact, "compare_numbers", lambda *numbers: "same")  # numbers that cannot disagree
+        assert symgrad.check(lambda x: wrong(x), 1.0).verdict == "verified"
+
+
+def test_a_silent_zero_of_sympy_is_no_proof(monkeypatch, declare):
+    """Where SymPy calls a difference 0 that is none, the numbers of the two formulas still have to agree."""
+    wrong = declare("wrong", *WRONG["scaled by 1 + 1e-6"])
+    run = Problem(lambda x: wrong(x), [1.0]).run([np.array(1.0)], named=True)
+    formulas = proof.Formulas(run, ["x"], 1)
+    monkeypatch.setattr(proof, "identical", lambda *pair, **limits: Identity("proved", ""))
+    assert formulas.unproved([np.array([1.0])]) == (0,)
+
+
+# The parts
+
+def test_errors_count_in_last_places():
+    ulps = ulp_of("float64").error
+    assert ulps(1.0 + 3 * 2.0**-52, mpmath.mpf(1)) == 3.0
+    assert ulps(float("nan"), mpmath.mpf(1)) == float("inf") and ulps(float("inf"), mpmath.mpf(1)) == float("inf")
+    assert ulps(float("inf"), mpmath.mpf("1e400")) == 0.0 and ulps(float("-inf"), mpmath.mpf("1e400")) == float("inf")
+    assert ulps(5e-324, mpmath.mpf(0)) == 1.0 and ulps(0.0, mpmath.mpf("1e-400")) < 1
+    assert ulp_of("float32").error(float(np.float32(1) + np.spacing(np.float32(1))), 1) == 1.0
+
+
+def test_digits_say_how_far_two_numbers_agree():
+    assert exact.agreeing_digits(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
+    assert exact.agreeing_digits(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing_digits(mpmath.inf, mpmath.inf) == 0.0
+    assert exact.agreeing_digits(0, mpmath.mpf(1)) == 0.0 and exact.agreeing_digits(0, 0) == float("inf")
+
+
+def test_shrinking_keeps_what_refutes_and_ends():
+    asked = []
+
+    def refutes(v):
+        asked.append(v)
+        return v[0] > 2.5 and abs(v[2]) >= 1
+
+    assert shrink_values(np.array([7.382, -4.1, -6.02]), refutes).tolist() == [3.0, 0.0, 1.0]
+    assert len(asked) <= 300
+    start = np.array([0.1234567, 3.3])
+    assert shrink_values(start, lambda v: False).tolist() == start.tolist()
+
+
+def test_zero_is_decided_and_not_guessed():
+    x, y = sympy.symbols("x y", real=True)
+    for zero in (sympy.sin(x) ** 2 + sympy.cos(x) ** 2 - 1, sympy.exp(x + y) - sympy.exp(x) * sympy.exp(y), (x + 1) ** 2 - x**2 - 2 * x - 1,
+                 sympy.tanh(x / 2) - (sympy.exp(x) - 1) / (sympy.exp(x) + 1), sympy.sqrt(x**2 + 1) ** 3 - (x**2 + 1) * sympy.sqrt(x**2 + 1)):
+        assert identical(zero).verdict == "proved"
+    for other in (x, sympy.sin(x) - x, sympy.Rational(1, 10**30) * x, sympy.exp(x) - sympy.exp(y), sympy.sqrt(x**2) - x):
+        assert identical(other).verdict == "refuted"
+
+
+def test_a_time_limit_ends_what_takes_too_long_and_is_lifted_afterwards():
+    x = sympy.Symbol("x")
+    start = time.monotonic()
+    with pytest.raises(proof.OutOfTime):
+        with proof.limited(0.05):
+            while True:
+                sympy.expand((x + 1) ** 20)
+    assert time.monotonic() - start < 5
+    with proof.limited(0.05):
+        pass
+    end = time.monotonic() + 0.1
+    while time.monotonic() < end:
+        sympy.expand((x + 1) ** 20)
+
+
+def test_a_time_limit_spares_what_the_algebra_did_not_call():
+    """An exception in a callback of the garbage collector is lost and reported as unraisable: the alarm waits until it is over."""
+    calls, x = [], sympy.Symbol("x")
+
+    def slow(phase, info):
+        if phase == "stop" and not calls:
+            calls.append(phase)
+            end = time.monotonic() + 0.2
+            while time.monotonic() < end:
+                pass
+
+    gc.callbacks.append(slow)
+    try:
+        with pytest.raises(proof.OutOfTime):
+            with proof.limited(0.05):
+                gc.collect()
+                while True:
+                    sympy.expand((x + 1) ** 20)
+    finally:
+        gc.callbacks.remove(slow)
+    assert calls
+
+
+def test_the_load_of_the_machine_ends_no_algebra():
+    """The time in which the process waits for a processor is not counted."""
+    x = sympy.Symbol("x")
+    with proof.limited(0.3):
+        time.sleep(0.35)
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            sympy.expand((x + 1) ** 20)
+
+
+def likelihood(b):
+    """The sum of 23 logistic losses."""
+    z = b[0] + b[1] * symgrad.tensor([53.0, *range(57, 79)])
+    return (symgrad.softplus(z) - 0.5 * z).sum()
+
+
+def test_the_load_of_the_machine_changes_no_verdict(monkeypatch):
+    seconds = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: 0.1 * next(seconds))  # between two looks at the clock, others had the processors
+    report = symgrad.check(likelihood, [15.0, -0.23], order=1, points=6, progress=False)
+    assert report.verdict == "proved" and report.points.random == 6, str(report)
+
+
+@pytest.mark.sweep
+def test_second_derivatives_of_a_sum_of_fractions_are_proved():
+    assert symgrad.check(likelihood, [15.0, -0.23], points=4, progress=False).verdict == "proved"
+
+
+@pytest.mark.sweep
+def test_what_the_zero_test_proves_is_proved_by_check():
+    """SymPy's own simplifications do not reduce the derivatives of these to those of the rules."""
+    assert symgrad.check(lambda x, y: (x * y).tanh().sigmoid().log(), 0.5, 0.3).verdict == "proved"
+    assert symgrad.check(lambda x, y: (x.sigmoid() * y.tanh()).atanh(), 0.5, 0.3).verdict == "proved"

@@ -1,0 +1,1 @@
+"""Tests of the pages, examples, papers, layers, stub files and benchmarks' tables."""

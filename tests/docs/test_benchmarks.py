@@ -1,0 +1,71 @@
+"""The benchmark runs and has the rows and bars of the tables in the guide; their figures are never tested."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import page
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.table import Row
+
+ROOT = Path(__file__).parents[2]
+
+
+def python(*arguments):
+    ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def tables(text):
+    """The tables in a text, each as rows of cells: work, beside, figure, bar, and two times."""
+    found = []
+    for before, line in zip(["", *text.splitlines()], text.splitlines()):
+        if line.startswith("|"):
+            if not before.startswith("|"):
+                found.append([])
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+    return [table[2:] for table in found]
+
+
+def rows(text):
+    return [row for table in tables(text) for row in table]
+
+
+def bars(table):
+    return [(row[0], row[1], row[3]) for row in table]
+
+
+@pytest.mark.sweep
+def test_the_tables_have_the_rows_and_bars_of_the_page():
+    shown = tables(page.PAGE.read_text(encoding="utf-8"))
+    measured = tables(python("-m", "tests.benchmarks", "--quick"))
+    assert len(measured) == 3 and all(measured)
+    for ours, theirs in zip(measured, shown):
+        assert bars(ours) == bars(theirs)
+    assert all(row[2] for table in measured for row in table)
+
+
+def test_the_page_is_written_by_the_benchmark():
+    text = page.PAGE.read_text(encoding="utf-8")
+    (on,) = re.findall("^Machine: (.*)$", text, re.MULTILINE)
+    assert page.text([[Row(*cells) for cells in table] for table in tables(text)], on) == text
+    assert re.search("SIMD of NumPy up to .*; Python .*, numpy", page.machine()) and "SIMD of NumPy up to" in on
+
+
+def test_a_page_of_some_figures_is_refused():
+    with pytest.raises(SystemExit):
+        main(["--page", "--quick"])
+
+
+@pytest.mark.sweep
+def test_what_is_not_installed_is_named_with_the_remedy():
+    without = "import sys; sys.modules['torch'] = sys.modules['autograd'] = None; from tests.benchmarks.__main__ import main; main(['--quick'])"
+    text = python("-c", without)
+    assert {row[1] for row in rows(text) if row[2] == "not installed"} >= {"torch eager", "HIPS autograd"}
+    assert {row[1] for row in rows(text) if row[2] != "not installed"} >= {"NumPy by hand", "import numpy"}
+    assert text.splitlines()[-1].startswith("Not measured: HIPS autograd and torch")
+    assert text.endswith(" To install what is missing: pip install -e '.[parity]'\n")

@@ -1,0 +1,1 @@
+"""Tests of tensors, recording, storage, views, hooks, saved values and modes."""

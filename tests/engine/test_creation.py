@@ -1,0 +1,99 @@
+"""Factories: results recorded from PyTorch for the same programs, unavailable devices, and symbols."""
+
+import re
+
+import numpy as np
+import pytest
+
+import symgrad
+from tests.support import programs_creation, programs_mixed, programs_selection, programs_surface
+from tests.support.sides import programs, recorded, run
+
+MODULES = (programs_creation, programs_mixed, programs_selection, programs_surface)
+PROGRAMS = [pytest.param(program, recorded(module)[name], id=name) for module in MODULES for name, program in programs(module).items()]
+
+
+def gist(text):
+    """What has to agree: all of a result; of an error and of a warning the class and torch's first sentence, which ours begins with."""
+    if not isinstance(text, str):
+        return text
+    text = re.sub(r" \(Triggered internally.*", "", text)
+    return re.sub(r", but expected one of:.*|\nException raised from.*", "", text, flags=re.DOTALL).strip()
+
+
+def agree(found, expected):
+    """Whether an entry of a log says what was recorded; an error may say more than torch's, and may leave out which overloads there are."""
+    found, expected = gist(found), gist(expected)
+    if isinstance(expected, list):
+        return np.shape(found) == np.shape(expected) and np.allclose(found, expected, rtol=4e-16, atol=1e-15)
+    if found == expected or not isinstance(expected, str) or not re.match(r"\w+(Error|Warning): ", expected):
+        return found == expected
+    kind, _, words = expected.split("\n")[0].partition(": ")
+    return found.startswith(kind + ": ") and words.split(". ")[0].rstrip(".").split(" - got")[0].split(", but got")[0].lower() in found.lower()
+
+
+@pytest.mark.parametrize("program, expected", PROGRAMS)
+def test_programs_give_the_recorded_results_of_pytorch(program, expected):
+    found = run(program, symgrad)
+    wrong = [f"entry {i}:\n{a}\nwas recorded as\n{b}" for i, (a, b) in enumerate(zip(found, expected)) if not agree(a, b)]
+    assert not wrong, "\n".join([f"{program.__name__}: {len(wrong)} differ", *wrong])
+    assert len(found) == len(expected)
+
+
+def test_the_comparison_can_fail():
+    assert not agree("tensor([1.])", "tensor([2.])") and not agree("TypeError: a", "TypeError: b") and not agree("TypeError: a", "ValueError: a")
+    assert agree("TypeError: a: give b", "TypeError: a") and not agree("tensor([1.])\nUserWarning: x", "tensor([1.])")
+
+
+@pytest.mark.parametrize("make", [
+    lambda: symgrad.zeros(2, device="cuda"), lambda: symgrad.tensor([1.0], device="cuda:0"), lambda: symgrad.ones(2).to("cuda"),
+    lambda: symgrad.ones(2).cuda(), lambda: symgrad.ones_like(symgrad.ones(2), device=symgrad.device("cuda")), lambda: symgrad.ones(2).cuda(0),
+    lambda: symgrad.rand(2, device="cuda"), lambda: symgrad.cuda.synchronize(), lambda: symgrad.ones(2).type("torch.cuda.FloatTensor"),
+    lambda: symgrad.arange(3, device="cuda"), lambda: symgrad.Generator("cuda"),
+])
+def test_a_gpu_is_refused_with_torchs_error_and_the_remedy(make):
+    with pytest.raises(AssertionError, match=r"Torch not compiled with CUDA enabled.*device=\"cpu\".*is_available"):
+        make()
+
+
+def test_other_devices_are_refused():
+    for where in ("mps", "meta", "xla:1"):
+        with pytest.raises(RuntimeError, match=f"not linked with support for {where.partition(':')[0]} devices.*CPU"):
+            symgrad.zeros(2, device=where)
+    with pytest.raises(RuntimeError, match="strided"):
+        symgrad.zeros(2, layout=symgrad.sparse_coo)
+
+
+def test_the_default_device_is_that_of_a_thread():
+    try:
+        symgrad.set_default_device("cuda")
+        assert symgrad.get_default_device() == symgrad.device("cuda")
+        with pytest.raises(AssertionError, match="CUDA"):
+            symgrad.zeros(2)
+        with symgrad.device("cpu"):
+            assert symgrad.zeros(2).device.type == "cpu"
+    finally:
+        symgrad.set_default_device(None)
+    with symgrad.device("cuda:1"), pytest.raises(AssertionError, match="cuda:1"):
+        symgrad.tensor(1.0)
+    assert symgrad.zeros(1).tolist() == [0.0]
+
+
+def test_symbols_are_given_at_creation():
+    x = symgrad.full((2,), 3.0, requires_grad=True, symbol="x")
+    assert str(x.sum().expr) == "x[0] + x[1]" or "x" in str(x.sum().expr)
+    assert str((symgrad.ones((), requires_grad=True, symbol="y") * 2).expr) == "2*y"
+
+
+def test_rand_is_below_one_in_every_dtype():
+    for dtype in (symgrad.float16, symgrad.bfloat16, symgrad.float32, symgrad.float64):
+        x = symgrad.rand(20000, dtype=dtype)
+        assert x.dtype is dtype and float(x.max()) < 1 and float(x.min()) >= 0
+
+
+def test_weighted_draws_follow_the_weights():
+    symgrad.manual_seed(0)
+    drawn = symgrad.multinomial(symgrad.tensor([1.0, 3.0, 0.0]), 4000, replacement=True)._value
+    assert abs((drawn == 1).mean() - 0.75) < 0.03 and drawn.max() == 1
+    first = symgrad.multinomial(symgrad.tensor([[1.0, 3.0]]).expand(4000, 2), 2)._value[:, 0]
+    assert abs((first == 1).mean() - 0.75) < 0.03

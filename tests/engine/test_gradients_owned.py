@@ -1,0 +1,221 @@
+"""`.grad` owns its memory in the leaf's layout; accumulation survives threads and interrupts; the cost is linear in the number of inputs."""
+
+import gc
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import tensor
+from symgrad.autograd import grad
+from tests.support.functions import leaf
+
+
+def test_a_gradient_with_a_graph_can_be_added_to():
+    x, w = leaf(1.0, 2.0, 3.0), tensor([1.0, 2.0, 3.0])
+    x.sum().backward(create_graph=True)
+    (x * w).sum().backward()
+    assert x.grad.tolist() == [2.0, 3.0, 4.0]
+
+
+def test_a_gradient_with_a_graph_can_be_clipped():
+    x = leaf(1.0, 2.0, 3.0)
+    x.sum().backward(create_graph=True)
+    symgrad.nn.utils.clip_grad_norm_([x], 1.0)
+    np.testing.assert_allclose(x.grad.numpy(force=True), np.full(3, 3 ** -0.5), rtol=1e-5)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_share_memory_with_nothing(create_graph):
+    """Not with each other, with the cotangent that was given, with gradients that are kept, nor with what a hook was shown."""
+    shown = []
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    x.register_hook(lambda g: shown.append(g))
+    z = x + y
+    z.retain_grad()
+    z.register_hook(lambda g: shown.append(g))
+    seed = symgrad.ones(2)
+    z.backward(seed, create_graph=create_graph)
+    grads = [t.grad._value for t in (x, y, z)]
+    others = [seed._value, *(g._value for g in shown)]
+    for i, g in enumerate(grads):
+        assert not any(np.shares_memory(g, other) for other in (*grads[:i], *others))
+        assert g.flags.writeable and g.tolist() == [1.0, 1.0]
+
+
+def test_derivatives_with_a_graph_share_memory_with_nothing():
+    x, y, seed = leaf(1.0, 2.0), leaf(3.0, 4.0), symgrad.ones(2)
+    a, b = grad(x + y, (x, y), seed, create_graph=True)
+    with symgrad.no_grad():
+        a.mul_(5)
+    assert b.tolist() == seed.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name, strides", [("contiguous", (24, 8)), ("transposed", (8, 16)), ("gaps", (24, 8)), ("permuted", (8, 64, 16))])
+def test_a_gradient_has_the_layout_of_its_leaf(create_graph, name, strides):
+    """That of the leaf where it fills its memory, and else that of a contiguous array, as in torch."""
+    value = {"contiguous": lambda: symgrad.ones(2, 3), "transposed": lambda: symgrad.ones(3, 2).t(), "gaps": lambda: symgrad.ones(2, 6)[:, ::2],
+             "permuted": lambda: symgrad.ones(3, 4, 2).permute(2, 0, 1)}[name]()
+    for expression in (lambda x: x.sum(), lambda x: (x * 2).sum(), lambda x: (x * x.detach().contiguous()).sum()):
+        x = value.detach().requires_grad_()
+        expression(x).backward(create_graph=create_graph)
+        assert x.grad._value.strides == strides
+        expression(x).backward()
+        assert x.grad._value.strides == strides
+
+
+def test_a_signal_handler_may_run_a_backward():
+    """It interrupts another backward at any place, also where that adds to `.grad`; no sum is lost."""
+    x, count = leaf(1.0, 2.0), 0
+
+    def handler(*_):
+        nonlocal count
+        count += 1
+        with symgrad.enable_grad():  # a pass that is interrupted may have switched recording off
+            (x * 2).sum().backward()
+
+    before = signal.signal(signal.SIGALRM, handler)
+    rounds = 2000
+    try:
+        for i in range(rounds):
+            signal.setitimer(signal.ITIMER_REAL, 1e-6 * (5 + i % 100))
+            (x * 3).sum().backward()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert count and x.grad.tolist() == [3.0 * rounds + 2.0 * count] * 2
+
+
+def test_a_nested_backward_inside_an_accumulation_is_added():
+    """What a handler brings at the very line that adds is added too."""
+    x = leaf(1.0)
+    (x * 1).backward()
+
+    class Interrupted(symgrad.Tensor):
+        def _array(self):
+            if not interrupted:
+                interrupted.append(True)
+                (x * 10).backward()
+            return super()._array()
+
+    interrupted = []
+    old = Interrupted.__new__(Interrupted)
+    old._value, old._node_slot, old._view = x.grad._value, None, None
+    x.grad = old
+    (x * 100).backward()
+    assert interrupted and x.grad.item() == 111.0
+
+
+def _together(work, count=8):
+    start, failed = threading.Barrier(count), []
+
+    def run(i):
+        try:
+            start.wait()
+            work(i)
+        except BaseException as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not failed, failed
+
+
+def test_first_hooks_registered_together_are_all_called():
+    for _ in range(30):
+        x, seen = leaf(1.0), []
+        _together(lambda i, x=x, seen=seen: x.register_hook(lambda g: seen.append(i)))
+        x.backward()
+        assert sorted(seen) == [*range(8)]
+
+
+def test_retained_gradients_of_many_threads_are_whole():
+    for _ in range(5):
+        y = leaf(1.0, 2.0) * 2
+        y.retain_grad()
+        z = y.sum()
+        _together(lambda i, z=z: [z.backward(retain_graph=True) for _ in range(20)])
+        assert y.grad.tolist() == [160.0, 160.0]
+
+
+def test_hooks_come_and_go_while_others_run_backward():
+    keep = [leaf(1.0) for _ in range(300)]
+    for t in keep:
+        t.register_hook(lambda g: None)
+
+    def work(i):
+        for _ in range(60):
+            x = leaf(1.0)
+            x.register_hook(lambda g: 2 * g)
+            (x * 3).backward()
+            assert x.grad.item() == 6.0
+
+    _together(work)
+
+
+def test_hooks_on_other_tensors_do_not_slow_a_backward():
+    def timed():
+        x = leaf(1.0)
+        best = float("inf")
+        for _ in range(20):
+            start = time.process_time()
+            (x * 2).backward()
+            best = min(best, time.process_time() - start)
+        return best
+
+    other = leaf(1.0)
+    other.register_hook(lambda g: None)
+    few = timed()
+    hooked = [leaf(1.0) for _ in range(20_000)]
+    for t in hooked:
+        t.register_hook(lambda g: None)
+    assert timed() < 5 * few + 1e-4
+
+
+def test_derivatives_by_many_inputs_are_linear_in_their_number():
+    def timed(n):
+        xs = [leaf(1.0) for _ in range(n)]
+        gc.disable()  # whose time depends on all that the process has
+        start = time.process_time()
+        found = grad(sum(xs[1:], xs[0] * xs[0]), xs, create_graph=True)
+        seconds = time.process_time() - start
+        gc.enable()
+        assert found[0].item() == 2.0 and all(g.item() == 1.0 and g.requires_grad for g in found[1:])
+        zero = grad(found[1], [xs[1], xs[0]])  # the derivative of a constant derivative is zero, by each of the inputs
+        assert [t.item() for t in zero] == [0.0, 0.0] and grad(found[0], xs[0])[0].item() == 2.0
+        with pytest.raises(RuntimeError, match="not have been used"):
+            grad(found[1], leaf(1.0))
+        return seconds
+
+    timed(100)
+    few, many = (min(timed(n) for _ in range(3)) for n in (400, 3200))
+    assert many < 30 * few
+
+
+def test_hessians_by_many_inputs_are_linear_in_their_number():
+    xs = [leaf(float(i)) for i in range(4)]
+    found = grad(xs[0] * xs[1] + 3 * xs[2], xs, create_graph=True, allow_unused=True)
+    assert found[3] is None
+    assert [[h.item() for h in grad(g, xs[:3], retain_graph=True)] for g in found[:3]] == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+def test_sums_of_gradients_with_a_graph_are_recorded_in_any_grad_mode():
+    x = leaf(1.0, 2.0)
+    y = (x**3).sum()
+    with symgrad.no_grad():
+        y.backward(create_graph=True)
+        y.backward(create_graph=True)
+    assert grad(x.grad.sum(), x)[0].tolist() == [12.0, 24.0]

@@ -1,0 +1,271 @@
+"""Hooks: results recorded from PyTorch for the same programs; lifetime, threads, and the cost of absent hooks."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import tensor
+from symgrad.autograd import grad
+from symgrad.engine.hooks import UNDEFINED
+from tests.support import programs_tensor_hooks
+from tests.support.functions import function_of, leaf
+from tests.support.sides import begins, compare, programs, recorded
+
+RECORDED = recorded(programs_tensor_hooks)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+@pytest.mark.parametrize("name", RECORDED)
+def test_programs_give_the_recorded_results_of_pytorch(name):
+    compare(programs(programs_tensor_hooks)[name], symgrad, RECORDED[name], rel=1e-15, agree=begins)
+
+
+def test_a_hook_that_raises_leaves_gradients_as_they_were():
+    """Also where a gradient was there before, and where the hook is one on a node."""
+    def fail(*_):
+        raise KeyError("stop")
+
+    x, w = leaf(2.0), leaf(3.0)
+    (x * w).backward()
+    for register in (lambda y: y.register_hook(fail), lambda y: y.grad_fn.register_hook(fail), lambda y: y.grad_fn.register_prehook(fail)):
+        y = x * w
+        register(y)
+        with pytest.raises(KeyError, match="stop"):
+            (y * 2).backward()
+        assert (x.grad.item(), w.grad.item()) == (3.0, 2.0) and symgrad.is_grad_enabled()
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("freed", [False, True])
+def test_hooks_create_no_reference_cycles(freed):
+    gc.collect()
+    gc.disable()
+    try:
+        x = leaf(1.0, 2.0)
+        y = x * 3
+        y.retain_grad()
+        y.register_hook(lambda g: g * 2)
+        y.grad_fn.register_hook(lambda inputs, outputs: None)
+        node, array = weakref.ref(y._node), weakref.ref(y._value)
+        if freed:
+            y.sum().backward()
+        del y
+        assert node() is None and array() is None
+        x.register_hook(lambda g: g)
+        x.register_post_accumulate_grad_hook(lambda t: None)
+        x.sum().backward()
+        known = weakref.ref(x)
+        del x
+        assert known() is None
+    finally:
+        gc.enable()
+
+
+def test_a_retained_gradient_shares_no_memory():
+    x = leaf(1.0, 2.0)
+    y = x * 1
+    y.retain_grad()
+    seed = symgrad.ones(2)
+    y.backward(seed)
+    seed.add_(5)
+    assert y.grad.tolist() == x.grad.tolist() == [1.0, 1.0]
+    y.grad.mul_(3)
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_hooks_on_complex_gradients():
+    z = tensor([1.0 + 2.0j], requires_grad=True)
+    y = z * z
+    seen = []
+    y.register_hook(lambda g: seen.append(g.dtype) or 2 * g)
+    (g,) = grad(y, z, tensor([1.0 + 0.0j]))
+    assert seen == [symgrad.complex128] and g.tolist() == [4.0 - 8.0j]
+
+
+def test_hooks_run_in_the_thread_of_the_backward():
+    """Hooks are called in the thread that runs the backward, and a leaf that several threads share gets every gradient."""
+    x, seen = leaf(1.0, 2.0), []
+    x.register_hook(lambda g: seen.append(threading.get_ident()))
+
+    def work():
+        for _ in range(10):
+            y = x * 2
+            y.register_hook(lambda g: g * 3)
+            y.sum().backward()
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert x.grad.tolist() == [180.0, 180.0] and len(seen) == 30 and threading.get_ident() not in seen
+
+
+def test_an_optimizer_in_the_backward():
+    """Each leaf is stepped, and its gradient dropped, as soon as it is there; the rest of the backward uses what it saved."""
+    weights = [leaf(1.0), leaf(2.0), leaf(3.0)]
+    free = []
+
+    def step(t):
+        free.append(sum(w.grad is not None for w in weights))
+        with symgrad.no_grad():
+            t.sub_(0.1 * t.grad)
+        t.grad = None
+
+    for w in weights:
+        w.register_post_accumulate_grad_hook(step)
+    y = tensor(1.0)
+    for w in weights:
+        y = (y + w).sin()
+    y.backward()
+    assert free == [1, 1, 1] and all(w.grad is None for w in weights)
+    plain = [leaf(1.0), leaf(2.0), leaf(3.0)]
+    y = tensor(1.0)
+    for w in plain:
+        y = (y + w).sin()
+    y.backward()
+    np.testing.assert_array_equal([w.item() for w in weights], [w.item() - 0.1 * w.grad.item() for w in plain])
+
+
+def test_formulas_of_gradients_ignore_hooks():
+    """A hook may be any code; the formula is that of the mathematical derivative, and the number is the hook's."""
+    x = tensor(2.0, requires_grad=True, symbol="x")
+    y = x * x
+    seen = []
+    y.register_hook(lambda g: seen.append(g.item()))
+    (3 * y).backward()
+    assert seen == [3.0] and str(x.grad.expr) == "6*x" and x.grad.item() == 12.0
+
+
+def test_an_undefined_gradient_adds_nothing():
+    """What a Function answers with None is no zero: what comes by another way is not touched, also in place."""
+    array, scalar, t = np.ones(2), np.float64(3.0), symgrad.ones(2)
+    for value, total in ((array, UNDEFINED + array), (array, array + UNDEFINED), (scalar, UNDEFINED + scalar), (scalar, scalar + UNDEFINED),
+                         (t, UNDEFINED + t)):
+        assert total is not value or value is scalar
+        np.testing.assert_array_equal(np.asarray(total), np.asarray(value))
+    Half = function_of(lambda ctx, x: x * 1, lambda ctx, g: None)
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    z = Half.apply(y).sum() + y.sum() + (y * y).sum()
+    assert grad(z, x, retain_graph=True)[0].tolist() == [10.0, 18.0]
+    (first,) = grad(z, x, create_graph=True)
+    assert first.tolist() == [10.0, 18.0] and grad(first.sum(), x)[0].tolist() == [8.0, 8.0]
+
+
+def test_a_hook_may_replace_an_undefined_gradient():
+    Half = function_of(lambda ctx, x: x * 1, lambda ctx, g: None)
+    x = leaf(2.0)
+    y = x * 3
+    y.register_hook(lambda g: tensor(7.0) if g is None else g)
+    Half.apply(y).backward()
+    assert x.grad.item() == 21.0
+
+
+def test_hooks_on_other_tensors_do_not_change_a_graph():
+    """A derivative that is zero adds nothing to another, whether there are hooks or not."""
+    other, x = leaf(1.0), leaf(2.0)
+
+    def graph():
+        (first,) = grad(x ** 3 + x.floor() + x.floor().sin(), x, create_graph=True)
+        return first.grad_fn.name(), grad(first, x)[0].item()
+
+    before = graph()
+    handle = other.register_hook(lambda g: g)
+    assert graph() == before == ("MulBackward0", 12.0)
+    handle.remove()
+
+
+def test_hooks_of_a_node_with_zero_derivative_see_zeros():
+    x = leaf(1.5)
+    y = x.floor()
+    seen = []
+    y.grad_fn.register_hook(lambda inputs, outputs: seen.append((inputs[0].item(), outputs[0].item())))
+    x.register_hook(lambda g: seen.append(g.item()))
+    y.backward()
+    assert seen == [(0.0, 1.0), 0.0] and x.grad.item() == 0.0
+
+
+def _hook_tensor(x, y):
+    y.register_hook(lambda g: y)
+
+
+def _hook_leaf(x, y):
+    x.register_hook(lambda g: x)
+
+
+def _hook_accumulated(x, y):
+    x.register_post_accumulate_grad_hook(lambda t: None if x is y else None)
+
+
+def _hook_node(x, y):
+    node = y.grad_fn
+    node.register_hook(lambda inputs, outputs: node and None)
+
+
+def _prehook_node(x, y):
+    node = y.grad_fn
+    node.register_prehook(lambda outputs: node and None)
+
+
+def _metadata(x, y):
+    y.grad_fn.metadata["me"] = y
+
+
+def _multi(x, y):
+    symgrad.autograd.graph.register_multi_grad_hook((x, y), lambda grads: (x, y))
+
+
+def _function(x, y):
+    Twice = function_of(lambda ctx, a: a * 2, lambda ctx, g: 2 * g)
+    z = Twice.apply(y)
+    z.grad_fn.register_hook(lambda inputs, outputs: z and None)
+
+
+def _module(x, y):
+    module = symgrad.nn.Linear(2, 2)
+    seen = []
+    module.register_full_backward_hook(lambda m, inputs, outputs: seen.append((module, x, y)))
+    module(x + 0).sum().backward()
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("freed", [False, True])
+@pytest.mark.parametrize("hook", [_hook_tensor, _hook_leaf, _hook_accumulated, _hook_node, _prehook_node, _metadata, _multi, _function, _module])
+def test_a_hook_may_refer_to_its_own_tensor(hook, freed):
+    """The collector sees the circle: once the tensors are forgotten, nothing of the graph or the hook is left."""
+    x = leaf(1.0, 2.0)
+    y = x * 3
+    hook(x, y)
+    if freed:
+        y.sum().backward()
+    known = [weakref.ref(each) for each in (x, y, x._node, y._node, y._value)]
+    del x, y
+    gc.collect()
+    assert [each() for each in known] == [None] * 5
+
+
+def test_a_handle_does_not_keep_its_tensor_alive():
+    x = leaf(1.0)
+    known = weakref.ref(x)
+    handle = x.register_hook(lambda g, x=x: x)
+    del x
+    gc.collect()
+    assert known() is None
+    handle.remove()
+
+
+def test_hooks_upstream_of_a_selection_see_a_zero_derivative():
+    x, seen = leaf(1.5, 2.5), []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    for other, expected in ((y, [0.0, 1.0]), (tensor(0.0), [0.0, 0.0])):
+        z = symgrad.where(tensor([True, False]), y.floor().sin(), other)
+        z.register_hook(lambda g: None)
+        z.sum().backward(retain_graph=True)
+        assert seen.pop() == expected
+    assert x.grad.tolist() == [0.0, 2.0]

@@ -1,0 +1,174 @@
+"""Inference mode: results recorded from PyTorch for the same programs, and that other code is not affected."""
+
+import copy
+import gc
+import pickle
+import re
+import threading
+import weakref
+
+import pytest
+
+import symgrad
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import INFERENCE
+from tests.support import programs_inference
+from tests.support.sides import programs, recorded, run
+
+RECORDED = recorded(programs_inference)
+
+
+def gist(text):
+    """An error may say more than torch's, and be of a class of its own."""
+    text = re.sub(r"^(InferenceError|RefusedView): ", "RuntimeError: ", text)
+    return re.sub(r"See github.com/pytorch/pytorch/pull/30531.*", "", text).strip()
+
+
+def agree(found, expected):
+    found, expected = gist(found), gist(expected)
+    return found == expected or bool(re.match(r"\w+Error: ", expected)) and found.startswith(expected)
+
+
+@pytest.mark.parametrize("name", programs(programs_inference))
+def test_programs_give_the_recorded_results_of_pytorch(name):
+    found, expected = run(getattr(programs_inference, name), symgrad), RECORDED[name]
+    assert len(found) == len(expected), "\n".join(map(str, found))
+    wrong = [f"entry {i}:\n{a}\nwas recorded as\n{b}" for i, (a, b) in enumerate(zip(found, expected)) if not agree(a, b)]
+    assert not wrong, "\n".join(wrong)
+
+
+def made(*values):
+    with symgrad.inference_mode():
+        return symgrad.tensor(list(values))
+
+
+def test_live_inference_tensors_do_not_change_the_hot_path():
+    t = made(1.0, 2.0)
+    assert not special and thread.modes.plain
+    x = symgrad.ones(2, requires_grad=True)
+    y = x * x
+    assert type(y.grad_fn).__name__ == "MulBackward0" and t._node is INFERENCE
+    assert (t * 2)._node is None
+
+
+def test_the_flags_of_inference_nodes_absorb_other_flags():
+    flags = INFERENCE.flags
+    assert not flags and not (3 | flags) and not (flags | 3) & 7 and flags & 1 is flags and 1 & flags is flags
+    mixed = 0
+    mixed |= flags
+    mixed |= 1
+    assert mixed is flags and not INFERENCE.requires_grad
+
+
+def test_no_graph_ever_holds_the_node_of_inference_tensors():
+    x, t = symgrad.ones(2, requires_grad=True), made(1.0, 2.0)
+    y = symgrad.cat([x + t, t - x, symgrad.stack([t, x])[1]])
+    stack, seen = [y._node], set()
+    while stack:
+        node = stack.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            stack += node.parents
+    assert INFERENCE not in seen and len(seen) > 4
+
+
+def test_derivatives_of_ops_that_save_no_inference_tensor():
+    x, t = symgrad.tensor([2.0, 3.0], requires_grad=True), made(5.0, 7.0)
+    y = ((x + t) ** 3).sum()
+    (first,) = symgrad.autograd.grad(y, x, create_graph=True)
+    (second,) = symgrad.autograd.grad(first.sum(), x)
+    assert first.tolist() == [147, 300] and second.tolist() == [42, 60]
+
+
+def test_inference_tensors_are_constants_in_formulas():
+    x, t = symgrad.tensor(2.0, requires_grad=True, symbol="x"), made(5.0)
+    assert str((x + t)[0].expr) == "x + 5"
+    with pytest.raises(RuntimeError, match="cannot be saved"):
+        x * t
+
+
+def test_copies_and_pickles_are_ordinary_tensors():
+    t = made(1.0, 2.0)
+    assert not copy.deepcopy(t).is_inference() and not pickle.loads(pickle.dumps(t)).is_inference()
+    assert copy.deepcopy(t).add_(1).tolist() == [2, 3]
+
+
+def test_modules_and_functions_run_in_inference_mode():
+    class Double(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    layer = symgrad.nn.Sequential(symgrad.nn.Linear(2, 3), symgrad.nn.Tanh())
+    with symgrad.inference_mode():
+        y = layer(symgrad.ones(4, 2))
+        z = Double.apply(y)
+    assert y.is_inference() and z.is_inference() and not y.requires_grad
+    layer(symgrad.ones(4, 2)).sum().backward()
+    assert all(p.grad is not None for p in layer.parameters())
+
+
+def test_a_graph_made_outside_is_pulled_back_inside():
+    x = symgrad.tensor([1.0, 2.0], requires_grad=True)
+    y = (x * x).sum()
+    seen = []
+    x.register_hook(lambda g: seen.append(g * 2))
+    with symgrad.inference_mode():
+        y.backward()
+    assert x.grad.tolist() == [2, 4] and seen[0].tolist() == [4, 8]
+
+
+def test_inference_mode_is_thread_local():
+    made_there = []
+    with symgrad.inference_mode():
+        thread = threading.Thread(target=lambda: made_there.append(symgrad.ones(2)))
+        thread.start()
+        thread.join()
+    assert not made_there[0].is_inference()
+
+
+def test_saved_tensor_hooks_do_not_allow_saving_inference_tensors():
+    x, t = symgrad.ones(2, requires_grad=True), made(1.0, 2.0)
+    with symgrad.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="cannot be saved"):
+        x * t
+    with symgrad.autograd.set_detect_anomaly(True):
+        with pytest.raises(RuntimeError, match="cannot be saved"):
+            x * t
+        assert (x + t).requires_grad
+
+
+def test_dual_tensors_and_inference_tensors():
+    forward_ad, t = symgrad.autograd.forward_ad, made(5.0, 7.0)
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(symgrad.ones(2), symgrad.ones(2)) + t
+        assert forward_ad.unpack_dual(y).tangent.tolist() == [1, 1]
+
+
+def test_factories_refuse_an_inference_tensor_as_out():
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor"):
+        symgrad.arange(2.0, out=made(1.0, 2.0))
+
+
+def test_integer_tensors_are_never_inference_tensors():
+    with symgrad.inference_mode():
+        i = symgrad.arange(3)
+    assert not i.is_inference() and i.add_(1).tolist() == [1, 2, 3]
+    assert i.exp().dtype == symgrad.get_default_dtype()
+
+
+def test_writes_through_views_in_inference_mode_keep_bases_alive():
+    with symgrad.inference_mode():
+        t = symgrad.zeros(4)
+        v, w = t[:2], t[1:]
+        v.add_(1)
+        w.mul_(3)
+    assert t.tolist() == [1, 3, 0, 0] and v.tolist() == [1, 3] and v.is_inference() and v._base is t
+    reference = weakref.ref(t)
+    del t, v, w
+    gc.collect()
+    assert reference() is None

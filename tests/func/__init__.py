@@ -1,0 +1,1 @@
+"""Tests of the transforms: Hessians, vmap, Taylor mode, checkpoints, implicit functions."""

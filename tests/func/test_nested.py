@@ -1,0 +1,337 @@
+"""Nested gradients: values at any depth and in any composition of transforms, with hooks and observers, and the cost of each level."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad.func import grad, grad_and_value, hessian, jacfwd, jacrev, jet, jvp, linearize, steps, vjp, vmap
+from symgrad.program import cache
+
+RNG = np.random.default_rng(5)
+POINT, MATRIX = RNG.uniform(0.2, 1.2, 4), RNG.normal(size=(4, 4))
+
+
+def elementwise(x):
+    return symgrad.exp(symgrad.sin(x) * symgrad.tanh(x**2))
+
+
+def total(f):
+    """The sum of what a function gives."""
+    return lambda x: f(x).sum()
+
+
+def nested(f, order):
+    """The derivative of an order of a function of each element."""
+    for _ in range(order):
+        f = grad(total(f))
+    return f
+
+
+def smooth(x):
+    """A scalar in which all elements meet."""
+    return (symgrad.tensor(MATRIX) @ symgrad.sin(x)).tanh().sum() * x.exp().sum() + x.prod() / (1 + x[0] ** 2)
+
+
+def by_jvp(f, *directions):
+    """Directional derivatives without a gradient in them."""
+    def along(f, v):
+        return lambda x: jvp(f, (x,), (v,))[1]
+
+    for v in directions:
+        f = along(f, symgrad.tensor(v))
+    return f
+
+
+def close(found, expected, rtol=1e-9):
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3), (300,)])
+@pytest.mark.parametrize("order", range(1, 7))
+def test_orders_agree_with_sympy(order, shape):
+    t = sympy.Symbol("t")
+    true = sympy.lambdify(t, sympy.diff(sympy.exp(sympy.sin(t) * sympy.tanh(t**2)), t, order), "mpmath")
+    x = np.random.default_rng(order).uniform(-1.5, 1.5, shape)
+    found = np.atleast_1d(np.asarray(nested(elementwise, order)(symgrad.tensor(x.tolist())))).ravel()[:6]
+    close(found, [float(true(v)) for v in np.atleast_1d(x).ravel()[:6].tolist()], 1e-8)
+
+
+def test_the_program_of_one_signature_is_replayed_on_other_values():
+    f = nested(elementwise, 3)
+    for x in (0.3, -1.1, 0.9):
+        close(f(x), by_jvp(elementwise, *[1.0] * 3)(symgrad.tensor(x)))
+    for x in (np.linspace(-1, 1, 7), np.linspace(0, 2, 7), np.linspace(0, 2, 8)):
+        close(f(x), by_jvp(elementwise, *[np.ones_like(x)] * 3)(symgrad.tensor(x)))
+
+
+def test_captured_python_numbers_are_part_of_the_signature():
+    for power, factor in ((3, 2.0), (4, 2.0), (3, 5.0)):
+        found = nested(lambda x, p=power, c=factor: c * x**p, 2)(1.5)
+        close(found, factor * power * (power - 1) * 1.5 ** (power - 2))
+    for c in ([1.0, 2.0], [3.0, 4.0]):
+        close(nested(lambda x, c=c: x**3 * symgrad.tensor(c), 2)(np.array([1.0, 2.0])), 6 * np.array([1.0, 2.0]) * c)
+
+
+X, V, W = symgrad.tensor(POINT), symgrad.tensor(RNG.normal(size=4)), symgrad.tensor(RNG.normal(size=4))
+H = np.asarray(jacfwd(jacfwd(smooth))(X))
+THIRD = np.asarray(jacfwd(jacfwd(jacfwd(smooth)))(X))
+FOURTH = np.asarray(jacfwd(jacfwd(jacfwd(jacfwd(smooth))))(X))
+v, w, ones = np.asarray(V), np.asarray(W), np.ones(4)
+g = np.asarray(jacfwd(smooth)(X))
+COMPOSITIONS = {
+    "jacrev of grad": (lambda: jacrev(grad(smooth))(X), H),
+    "jacfwd of grad": (lambda: jacfwd(grad(smooth))(X), H),
+    "jacrev of jacrev of grad": (lambda: jacrev(jacrev(grad(smooth)))(X), THIRD),
+    "jacfwd of jacrev of grad": (lambda: jacfwd(jacrev(grad(smooth)))(X), THIRD),
+    "jacrev of jacfwd of grad": (lambda: jacrev(jacfwd(grad(smooth)))(X), THIRD),
+    "jacrev of grad of grad": (lambda: jacrev(grad(total(grad(smooth))))(X), THIRD.sum(0)),
+    "hessian of a gradient's sum": (lambda: hessian(total(grad(smooth)))(X), THIRD.sum(0)),
+    "grad of jvp of grad": (lambda: grad(lambda x: jvp(grad(smooth), (x,), (V,))[1].sum())(X), ones @ THIRD @ v),
+    "jvp of grad of grad": (lambda: jvp(grad(total(grad(smooth))), (X,), (V,))[1], THIRD @ ones @ v),
+    "linearize": (lambda: linearize(grad(total(grad(smooth))), X)[1](V), THIRD @ ones @ v),
+    "vjp": (lambda: vjp(grad(total(grad(smooth))), X)[1](V)[0], THIRD @ ones @ v),
+    "the same vector twice": (lambda: nested_along(V, V), THIRD @ v @ v),
+    "two vectors": (lambda: nested_along(V, W), THIRD @ v @ w),
+    "three vectors": (lambda: nested_along(V, W, V), FOURTH @ v @ w @ v),
+    "two, then one": (lambda: nested_along(V, V, W), FOURTH @ v @ w @ v),
+    "a cotangent that moves": (lambda: grad(lambda x: (grad(smooth)(x) ** 2).sum())(X), 2 * H @ g),
+    "and moves again": (lambda: grad(total(grad(lambda x: (grad(smooth)(x) ** 2).sum())))(X), 2 * (THIRD @ ones @ g + H @ H @ ones)),
+}
+
+
+def nested_along(*vectors):
+    def above(f, v):
+        return grad(lambda x: (f(x) * v).sum())
+
+    f = grad(smooth)
+    for v in vectors:
+        f = above(f, v)
+    return f(X)
+
+
+@pytest.mark.parametrize("name", COMPOSITIONS)
+def test_compositions(name):
+    found, expected = COMPOSITIONS[name]
+    close(found(), expected)
+
+
+def test_the_nodes_of_nested_gradients():
+    """A gradient that is differentiated outside is a node of its own, and so is its derivative by the same vector."""
+    seen = []
+
+    def look(x):
+        first = grad(smooth)(x)
+        second = grad(total(grad(smooth)))(x)
+        seen.extend([type(first._node).__name__, type(second._node).__name__, type(second._node.parents[0]).__name__])
+        return (first + second).sum()
+
+    grad(look)(X)
+    assert seen[0] == "DerivativeBackward" and "DerivativeBackward" in seen[1:]
+
+
+@pytest.mark.parametrize("f", [lambda x: grad(elementwise)(x), lambda x: nested(elementwise, 3)(x), lambda x: jacrev(grad(elementwise))(x)],
+                         ids=["grad", "third", "jacrev of grad"])
+def test_nested_gradients_under_vmap(f):
+    xs = np.linspace(-1, 1, 5)
+    close(vmap(f)(xs), [np.asarray(f(float(x))) for x in xs])
+
+
+def test_shared_weights_in_a_batch():
+    a = symgrad.tensor(MATRIX)
+
+    def loss(a):
+        return vmap(lambda x: grad(total(grad(lambda z: (a @ z).tanh().sum())))(x))(symgrad.tensor(MATRIX.T)).square().sum()
+
+    def by_rows(a):
+        return sum(grad(total(grad(lambda z: (a @ z).tanh().sum())))(symgrad.tensor(row)).square().sum() for row in MATRIX.T)
+
+    close(grad(loss)(a), grad(by_rows)(a))
+
+
+def test_captured_tensors():
+    """By an input of an outer transform, and by a leaf."""
+    def u(a, x):
+        return (a @ x).tanh().sum() * a.sum()
+
+    def by_transform(a):
+        return (grad(total(grad(lambda x: u(a, x))))(X) ** 2).sum()
+
+    expected = jacfwd(by_transform)(symgrad.tensor(MATRIX))
+    close(grad(by_transform)(symgrad.tensor(MATRIX)), expected)
+    a = symgrad.tensor(MATRIX, requires_grad=True)
+    by_transform(a).backward()
+    close(a.grad, expected)
+    b = symgrad.tensor(MATRIX, requires_grad=True)
+    first = (grad(lambda x: u(b * b, x))(X) ** 2).sum()
+    close(symgrad.autograd.grad(first, b)[0], jacfwd(lambda b: (grad(lambda x: u(b * b, x))(X) ** 2).sum())(b.detach()))
+
+
+def test_a_program_input_computed_from_another_input():
+    """Where an end of a program was computed from another one, each has its own part of the derivative."""
+    def f(x):
+        return (grad(lambda z: (z * x).sin().sum())(x**2) * x).sum()
+
+    close(grad(f)(X), 2 * POINT * np.cos(POINT**3) - 3 * POINT**4 * np.sin(POINT**3))
+
+
+def test_several_arguments_and_has_aux():
+    def f(a, b):
+        return (a.sin() * b["c"]).sum() * b["d"], a.sum() * 2
+
+    def outer(a, b):
+        (ga, gb), aux = grad(f, argnums=(0, 1), has_aux=True)(a, b)
+        return (ga * gb["c"]).sum() + gb["d"] * aux
+
+    a, c, d = POINT, POINT[::-1].copy(), 0.7
+    found = grad(outer, argnums=(0, 1))(a, {"c": c, "d": d})
+    s, k = np.sin(a), np.cos(a)
+    close(found[0], d * d * (k * k - s * s) * c + k * c * 2 * a.sum() + (s * c).sum() * 2)
+    close(found[1]["c"], d * d * k * s + s * 2 * a.sum())
+    close(found[1]["d"], 2 * d * (k * c * s).sum())
+    gradient, value = grad_and_value(lambda x: grad_and_value(smooth)(x)[1] * grad(smooth)(x).sum())(X)
+    close(value, smooth(X) * g.sum())
+    close(gradient, g * g.sum() + float(smooth(X)) * H.sum(0))
+
+
+def test_derivatives_that_are_constant_or_zero():
+    close(nested(lambda x: x**2, 3)(POINT), np.zeros(4))
+    close(nested(lambda x: 3 * x, 2)(POINT), np.zeros(4))
+    close(grad(lambda x: grad(lambda z: (z * 2.0).sum())(x).sum() * x[0])(X), [8.0, 0, 0, 0])
+    close(grad(lambda x: (grad(lambda z: (x * 2.0).sum() + 0 * z.sum())(x) * x).sum())(X), np.zeros(4))
+
+
+@pytest.mark.parametrize("f", [lambda x: symgrad.maximum(x**3, x), lambda x: symgrad.where(x > 0.5, x**3, x.exp()), lambda x: (x.abs() + 1).log()],
+                         ids=["maximum", "where", "abs"])
+def test_selection_ops(f):
+    close(nested(f, 2)(POINT), by_jvp(f, ones, ones)(X))
+
+
+def test_a_custom_function_inside():
+    class Cube(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+    close(nested(Cube.apply, 3)(POINT), np.full(4, 6.0))
+
+
+def test_hooks_and_observers_see_every_node():
+    """Where somebody looks on, the gradient is recorded op by op."""
+    x = symgrad.tensor(POINT, requires_grad=True)
+    handle = x.register_hook(lambda c: None)
+    seen = []
+    grad(lambda z: [seen.append(type(t._node.parents[0]).__name__) for t in [grad(smooth)(z)]] and z.sum())(X)
+    handle.remove()
+    assert seen and "DerivativeBackward" not in seen
+
+
+def test_a_modified_saved_value_is_refused():
+    def f(x):
+        y = x * 1.0
+        first = grad(lambda z: (z * y).sin().sum())(x)
+        with symgrad.no_grad():
+            y.mul_(2.0)
+        return first.sum()
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        grad(f)(X)
+
+
+def test_large_programs_are_replayed_without_generated_code(monkeypatch):
+    monkeypatch.setattr(steps, "MAX_NODES", 0)
+    for name in ("jacrev of grad of grad", "two vectors", "and moves again", "the same vector twice"):
+        test_compositions(name)
+    test_orders_agree_with_sympy(3, (5,))
+
+
+def test_the_cost_grows_with_the_square_of_the_order():
+    """Steps, and not time: the k-th coefficient of a product is made of k + 1 products."""
+    counts = []
+    for order in (2, 4, 8):
+        cache.shared.clear()
+        nested(elementwise, order)(0.5)
+        counts.append(max(sum(len(taken) for taken, *_ in each.program.stages) for each in cache.shared.values()))
+    assert counts[1] < 5 * counts[0] and counts[2] < 4 * counts[1], counts
+
+
+@pytest.mark.parametrize("x", [-8.0, -0.35, -1e-9, 0.0, 1e-300, 0.2, 0.36, 3.0, 40.0, 340.0, 400.0, math.inf, math.nan])
+def test_tanh_of_large_arrays_keeps_its_digits(x):
+    """Alone in range, among small ones and among very large ones, for each takes another way."""
+    import mpmath
+
+    with mpmath.workdps(400):
+        value, slope = float(mpmath.tanh(x)), float(mpmath.sech(x) ** 2) if math.isfinite(x) else (0.0 if x == math.inf else math.nan)
+    for others in (0.1, 2.0, 500.0):
+        t = symgrad.tensor(np.full(300, others), requires_grad=True)
+        with symgrad.no_grad():
+            t[7] = x
+        y = t.tanh()
+        y.sum().backward()
+        for found, true in ((y[7].item(), value), (t.grad[7].item(), slope)):
+            assert found == true or abs(found - true) <= 8 * np.spacing(abs(true)) or math.isnan(found) and math.isnan(true), (others, found, true)
+
+
+# Coefficients along a curve that are differentiated by something else
+
+
+def field(w, x):
+    return (symgrad.tanh(x @ w["a"] + w["b"]) @ w["c"]).sin()
+
+
+def weights():
+    rng = np.random.default_rng(8)
+    return {"a": rng.normal(size=(1, 5)), "b": rng.normal(size=5), "c": rng.normal(size=(5, 1))}
+
+
+PLACES, SPEED = np.linspace(-1, 1, 7)[:, None], np.linspace(1, 2, 7)[:, None]
+
+
+def by_jet(w, x, which):
+    u, found = jet(lambda z: field(w, z), (x,), ([SPEED, 0.3 * SPEED, 0 * SPEED],))
+    return sum((found[k] ** 2).sum() for k in which) + u.sum()
+
+
+def by_tangents(w, x, which):
+    """The same by tangents of tangents, along z(t) = x + t v + t² 0.15 v."""
+    def path(t):
+        return field(w, x + symgrad.tensor(SPEED) * (t + 0.15 * t * t))
+
+    found, f = [], path
+    for _ in range(3):
+        f = by_jvp(f, 1.0)
+        found.append(f(symgrad.tensor(0.0)))
+    return sum((found[k] ** 2).sum() for k in which) + field(w, x).sum()
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
+def test_jet_coefficients_are_differentiable_by_captured_tensors(which):
+    w, x = weights(), symgrad.tensor(PLACES)
+    for _ in range(2):  # the second time with the steps of the first
+        found, expected = (grad(lambda w, by=by: by(w, x, which))(w) for by in (by_jet, by_tangents))
+        for name in w:
+            close(found[name], expected[name])
+        w = {name: 0.7 * value for name, value in w.items()}
+    leaves = {name: symgrad.tensor(value, requires_grad=True) for name, value in w.items()}
+    by_jet(leaves, x, which).backward()
+    for name, value in grad(lambda w: by_tangents(w, x, which))(w).items():
+        close(leaves[name].grad, value)
+
+
+def test_jet_coefficients_are_differentiable_by_the_primal_twice():
+    w, x = weights(), symgrad.tensor(PLACES)
+    close(grad(lambda x: by_jet(w, x, (1,)))(x), grad(lambda x: by_tangents(w, x, (1,)))(x))
+    second = [jacrev(grad(lambda b, by=by: by({**w, "b": b}, x, (0, 2))))(w["b"]) for by in (by_jet, by_tangents)]
+    close(second[0], second[1], 1e-8)
+    pushed = [jvp(lambda b, by=by: by({**w, "b": b}, x, (1,)), (symgrad.tensor(w["b"]),), (symgrad.ones(5),))[1] for by in (by_jet, by_tangents)]
+    close(*pushed)

@@ -1,0 +1,364 @@
+"""Taylor mode: coefficients against SymPy's, its cost, kinks, differentiable results, and what is refused. Every op: test_taylor_ops.py."""
+
+import tracemalloc
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad import autograd, tensor
+from symgrad.engine.tensor import wrap
+from symgrad.func import grad, jvp, vmap
+from symgrad.func.taylor import derivatives, directional_derivatives, jet
+from symgrad.nn import functional as F
+
+x, HALF = sympy.Symbol("x", real=True), sympy.Rational(1, 2)
+
+
+def coefficients(function, at, order):
+    """The Taylor coefficients along x + t, as floats."""
+    y, rest = jet(function, (at,), ([1.0, *[0.0] * (order - 1)],), factorial_scaled=False)
+    return [y.item(), *(t.item() for t in rest)]
+
+
+def close(found, expected, bound):
+    """Whether numbers agree to a relative bound, each by itself; what is exactly 0 is 0."""
+    errors = [float(abs(mpmath.mpf(a) - b) / abs(b)) if b else abs(a) for a, b in zip(found, expected, strict=True)]
+    assert max(errors) <= bound, errors
+    return True
+
+
+# Against SymPy
+
+FUNCTIONS = {
+    "exp": (symgrad.exp, sympy.exp(x), (0.3, -2.5, 30.0)),
+    "exp2": (symgrad.exp2, 2**x, (0.3, -2.5)),
+    "expm1": (symgrad.expm1, sympy.exp(x) - 1, (1e-8, 0.7)),
+    "log": (symgrad.log, sympy.log(x), (0.3, 17.0)),
+    "log2": (symgrad.log2, sympy.log(x) / sympy.log(2), (0.3, 17.0)),
+    "log10": (symgrad.log10, sympy.log(x) / sympy.log(10), (0.3, 17.0)),
+    "log1p": (symgrad.log1p, sympy.log(1 + x), (1e-8, 0.7, -0.5)),
+    "sqrt": (symgrad.sqrt, sympy.sqrt(x), (0.3, 17.0)),
+    "rsqrt": (symgrad.rsqrt, 1 / sympy.sqrt(x), (0.3, 17.0)),
+    "sin": (symgrad.sin, sympy.sin(x), (0.3, 2.5, 100.0)),
+    "cos": (symgrad.cos, sympy.cos(x), (0.3, 2.5)),
+    "tan": (symgrad.tan, sympy.tan(x), (0.3, -1.2)),
+    **{name: (getattr(symgrad, name), getattr(sympy, name)(x), (0.3, -0.9)) for name in ("asin", "acos", "atanh")},
+    **{name: (getattr(symgrad, name), getattr(sympy, name)(x), (0.3, -3.0)) for name in ("atan", "sinh", "cosh", "asinh")},
+    "tanh": (symgrad.tanh, sympy.tanh(x), (0.3, -3.0, 20.0)),
+    "acosh": (symgrad.acosh, sympy.acosh(x), (1.3, 3.0)),
+    "sigmoid": (symgrad.sigmoid, 1 / (1 + sympy.exp(-x)), (0.3, -3.0, 40.0, -40.0)),
+    "logsigmoid": (F.logsigmoid, -sympy.log(1 + sympy.exp(-x)), (0.3, -3.0, 40.0, -40.0)),
+    "softplus": (F.softplus, sympy.log(1 + sympy.exp(x)), (0.3, -3.0)),
+    "sinc": (symgrad.sinc, sympy.sin(sympy.pi * x) / (sympy.pi * x), (0.3, 1.2)),
+    "reciprocal": (symgrad.reciprocal, 1 / x, (0.3, -3.0)),
+    "a whole power": (lambda t: t**7, x**7, (0.3, -3.0)),
+    "a negative power": (lambda t: t**-3, x**-3, (0.3, -3.0)),
+    "a broken power": (lambda t: t**2.5, x ** (5 * HALF), (0.3, 3.0)),
+    "a power by an inexact number": (lambda t: t**0.1, x ** sympy.Rational(0.1), (0.3, 3.0)),
+    "a power to itself": (lambda t: t**t, x**x, (0.3, 3.0)),
+    "a number to the power": (lambda t: 2.0**t, 2**x, (0.3, 3.0)),
+    "atan2": (lambda t: symgrad.atan2(t, 1 + t * t), sympy.atan2(x, 1 + x * x), (0.3, 3.0)),
+    "hypot": (lambda t: symgrad.hypot(t, 1 + t), sympy.sqrt(x**2 + (1 + x) ** 2), (0.3, 3.0)),
+    "logaddexp": (lambda t: symgrad.logaddexp(t, t * t), sympy.log(sympy.exp(x) + sympy.exp(x * x)), (0.3, 1.5)),
+}
+COMPOSITIONS = {
+    "exp(sin tanh)": (lambda t: symgrad.exp(symgrad.sin(t) * symgrad.tanh(t**2)), sympy.exp(sympy.sin(x) * sympy.tanh(x**2)), (0.7, -0.4)),
+    "sin(x tanh) + exp": (lambda t: symgrad.sin(t * symgrad.tanh(t)) + symgrad.exp(-(t**2)), sympy.sin(x * sympy.tanh(x)) + sympy.exp(-(x**2)),
+                          (0.7, -1.4)),
+    "log(1 + exp(sin))": (lambda t: symgrad.log(1 + symgrad.exp(symgrad.sin(t))), sympy.log(1 + sympy.exp(sympy.sin(x))), (0.7, -1.4)),
+    "a quotient": (lambda t: t / (1 + t * t), x / (1 + x * x), (0.7, -1.4)),
+    "sqrt(1 + sin²)": (lambda t: symgrad.sqrt(1 + symgrad.sin(t) ** 2), sympy.sqrt(1 + sympy.sin(x) ** 2), (0.7, -1.4)),
+    "tan(atan / 2)": (lambda t: symgrad.tan(symgrad.atan(t) * 0.5), sympy.tan(sympy.atan(x) / 2), (0.7, -1.4)),
+    "a norm": (lambda t: symgrad.stack([t, t * t, symgrad.exp(t)]).norm(), sympy.sqrt(x**2 + x**4 + sympy.exp(2 * x)), (0.7,)),
+    "logsumexp": (lambda t: symgrad.stack([t, t * t, symgrad.sin(t)]).logsumexp(0),
+                  sympy.log(sympy.exp(x) + sympy.exp(x**2) + sympy.exp(sympy.sin(x))), (0.7,)),
+    "softmax": (lambda t: symgrad.stack([t, t * t]).softmax(0)[1], 1 / (1 + sympy.exp(x - x**2)), (0.7,)),
+    "softmax in its tail": (lambda t: symgrad.stack([60 * t, -60 * t]).softmax(0)[1], 1 / (1 + sympy.exp(120 * x)), (0.7, -0.7)),
+    "softmax next to 1": (lambda t: symgrad.stack([60 * t, -60 * t]).softmax(0)[0], 1 / (1 + sympy.exp(-120 * x)), (0.7,)),
+    "products": (lambda t: symgrad.stack([t, symgrad.cos(t), 1 + t]).cumprod(0)[2], x * sympy.cos(x) * (1 + x), (0.7,)),
+    "a determinant": (lambda t: symgrad.einsum("i,i,i->", *(symgrad.stack([t.exp(), t]),) * 3), sympy.exp(3 * x) + x**3, (0.7,)),
+}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *COMPOSITIONS])
+def test_coefficients_are_sympys(name):
+    function, formula, points = {**FUNCTIONS, **COMPOSITIONS}[name]
+    with mpmath.workdps(80):
+        exact = sympy.lambdify(x, formula, "mpmath")
+        for at in points:
+            assert close(coefficients(function, at, 8), mpmath.taylor(exact, mpmath.mpf(at), 8), 1e-13)
+
+
+def test_derivatives_of_order_eight_are_sympys_own():
+    formula = sympy.sin(x * sympy.tanh(x))
+    found = derivatives(lambda t: symgrad.sin(t * symgrad.tanh(t)), 5)(0.75)
+    with mpmath.workdps(40):
+        assert close([y.item() for y in found], [mpmath.mpf(formula.diff(x, k).subs(x, sympy.Rational(3, 4)).evalf(40)) for k in range(6)], 1e-14)
+
+
+def test_a_curved_path():
+    """exp(sin(x)) along x(t) = 1/2 + t - t² + t³ / 3: the coefficients that are given go in as derivatives, too."""
+    t = sympy.Symbol("t")
+    path = HALF + t - t**2 + t**3 / 3
+    y, series = jet(lambda z: symgrad.exp(symgrad.sin(z)), (0.5,), ([1.0, -2.0, 2.0, 0.0],))
+    expected = [sympy.exp(sympy.sin(path)).diff(t, k).subs(t, 0).evalf(40) for k in range(5)]
+    assert close([y.item(), *(s.item() for s in series)], [mpmath.mpf(e) for e in expected], 1e-14)
+    _, traced = jet(lambda z: symgrad.exp(symgrad.sin(z)), (tensor(0.5, requires_grad=True),), ([1.0, -2.0, 2.0, 0.0],))
+    np.testing.assert_allclose([s.item() for s in traced], [s.item() for s in series], rtol=1e-15)
+    _, plain = jet(lambda z: symgrad.exp(symgrad.sin(z)), (0.5,), ([1.0, -1.0, 1 / 3, 0.0],), factorial_scaled=False)
+    np.testing.assert_allclose([s.item() for s in series], [s.item() * f for s, f in zip(plain, (1, 2, 6, 24))], rtol=1e-15)
+
+
+def test_values_of_jax_experimental_jet():
+    """jax.experimental.jet(f, (0.7, [1, 2]), ([1, 2, 3], [[1, 0], [0, 1], [0.5, 0.5]])) of f(x, y) = x * sin(y), in double precision."""
+    y, series = jet(lambda a, b: a * symgrad.sin(b), (0.7, np.array([1.0, 2.0])),
+                    ([1.0, 2.0, 3.0], [np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5])]))
+    np.testing.assert_allclose(y.numpy(), JAX[0], rtol=1e-15)
+    np.testing.assert_allclose([s.numpy() for s in series], JAX[1:], rtol=2e-15)
+
+
+JAX = [[0.5890296893655275, 0.6365081987779772], [1.2196825989155944, 0.9092974268256817], [2.1745168919865447, 1.527292068068364],
+       [3.0527080281549943, 1.3338003780441159]]
+
+
+# What it costs
+
+
+class Counted(np.ndarray):
+    """An array that counts what is computed with it."""
+
+    operations = 0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        Counted.operations += 1
+        plain = [a.view(np.ndarray) if isinstance(a, Counted) else a for a in inputs]
+        if out is not None:
+            kwargs["out"] = tuple(a.view(np.ndarray) for a in out)
+        y = getattr(ufunc, method)(*plain, **kwargs)
+        return y.view(Counted) if isinstance(y, np.ndarray) else y
+
+
+def operations(function, order):
+    Counted.operations = 0
+    derivatives(function, order)(wrap(np.array([0.3, 0.7]).view(Counted)))
+    return Counted.operations
+
+
+@pytest.mark.parametrize("function", [lambda t: symgrad.sin(t * symgrad.tanh(t)) + symgrad.exp(-(t**2)),
+                                      lambda t: symgrad.sigmoid(t) * symgrad.sqrt(t), lambda t: t**2.5 / (1 + symgrad.atan(t))])
+def test_the_cost_is_quadratic_in_the_order(function):
+    """At most four times the operations for twice the order (Bettencourt, Johnson and Duvenaud 2019), where nested derivatives grow exponentially."""
+    counts = [operations(function, order) for order in (2, 4, 8, 16, 32)]
+    assert counts[0] < 150
+    assert all(later <= 4 * earlier for earlier, later in zip(counts, counts[1:])), counts
+
+
+def test_a_chain_of_ten_thousand_operations():
+    def chain(t):
+        for _ in range(10_000):
+            t = t.sin()
+        return t
+
+    y, first, second = derivatives(chain, 2)(0.3)
+    g = grad(chain)(0.3)
+    assert abs(first.item() - g.item()) <= 1e-11 * abs(g.item())
+    assert y.item() == chain(tensor(0.3)).item() and np.isfinite(second.item())
+
+
+def test_memory_does_not_grow_with_the_length_of_the_graph():
+    def chain(t):
+        for _ in range(500):
+            t = t.sin()
+        return t
+
+    tracemalloc.start()
+    try:
+        derivatives(chain, 6)(np.linspace(0.0, 1.0, 2000))
+        assert tracemalloc.get_traced_memory()[1] < 2.5 * 500 * 16_000 + 256 * 8 * 16_000
+    finally:
+        tracemalloc.stop()
+
+
+# Kinks and constants
+
+KINKS = {
+    "relu": (symgrad.relu, 0.0, [0.0, 0.0, 0.0]),
+    "abs": (symgrad.abs, 0.0, [0.0, 0.0, 0.0]),
+    "abs of a negative number": (lambda t: symgrad.abs(t**3), -2.0, [8.0, -12.0, 12.0]),
+    "a tie": (lambda t: symgrad.maximum(t * t, t), 1.0, [1.0, 1.5, 1.0]),
+    "what is clamped": (lambda t: (t * t).clamp(max=1.0), 2.0, [1.0, 0.0, 0.0]),
+    "a cube at 0": (lambda t: t**3, 0.0, [0.0, 0.0, 0.0, 6.0, 0.0]),
+    "a power of 2.5 at 0": (lambda t: t**2.5, 0.0, [0.0, 0.0, 0.0]),
+    "a power of 0": (lambda t: t**0, 0.0, [1.0, 0.0, 0.0]),
+    "a norm at 0": (lambda t: symgrad.stack([t, t]).norm(), 0.0, [0.0, 0.0, 0.0]),
+    "a hypotenuse at 0": (lambda t: symgrad.hypot(t, t), 0.0, [0.0, 0.0, 0.0]),
+    "a step": (lambda t: symgrad.floor(t) * t + symgrad.sign(t), 2.5, [6.0, 2.0, 0.0]),
+    "what is not chosen": (lambda t: symgrad.where(t > 0, t * t, symgrad.log(t)), 3.0, [9.0, 6.0, 2.0]),
+    "what is not chosen at a pole": (lambda t: symgrad.where(t > -1, t * t, 1 / t), 0.0, [0.0, 0.0, 2.0]),
+    "a constant": (lambda t: tensor(5.0), 1.0, [5.0, 0.0, 0.0]),
+    "a detached value": (lambda t: t.detach() * t, 3.0, [9.0, 3.0, 0.0]),
+    "a branch": (lambda t: t**2 if t > 0 else t, 3.0, [9.0, 6.0, 2.0]),
+    "a product with 0": (lambda t: symgrad.stack([t, t - 1, t]).prod(), 0.0, [0.0, 0.0, -2.0, 6.0, 0.0]),
+    "a quotient of numbers": (lambda t: 6.0 / t, 2.0, [3.0, -1.5, 1.5, -2.25]),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_kinks_and_constants(name):
+    function, at, expected = KINKS[name]
+    assert [y.item() for y in derivatives(function, len(expected) - 1)(at)] == expected
+
+
+def test_a_pole_is_infinite_and_no_error():
+    _, first, second = derivatives(symgrad.reciprocal, 2)(0.0)
+    assert np.isinf(first.item()) and not np.isfinite(second.item())
+    assert derivatives(lambda t: t / 0.0, 1)(1.0)[1].item() == np.inf
+
+
+# Composition with everything else
+
+
+def test_results_can_be_differentiated():
+    def function(t):
+        return symgrad.exp(symgrad.sin(t) * symgrad.tanh(t**2))
+
+    t = tensor(0.7, requires_grad=True)
+    found, expected = derivatives(function, 4)(t), derivatives(function, 5)(0.7)
+    for k, y in enumerate(found):
+        assert y.requires_grad
+        (g,) = autograd.grad(y, t, retain_graph=True)
+        assert abs(g.item() - expected[k + 1].item()) <= 1e-13 * abs(expected[k + 1].item())
+    assert not any(y.requires_grad for y in expected)
+    with symgrad.no_grad():
+        assert not derivatives(function, 2)(t)[2].requires_grad
+
+
+def test_coefficients_and_parameters_can_be_differentiated():
+    v, w = tensor([1.0, 2.0], requires_grad=True), tensor(3.0, requires_grad=True)
+    *_, third = directional_derivatives(lambda z: w * (z**3).sum(), 3)(tensor([0.5, -1.0]), v)
+    by_v, by_w = autograd.grad(third, (v, w))
+    assert third.item() == 3 * 6 * (1 + 8) and by_v.tolist() == [54.0, 216.0] and by_w.item() == 54.0
+    assert autograd.grad(derivatives(lambda z: w * z, 2)(1.0)[1], w)[0].item() == 1.0
+
+
+def test_nested_transforms():
+    def function(t):
+        return symgrad.sin(t) * symgrad.exp(t)
+
+    expected = derivatives(function, 5)(0.4)
+    points = tensor([0.4, -0.3, 1.0])
+    for found in (grad(lambda t: derivatives(function, 4)(t)[4])(0.4), derivatives(grad(function), 4)(0.4)[4],
+                  derivatives(lambda t: derivatives(function, 2)(t)[2], 3)(0.4)[3], jvp(lambda t: derivatives(function, 4)(t)[4], (0.4,), (1.0,))[1],
+                  vmap(derivatives(function, 5))(points)[5][0], vmap(grad(lambda t: derivatives(function, 4)(t)[4]))(points)[0],
+                  derivatives(vmap(function), 5)(points)[5][0]):
+        np.testing.assert_allclose(found.item(), expected[5].item(), rtol=1e-13)
+
+
+def test_nested_derivatives_do_not_confuse_perturbations():
+    """d/dx (x · d/dy (x + y)) = 1 at x = y = 1 (Siskind and Pearlmutter 2005), and the outer path in the inner one's coefficient."""
+    assert derivatives(lambda a: a * derivatives(lambda b: a + b, 1)(1.0)[1], 1)(1.0)[1].item() == 1.0
+    assert derivatives(lambda a: jet(lambda b: b**2, (a,), ([a],))[1][0], 1)(3.0)[1].item() == 12.0
+
+
+def test_trees_dtypes_and_shapes():
+    y, series = jet(lambda a, b: {"sum": a + b, "mean": (a * b).mean()}, (np.ones((2, 1)), np.arange(3.0)),
+                    ([np.ones((2, 1))] * 2, [np.zeros(3)] * 2))
+    assert y["sum"].shape == (2, 3) and [t.shape for t in series["sum"]] == [(2, 3)] * 2
+    assert [t.item() for t in series["mean"]] == [1.0, 1.0]
+    single = derivatives(symgrad.tanh, 3)(tensor([0.5, 1.0], dtype=symgrad.float32))
+    assert {t.dtype for t in single} == {symgrad.float32}
+    wave = derivatives(symgrad.exp, 2)(tensor(1j))
+    np.testing.assert_allclose([t.item() for t in wave], np.exp(1j), rtol=1e-15)
+    assert jet(symgrad.sin, (0.0,), ([],))[1] == [] and len(derivatives(symgrad.sin, 0)(0.0)) == 1
+
+
+def test_tangents_of_broadcast_arguments():
+    """The pushforward of addcmul is that of its first argument, smaller than the result."""
+    wide = np.ones((3, 1))
+    found = derivatives(lambda t: symgrad.addcmul(t * t, tensor(wide), tensor(wide)).sum() + 0 * t, 2)(np.array([1.0, 2.0]))
+    assert [y.tolist() for y in found] == [[21.0, 21.0], [18.0, 18.0], [12.0, 12.0]]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_writes_in_place(tracked):
+    def written(z):
+        y = z.clone()
+        y[0] = z[1] * z[0]
+        y.mul_(z.exp())
+        y[1:] *= z[:1]
+        return y.add_(z).sin()
+
+    def plain(z):
+        y = symgrad.stack([z[1] * z[0], z[1]]) * z.exp()
+        return (symgrad.stack([y[0], y[1] * z[0]]) + z).sin()
+
+    z, v = tensor([0.3, 0.7], requires_grad=tracked), tensor([1.0, -2.0])
+    found, expected = (directional_derivatives(function, 3)(z, v) for function in (written, plain))
+    np.testing.assert_allclose([y.detach().numpy() for y in found], [y.detach().numpy() for y in expected], rtol=1e-14)
+
+
+def test_results_do_not_alias_the_arguments():
+    v = np.ones(2)
+    y, (first,) = jet(lambda t: t, (np.zeros(2),), ([v],))
+    first += 1
+    assert v.tolist() == [1.0, 1.0]
+
+
+class Square(autograd.Function):
+    @staticmethod
+    def forward(ctx, t):
+        ctx.save_for_backward(t)
+        ctx.save_for_forward(t)
+        return t * t, t + 1
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return 2 * ctx.saved_tensors[0] * g + h
+
+    @staticmethod
+    def jvp(ctx, t):
+        return 2 * ctx.saved_tensors[0] * t, t
+
+
+def test_a_custom_function_supports_order_one():
+    def function(t):
+        square, more = Square.apply(t)
+        return square * more
+
+    assert [y.item() for y in derivatives(function, 1)(2.0)] == [12.0, 16.0]
+    with pytest.raises(NotImplementedError, match="derivatives: the custom Function Square .* order 2"):
+        derivatives(function, 2)(2.0)
+
+
+# What is refused
+
+REFUSED = {
+    "series for another number of primals": (lambda: jet(symgrad.sin, (1.0,), ()), ValueError, "1 primals and 0 series"),
+    "series of several lengths": (lambda: jet(symgrad.mul, (1.0, 2.0), ([1.0], [1.0, 2.0])), ValueError, r"series\[1\] has 2 .* fill"),
+    "a primal that is no tuple": (lambda: jet(symgrad.sin, 1.0, ([1.0],)), TypeError, "primals must be a tuple"),
+    "a series that is no list": (lambda: jet(symgrad.sin, (1.0,), (1.0,)), TypeError, r"series\[0\] must be a list"),
+    "nothing": (lambda: jet(symgrad.sin, (), ()), ValueError, "at least one primal"),
+    "a list": (lambda: derivatives(symgrad.sin, 1)([1.0]), TypeError, "x must be a Tensor"),
+    "a result that is written": (lambda: derivatives(lambda t: t.exp().mul_(2), 1)(1.0), RuntimeError, "modified by an inplace operation"),
+    "a tree": (lambda: jet(symgrad.sin, ([1.0],), ([1.0],)), TypeError, r"primals\[0\] must be a Tensor"),
+    "a coefficient of another shape": (lambda: jet(symgrad.sin, (np.ones(2),), ([np.ones(2), 1.0],)), ValueError, r"series\[0\]\[1\] has shape \[\]"),
+    "a coefficient that is no number": (lambda: jet(symgrad.sin, (1.0,), (["a"],)), TypeError, r"series\[0\]\[0\] must be"),
+    "a complex coefficient": (lambda: jet(symgrad.sin, (1.0,), ([tensor(1j)],)), TypeError, r"make primals\[0\] complex"),
+    "integers": (lambda: jet(symgrad.sin, (tensor(1),), ([1.0],)), RuntimeError, r"convert it with \.to\(float64\)"),
+    "a negative order": (lambda: derivatives(symgrad.sin, -1), ValueError, "order must be at least 0, but got -1"),
+    "an order that is no integer": (lambda: derivatives(symgrad.sin, 1.5), TypeError, "order must be an integer"),
+    "a direction of another shape": (lambda: directional_derivatives(symgrad.sin, 1)(np.ones(2), np.ones(3)), ValueError, r"v has shape \[3\]"),
+    "directions for other points": (lambda: directional_derivatives(symgrad.mul, 1)((1.0, 2.0), 1.0), TypeError, "a direction v for each point x"),
+    "a function of another shape": (lambda: derivatives(lambda t: t.sum(), 2)(np.ones(2)), ValueError, "jet or directional_derivatives"),
+    "an argument that is written": (lambda: derivatives(lambda t: t.mul_(2), 1)(tensor([1.0])), RuntimeError, "derivatives: .* writes in place"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_unsupported_arguments_are_refused(name):
+    call, error, message = REFUSED[name]
+    with pytest.raises(error, match=message):
+        call()

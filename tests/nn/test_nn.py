@@ -1,0 +1,261 @@
+"""Modules and losses: results recorded from PyTorch, formulas of networks, and data parallelism over threads."""
+
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from collections import namedtuple
+
+import pytest
+
+import symgrad
+from symgrad import autograd, nn
+from symgrad.nn import functional as F
+from tests.support import programs_losses, programs_nn
+from tests.support.sides import compare, numbered, programs, recorded
+
+TEXTS, NUMBERS = recorded(programs_nn), recorded(programs_losses)
+
+
+@pytest.mark.parametrize("name", programs(programs_nn))
+def test_modules_print_what_torch_prints(name):
+    compare(programs(programs_nn)[name], symgrad, TEXTS[name], 4e-16)
+
+
+@pytest.mark.parametrize("name", programs(programs_losses))
+def test_losses_match_torch(name):
+    compare(programs(programs_losses)[name], symgrad, NUMBERS[name], 1e-13)
+
+
+def test_the_comparison_can_fail():
+    expected = list(TEXTS["copies"])
+    with pytest.raises(AssertionError, match="copies, entry 2"):
+        compare(programs_nn.copies, symgrad, [*expected[:2], "Parameter", *expected[3:]])
+    with pytest.raises(AssertionError, match="loss_modules, entry 0"):
+        compare(programs_losses.loss_modules, symgrad, [NUMBERS["loss_modules"][0] * (1 + 1e-12), *NUMBERS["loss_modules"][1:]], 1e-13)
+
+
+# Packages that are imported when they are asked for
+
+
+def python(code):
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.split()
+
+
+@pytest.mark.sweep
+def test_packages_are_imported_on_first_use():
+    loaded = "print(*(name for name in ('symgrad.nn', 'symgrad.optim', 'symgrad.utils.data') if name in sys.modules))"
+    assert python(f"import sys, symgrad; {loaded}") == []
+    assert python(f"import sys, symgrad as torch; torch.nn.MSELoss; {loaded}") == ["symgrad.nn"]
+    assert python(f"import sys, symgrad as torch; torch.optim.SGD; torch.utils.data.DataLoader; {loaded}") == ["symgrad.optim", "symgrad.utils.data"]
+    assert python("from symgrad import nn; import symgrad.nn.functional as F; import symgrad.utils.data; print(nn.functional is F)") == ["True"]
+    with pytest.raises(AttributeError, match="^module 'symgrad' has no attribute 'nm'$"):
+        symgrad.nm
+
+
+# Names and formulas
+
+
+def test_a_parameter_keeps_its_symbol_and_a_network_has_a_formula():
+    line = nn.Linear(1, 1)
+    line.weight = nn.Parameter(symgrad.tensor([[2.0]], symbol="w"))
+    line.bias = nn.Parameter(symgrad.tensor([0.5], symbol="b"))
+    y = nn.Tanh()(line(symgrad.tensor([[3.0]])))
+    assert str(y.expr[0, 0]) == "tanh(b_0 + 3*w_0_0)"
+    loss = F.mse_loss(y, symgrad.tensor([[0.0]]))
+    loss.backward()
+    assert line.weight.grad.item() == pytest.approx(6 * y.item() * (1 - y.item() ** 2), rel=1e-13)
+
+
+def test_the_formula_of_cross_entropy_matches_its_value():
+    logits = symgrad.tensor([[0.5, -1.0], [2.0, 0.25]], requires_grad=True, symbol="x")
+    for options in ({}, {"weight": symgrad.tensor([0.5, 3.0])}, {"reduction": "sum"}, {"ignore_index": 0}, {"label_smoothing": 0.25}):
+        loss = F.cross_entropy(logits, symgrad.tensor([0, 1]), **options)
+        values = {f"x_{i}_{j}": logits[i, j].item() for i in range(2) for j in range(2)}
+        assert float(loss.expr.subs({symbol: values[str(symbol)] for symbol in loss.expr.free_symbols})) == pytest.approx(loss.item(), rel=1e-14)
+
+
+def test_losses_are_differentiable_by_their_weights():
+    x, t = symgrad.tensor([0.3, -2.0], requires_grad=True), symgrad.tensor([1.0, 0.25])
+    w, p = (symgrad.tensor(v, requires_grad=True) for v in ([0.5, 2.0], [3.0, 0.125]))
+    loss = F.binary_cross_entropy_with_logits(x, t, w, pos_weight=p, reduction="sum")
+    each = p * t * F.softplus(-x) + (1 - t) * F.softplus(x)
+    for found, expected in zip(autograd.grad(loss, [x, w, p]), autograd.grad((w * each).sum(), [x, w, p])):
+        assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-13)
+
+
+def test_a_cross_entropy_of_logits_keeps_its_digits_in_the_tails():
+    x = symgrad.tensor([800.0, -800.0, 40.0, -40.0], requires_grad=True)
+    loss = F.binary_cross_entropy_with_logits(x, symgrad.tensor([1.0, 0.0, 1.0, 0.0]), reduction="none")
+    tail = 4.248354255291589e-18  # exp(-40)
+    assert loss.tolist() == [0.0, 0.0, pytest.approx(tail, rel=1e-15), pytest.approx(tail, rel=1e-15)]
+    assert autograd.grad(loss.sum(), x)[0].tolist() == [0.0, 0.0, pytest.approx(-tail, rel=1e-15), pytest.approx(tail, rel=1e-15)]
+
+
+# Beginnings
+
+
+@pytest.mark.parametrize("fill, low, high, deviation", [
+    (lambda t: nn.init.uniform_(t, -2.0, 3.0), -2.0, 3.0, 5 / 12**0.5), (lambda t: nn.init.normal_(t, 1.0, 0.5), -9.0, 9.0, 0.5),
+    (lambda t: nn.init.xavier_uniform_(t, 2.0), -2 * 0.1, 2 * 0.1, 2 * (2 / 600) ** 0.5), (nn.init.xavier_normal_, -9.0, 9.0, (2 / 600) ** 0.5),
+    (nn.init.kaiming_uniform_, -(6 / 400) ** 0.5, (6 / 400) ** 0.5, (2 / 400) ** 0.5),
+    (lambda t: nn.init.kaiming_normal_(t, mode="fan_out", nonlinearity="tanh"), -9.0, 9.0, 5 / 3 / 200**0.5),
+    (lambda t: nn.init.kaiming_uniform_(t, a=5**0.5), -1 / 20, 1 / 20, 1 / 20 / 3**0.5)])
+def test_initial_weights_lie_in_their_bounds(fill, low, high, deviation):
+    symgrad.manual_seed(0)
+    weight = nn.Parameter(symgrad.zeros(200, 400))
+    assert fill(weight) is weight and weight.requires_grad and weight.is_leaf
+    assert low <= weight.min().item() and weight.max().item() < high
+    assert weight.std().item() == pytest.approx(deviation, rel=0.01)
+    if high < 9:
+        assert weight.max().item() == pytest.approx(high, rel=1e-3)
+
+
+def test_a_seed_repeats_the_initial_weights():
+    def drawn():
+        symgrad.manual_seed(3)
+        return nn.Linear(4, 3).weight.tolist()
+
+    assert drawn() == drawn()
+    first, second = (nn.init.normal_(symgrad.zeros(5), generator=symgrad.Generator().manual_seed(1)) for _ in range(2))
+    assert first.tolist() == second.tolist()
+
+
+# A batch split over threads
+
+
+def net():
+    return numbered(nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)), symgrad)
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3, 50, ["cpu", "cpu"], None])
+def test_a_split_batch_gives_the_same_outputs_and_gradients(devices):
+    module = net()
+    x = symgrad.sin(symgrad.arange(35.0)).reshape(7, 5).requires_grad_()
+    whole = module(x)
+    split = nn.DataParallel(module, devices)(x)
+    assert split.shape == whole.shape
+    assert split.flatten().tolist() == pytest.approx(whole.flatten().tolist(), rel=1e-14)
+    inputs = [x, *module.parameters()]
+    for found, expected in zip(autograd.grad(split.square().sum(), inputs), autograd.grad(whole.square().sum(), inputs)):
+        assert found.flatten().tolist() == pytest.approx(expected.flatten().tolist(), rel=1e-12)
+
+
+def test_gradients_accumulate_through_a_split_batch():
+    module, x = net(), symgrad.ones(4, 5)
+    parallel = nn.DataParallel(module, 2)
+    for _ in range(2):
+        parallel(x).sum().backward()
+    found = [p.grad.flatten().tolist() for p in module.parameters()]
+    module.zero_grad()
+    (2 * module(x).sum()).backward()
+    assert found == [pytest.approx(p.grad.flatten().tolist(), rel=1e-13) for p in module.parameters()]
+
+
+class Meeting(nn.Module):
+    """Each thread waits for all others: it returns only if they run at one time."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.barrier, self.threads = threading.Barrier(count, timeout=20), set()
+
+    def forward(self, x):
+        self.threads.add(threading.get_ident())
+        self.barrier.wait()
+        return x
+
+
+def test_the_parts_run_in_threads_at_one_time():
+    parallel = nn.DataParallel(Meeting(3), 3)
+    assert parallel(symgrad.arange(6)).tolist() == [0, 1, 2, 3, 4, 5]
+    assert len(parallel.module.threads) == 3 and threading.get_ident() not in parallel.module.threads
+
+
+def test_there_is_a_thread_for_each_core():
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert nn.DataParallel(nn.Identity()).device_ids == ["cpu"] * cores
+
+
+Out = namedtuple("Out", "a b")
+
+
+class Structured(nn.Module):
+    def forward(self, x, pair, flag=False, *, scale=None, options=None):
+        return {"x": x, "out": Out(x.sum(), (pair[0] * 2, None))}, [scale, x if flag else -x]
+
+
+def test_data_parallel_with_nested_arguments_and_results():
+    x, scale = symgrad.arange(3.0), symgrad.tensor([10.0, 20.0, 30.0])
+    found, (scales, negative) = nn.DataParallel(Structured(), 2)(x, (x + 1, "same"), scale=scale, options={"empty": {}, "x": [x]})
+    assert found["x"].tolist() == [0, 1, 2] and isinstance(found["out"], Out)
+    assert found["out"].a.tolist() == [1, 2] and found["out"].b[0].tolist() == [2, 4, 6] and found["out"].b[1] is None
+    assert scales.tolist() == [10, 20, 30] and negative.tolist() == [0, -1, -2]
+
+
+def test_data_parallel_along_another_dimension():
+    x = symgrad.arange(6.0).reshape(2, 3)
+    assert nn.DataParallel(nn.Identity(), 2, dim=1)(x).tolist() == x.tolist()
+
+
+class Fails(nn.Module):
+    def forward(self, x):
+        raise ArithmeticError(f"a part of {len(x)}")
+
+
+def test_an_exception_of_a_thread_reaches_the_caller_with_its_traceback():
+    with pytest.raises(ArithmeticError, match="a part of [12]") as caught:
+        nn.DataParallel(Fails(), 2)(symgrad.zeros(3))
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert frames[-1].line.startswith("raise ArithmeticError")
+
+
+def test_data_parallel_threads_inherit_the_modes_of_the_caller():
+    parallel, x = nn.DataParallel(net(), 2), symgrad.ones(4, 5)
+    assert parallel(x).requires_grad
+    with symgrad.no_grad():
+        assert not parallel(x).requires_grad
+    modes = []
+    parallel.module.register_forward_pre_hook(lambda *_: modes.append(symgrad.is_inference_mode_enabled()))
+    with symgrad.inference_mode():
+        parallel(x)
+    assert modes == [True, True]
+
+
+def test_keys_of_the_state_dict_have_the_prefix_module():
+    parallel = nn.DataParallel(net(), 2)
+    assert list(parallel.state_dict()) == ["module.0.weight", "module.0.bias", "module.2.weight", "module.2.bias"]
+    assert repr(parallel).startswith("DataParallel(\n  (module): Sequential(\n    (0): Linear(")
+    parallel.load_state_dict(parallel.state_dict())
+    assert nn.parallel.DataParallel is nn.DataParallel
+
+
+@pytest.mark.parametrize("devices, message", [(0, "needs at least one device"), ([], "needs at least one device"),
+                                              (["cpu", "cuda:1"], "the device cuda:1"), ([0, 1], "the device 0 is not there")])
+def test_unavailable_devices_are_refused(devices, message):
+    with pytest.raises(ValueError, match=message):
+        nn.DataParallel(nn.Identity(), devices)
+
+
+# Memory
+
+
+def test_training_keeps_nothing_alive():
+    import gc
+    import weakref
+
+    module = net()
+    optimizer = symgrad.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+    gc.collect()
+    gc.disable()
+    try:
+        loss = module(symgrad.ones(3, 5)).sum()
+        node = weakref.ref(loss.grad_fn)
+        loss.backward()
+        optimizer.step()
+        del loss
+        assert node() is None
+    finally:
+        gc.enable()

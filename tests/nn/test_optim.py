@@ -1,0 +1,88 @@
+"""Optimizers: PyTorch's values and texts, to the last digit where its square root is exact."""
+
+import pytest
+
+import symgrad
+from symgrad import autograd, nn, optim
+from tests.support import programs_optim
+from tests.support.sides import compare, programs, recorded
+
+RECORDED = recorded(programs_optim)
+# PyTorch's vector library rounds one square root in a hundred the other way (of doubles; one in six of singles), which every later step carries on.
+DIFFERENCES = {"adam": 1e-14, "adam_w": 1e-14, "complex_numbers": 1e-14, "network": 1e-13, "single_precision": 1e-6}
+
+
+@pytest.mark.parametrize("name", programs(programs_optim))
+def test_optimizers_match_torch(name):
+    compare(programs(programs_optim)[name], symgrad, RECORDED[name], DIFFERENCES.get(name, 0.0))
+
+
+def test_a_step_can_be_differentiated():
+    """A step of length lr along -f'(x), twice with momentum: the result, by the start and by lr."""
+    start, lr = symgrad.tensor([1.0, 2.0], requires_grad=True), symgrad.tensor(0.1, requires_grad=True)
+    x = start.clone()
+    x.retain_grad()
+    optimizer = optim.SGD([x], lr=lr, momentum=0.5, differentiable=True)
+    x.grad = start * start
+    optimizer.step()
+    x.grad = start.exp()
+    optimizer.step()
+    by_start, by_lr = autograd.grad(x.sum(), [start, lr])
+    s = start.detach()
+    assert x.tolist() == pytest.approx((s - 0.15 * s * s - 0.1 * s.exp()).tolist(), rel=1e-14)
+    assert by_start.tolist() == pytest.approx((1 - 0.3 * s - 0.1 * s.exp()).tolist(), rel=1e-14)
+    assert by_lr.item() == pytest.approx(-(1.5 * s * s + s.exp()).sum().item(), rel=1e-14)
+
+
+def test_a_step_of_adam_can_be_differentiated():
+    start = symgrad.tensor([1.0, -2.0], requires_grad=True)
+
+    def stepped(s):
+        x = s.clone()
+        x.retain_grad()
+        optimizer = optim.Adam([x], lr=0.1, eps=0.5, amsgrad=True, differentiable=True)
+        x.grad = s * s * s
+        optimizer.step()
+        return x
+
+    (found,) = autograd.grad(stepped(start).sum(), start)
+    s = start.detach()
+    g, by_s = s**3, 3 * s**2
+    expected = 1 - 0.1 * by_s * 0.5 / (g.abs() + 0.5) ** 2  # the first step is lr g / (|g| + eps)
+    assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
+
+
+def test_a_written_parameter_names_the_step_that_wrote_it():
+    layer = nn.Linear(2, 1)
+    optimizer = optim.SGD(layer.parameters(), lr=0.1)
+    loss = layer(symgrad.ones(1, 2, requires_grad=True)).square().sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="(?s)modified by an inplace operation.*changed by SGD.step at .*test_optim.py:[0-9]+: optimizer.step"):
+        loss.backward()
+
+
+def test_sgd_finds_a_minimum():
+    x = symgrad.tensor(0.0, requires_grad=True)
+    optimizer = optim.SGD(params=[x], lr=0.01)
+    for _ in range(500):
+        optimizer.zero_grad()
+        y = x**2 - 2 * x + 1
+        y.backward()
+        optimizer.step()
+    assert str(x.data) == "tensor(1.0000)"
+
+
+def test_a_small_network_learns_xor():
+    symgrad.manual_seed(1)
+    x = symgrad.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    y = symgrad.tensor([0, 1, 1, 0])
+    net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2))
+    optimizer = optim.Adam(net.parameters(), lr=0.05)
+    loader = symgrad.utils.data.DataLoader(symgrad.utils.data.TensorDataset(x, y), batch_size=2, shuffle=True)
+    for _ in range(60):
+        for inputs, target in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(inputs), target).backward()
+            optimizer.step()
+    assert net(x).argmax(1).tolist() == [0, 1, 1, 0]

@@ -1,0 +1,1 @@
+"""Property tests over the registry, the carriers and ops that users declare."""

@@ -1,0 +1,82 @@
+"""Every op of the registry under attack, by being declared: a new op needs no line here. What is claimed beyond its data is in claims.py."""
+
+import os
+
+import pytest
+
+import symgrad
+from symgrad.graph.op import REGISTRY
+from symgrad.methods.extending import BUILT_IN
+from symgrad.testing import check_op
+from symgrad.testing.profiles import Profile
+from symgrad.types.domains import COMPLEX
+from tests.support.claims import ALL_CASES, CASES, OF_PARTS, attack_on, attacks_with_numbers, name_of
+
+PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
+PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
+FIRST = list({op.name: pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in reversed(ALL_CASES)}.values())[::-1]
+BRIEF = Profile("brief", 3, 1, 0.0)  # as dev, with fewer random examples and first derivatives alone
+PROVABLE = [pytest.param(op, id=op.name) for op in dict.fromkeys(op for op, _ in CASES) if op.differentiable]
+CUT_OFF = 1e-12  # the rule of binary_cross_entropy is that of torch: where x (1 - x) is smaller, it is not the derivative
+SECONDS = 600.0  # so that a busy machine changes no verdict
+
+
+def test_every_op_is_here():
+    """Composites are made of other ops and have no rules; those of `vmap` are in test_vmap.py."""
+    assert {op.name for op, _ in ALL_CASES} == {op.name for op in map(REGISTRY.__getitem__, BUILT_IN) if op.kind != "composite"
+                                                and op.name not in ("batch", "unbatch")}
+    assert len(ALL_CASES) > 300 and len({case.id for case in PARAMETERS}) == len(ALL_CASES)
+
+
+@pytest.mark.parametrize("op, parameters", FIRST)
+def test_op(op, parameters):
+    hold_under_attack(op, parameters, BRIEF)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("op, parameters", PARAMETERS)
+def test_op_with_all_parameters_to_the_third_order(op, parameters):
+    hold_under_attack(op, parameters, PROFILE)
+
+
+def hold_under_attack(op, parameters, profile):
+    """The checks of an op pass, and those that must apply to it have applied."""
+    attack = attack_on(op, parameters, profile)
+    report = check_op(attack)
+    passed = {result.check for result in report.results if result.verdict == "passed"}
+    deep = profile is not BRIEF
+    numbers = set() if COMPLEX in op.domain else {"value", "pullback", "pushforward", *["second"] * deep}  # of complex ones there is no other truth
+    assert passed >= {"layouts", "mutation", "aliasing", "determinism", "threads", "structure"} | numbers & {"value"}
+    if op.differentiable:
+        assert passed >= ({"adjoint", "linearity", "formulas", *["mixed"] * deep} | numbers) - set(attack.claims.without)
+    if COMPLEX in op.domain and op.name not in OF_PARTS:
+        assert "complex" in passed
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in attacks_with_numbers(REGISTRY["pow"], PROFILE)])
+def test_exponents_that_are_numbers(attack):
+    assert check_op(attack)
+
+
+@pytest.mark.parametrize("op", PROVABLE[::6])
+def test_first_derivatives_are_proved(op):
+    """Those of all ops are proved with the higher ones."""
+    hold_with_proof(op, 1)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("op", PROVABLE)
+def test_higher_derivatives_are_proved(op):
+    """Up to the third order for ops on numbers, up to the second for ops on arrays."""
+    hold_with_proof(op, 3 if op.kind == "elementwise" else 2)
+
+
+def hold_with_proof(op, order):
+    """The rules of an op are proved by formulas, with every tuple of parameters."""
+    single, cut_off = op.kind == "elementwise", op.name == "binary_cross_entropy"
+    proof = symgrad.prove(op, order, complex=False, seconds=2.0 if cut_off else SECONDS, points=20 if single else 6)
+    assert proof.statements
+    for s in proof.refuted if cut_off else ():
+        assert any(x * (1 - x) <= 2 * CUT_OFF for name, x in s.point.items() if name.startswith("input") and x.is_number), str(proof)
+    assert proof.verdict in ("verified", "refuted") if cut_off else proof.verdict == "proved", str(proof)

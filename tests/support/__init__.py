@@ -1,0 +1,1 @@
+"""What several tests share: points, programs and their records, identities, claims."""

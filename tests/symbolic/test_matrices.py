@@ -1,0 +1,333 @@
+"""Matrix calculus: formulas of values, gradients and Hessians, the faces they have, and what is refused."""
+
+import random
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad import autograd, func
+from symgrad.matrixcalc import (
+    Disagreement,
+    NoCompactForm,
+    confirming,
+    det,
+    expression,
+    inv,
+    logdet,
+    matrix_expr,
+    matrix_gradient,
+    matrix_hessian,
+    solve,
+)
+from symgrad.matrixcalc.terms import Factor, Index, Sum, Symbol, Term
+from tests.support.matrix_programs import Program, leaves
+
+
+def named(name, *shape, seed=0):
+    return symgrad.tensor(np.random.default_rng([seed, *name.encode()]).uniform(0.2, 0.9, shape), requires_grad=True, symbol=name)
+
+
+def least_squares(rows, columns):
+    A, x, b = named("A", rows, columns), named("x", columns), named("b", rows)
+    return A, x, b, ((A @ x - b) ** 2).sum()
+
+
+# Tensors
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (300, 20)], ids=["small", "large"])
+def test_values_and_gradients_of_tensors(shape):
+    A, x, b, y = least_squares(*shape)
+    assert str(matrix_expr(y)) == "‖A x − b‖²"
+    (g,) = autograd.grad(y, x, create_graph=True)
+    assert str(matrix_expr(g)) == "2 Aᵀ(A x − b)"
+    (curved,) = autograd.grad(g.sum(), x, create_graph=True)
+    assert str(matrix_expr(curved)) == "2 AᵀA 𝟏"
+    y.backward()
+    assert str(matrix_expr(x.grad)) == "2 Aᵀ(A x − b)"
+    assert str(matrix_expr(A.grad)) == "2 (A x − b) xᵀ"
+    np.testing.assert_allclose(matrix_expr(A.grad).evaluate(), A.grad.numpy(), rtol=1e-12)
+
+
+def test_accumulated_gradients_are_one_formula():
+    _, x, _, y = least_squares(3, 2)
+    y.backward()
+    (x * x).sum().backward()
+    assert str(matrix_expr(x.grad)) == "2 Aᵀ(A x − b) + 2 x"
+    assert str(matrix_expr(autograd.grad(x @ x, x, symgrad.tensor(3.0))[0])) == "6 x"
+
+
+GRAPHS = {
+    "logistic": (lambda A, x, b: (symgrad.softplus(A @ x) - b * (A @ x)).sum(), "Aᵀ(σ(A x) − b)"),
+    "sigmoid": (lambda A, x, b: symgrad.sigmoid(A @ x).sum(), "Aᵀ(σ(A x) ∘ (1 − σ(A x)))"),
+    "norm": (lambda A, x, b: symgrad.norm(A @ x - b), "Aᵀ(A x − b) / ‖A x − b‖"),
+    "logsumexp": (lambda A, x, b: symgrad.logsumexp(A @ x, 0), "Aᵀ softmax(A x)"),
+    "relu": (lambda A, x, b: symgrad.relu(A @ x - b).sum(), "Aᵀ step(A x − b)"),
+    "mean": (lambda A, x, b: symgrad.mse_loss(A @ x, b), "Aᵀ(A x − b) / 2"),
+    "abs": (lambda A, x, b: symgrad.abs(A @ x - b).sum(), "Aᵀ sign(A x − b)"),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_recorded_gradient_reads_as_the_derived_one(name):
+    function, text = GRAPHS[name]
+    A, x, b = named("A", 4, 3), named("x", 3), named("b", 4)
+    y = function(A, x, b)
+    (g,) = autograd.grad(y, x, create_graph=True)
+    assert str(matrix_expr(g)) == str(matrix_gradient(y, x)) == text
+
+
+def test_the_gradient_of_log_softmax_has_a_compact_form_where_it_is_derived():
+    """As it is recorded it takes the largest element apart, for the sake of its digits, and that has no compact form."""
+    A, x, b = named("A", 4, 3), named("x", 3), named("b", 4)
+    y = (b * symgrad.log_softmax(A @ x, 0)).sum()
+    assert str(matrix_gradient(y, x)) == "Aᵀ(b − sum(b) softmax(A x))"
+    with pytest.raises(NoCompactForm, match="amax has no compact form"):
+        matrix_expr(autograd.grad(y, x, create_graph=True)[0])
+
+
+def test_functions_of_matrices_in_a_recorded_graph():
+    X = named("X", 3, 3) + 0
+    X = symgrad.tensor(X.detach().numpy() + 2 * np.eye(3), requires_grad=True, symbol="X")
+    for function, text in ((logdet, "X⁻ᵀ"), (det, "det(X) X⁻ᵀ"), (lambda X: inv(X).trace(), "-(X⁻²)ᵀ")):
+        (g,) = autograd.grad(function(X), X, create_graph=True)
+        assert str(matrix_expr(g)) == text
+
+
+def test_values():
+    A, B, x = named("A", 3, 2), named("B", 2, 2), named("x", 2)
+    S = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True, symbol="S")
+    for value, text in (
+        (A @ B @ x, "A B x"), (A.sum(), "sum(A)"), (A.sum(1), "A 𝟏"), (A.sum(0), "Aᵀ𝟏"), (A + x, "A + 𝟏 xᵀ"), (A * x, "A diag(x)"),
+        (x.mean(), "sum(x) / 2"), (symgrad.trace(A.T @ A), "‖A‖_F²"), (symgrad.trace(A @ B @ A.T), "tr(AᵀA B)"), (symgrad.diag(x) @ B, "diag(x) B"),
+        (symgrad.diag(B) * x, "diag(B) ∘ x"), (symgrad.addmm(A, A, B), "A B + A"), (x - x, "0"), (x * 0 + 1, "𝟏"), (symgrad.outer(x, x), "x xᵀ"),
+        (solve(B, x), "B⁻¹x"), (0.5 * x, "x / 2"), (0.1 * x, "0.1 x"),
+        (solve(S @ S, x), "S⁻²x"), (inv(S) @ S @ x, "x"), (inv(A.T @ A) @ A.T @ A, "I"), (inv(inv(B)), "B"), (inv(2 * B), "B⁻¹ / 2"), (x / x, "𝟏"),
+        (symgrad.exp(x).log(), "log(exp(x))"), (symgrad.std(x), "‖x − sum(x) 𝟏 / 2‖"), (symgrad.log(1 + symgrad.exp(x)), "softplus(x)"),
+        (1 / (1 + symgrad.exp(-x)), "σ(x)"), (x.sum() * B.sum(), "sum(x) sum(B)"), ((x / x).sum(), "2"),
+    ):
+        found = matrix_expr(value)
+        assert str(found) == text
+        arrays = {name: t.detach().numpy() for name, t in {"A": A, "B": B, "x": x, "S": S}.items()}
+        np.testing.assert_allclose(eval(found.numpy(), {"np": np, **arrays}), value.detach().numpy(), rtol=1e-12, atol=1e-15)
+
+
+def test_symmetric_arrays():
+    S, x = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True, symbol="S"), named("x", 2)
+    y = x @ S @ x
+    assert str(matrix_gradient(y, x)) == "(S + Sᵀ) x"
+    assert str(matrix_gradient(y, x, symmetric=["S"])) == "2 S x"
+    assert str(matrix_expr(S.T @ x, symmetric=["S"])) == "S x"
+    # elements vary independently: the mixed derivative by a symmetric matrix keeps both orders
+    mixed = matrix_gradient(logdet(S + symgrad.outer(x, x)), x, symmetric=["S"])
+    assert str(mixed) == "2 (S + x xᵀ)⁻¹x"
+    assert not mixed.gradient("S").is_compact
+
+
+# Other faces
+
+
+def test_a_formula_as_text_source_numbers_and_elements():
+    f = matrix_gradient(lambda A, x, b: ((A @ x - b) ** 2).sum(), "x", A="m n", x="n", b="m")
+    assert f.names == ("A", "x", "b") and f.shape == (f.evaluate().size,) and f.is_compact and f.points == 2
+    assert f.latex() == r"2 \, A^{\top} \, \left(A \, x - b\right)" and f._repr_latex_() == rf"$\displaystyle {f.latex()}$"
+    assert f.numpy() == "2 * (A.T @ (A @ x - b))"
+    assert f.indices() == "Y[i] = 2 Σ_j (Σ_l A[j,l] x[l] − b[j]) A[j,i]"
+    rng = np.random.default_rng(0)
+    A, x, b = rng.normal(size=(50, 7)), rng.normal(size=7), rng.normal(size=50)
+    np.testing.assert_allclose(f.evaluate(A=A, x=x, b=b), 2 * A.T @ (A @ x - b), rtol=1e-12)
+    np.testing.assert_allclose(f.evaluate({"A": symgrad.tensor(A), "x": x, "b": b}), 2 * A.T @ (A @ x - b), rtol=1e-12)
+    a, c, p, q, d = sympy.symbols("A_0_0 A_0_1 x_0 x_1 b_0", real=True)
+    assert [sympy.expand(e) for e in f.sympy({"m": 1, "n": 2})] == [sympy.expand(2 * s * (a * p + c * q - d)) for s in (a, c)]
+    with pytest.raises(ValueError, match="axis 0 of x has length 4, but axis 1 of A, which must agree with it, has 7"):
+        f.evaluate(A=A, x=x[:4], b=b)
+    with pytest.raises(ValueError, match="there is no C; the formula depends on A, x, b"):
+        f.evaluate(C=A)
+    with pytest.raises(ValueError, match="A has 2 axes, but the array given has shape \\[7\\]"):
+        f.evaluate(A=x)
+    with pytest.raises(ValueError, match="there is no dimension k; those with a name are m, n"):
+        f.sympy({"k": 2})
+
+
+def test_latex():
+    for text, function, arrays in (
+        (r"\operatorname{diag}\left(\sigma\left(x\right) \circ \left(1 - \sigma\left(x\right)\right)\right)", symgrad.sigmoid, {"x": "n"}),
+        (r"\frac{x}{\left\lVert x \right\rVert}", symgrad.norm, {"x": "n"}),
+    ):
+        assert matrix_gradient(lambda x: function(x), "x", **arrays).latex() == text  # noqa: B023
+    assert matrix_gradient(lambda X: det(X), "X", X="n n").latex() == r"\det\left(X\right) \, X^{-\top}"
+    assert matrix_hessian(lambda X: logdet(X), "X", X="n n").latex() == r"-\left(X^{-1} \otimes X^{-\top}\right) \, K"
+    assert matrix_gradient(lambda Sigma_0, x: x @ inv(Sigma_0) @ x, "x", Sigma_0="n n symmetric", x="n").latex() == r"2 \, \Sigma_{0}^{-1} \, x"
+    assert matrix_gradient(lambda x: ((x - x.mean()) ** 2).sum() / 2, "x", x="n").latex() == \
+        r"x - \frac{\operatorname{sum}\left(x\right) \, \mathbf{1}}{n}"
+
+
+def test_formulas_without_matrix_notation_are_in_index_notation():
+    A, B = named("A", 3, 2), named("B", 3, 2)
+    found = matrix_expr(symgrad.einsum("ij,ik,il->jkl", A, A, B))
+    assert str(found) == "Y[i,j,k] = Σ_l A[l,i] A[l,j] B[l,k]" and not found.is_compact and found.points == 2
+    assert found.latex() == r"Y_{ijk} = \sum_{l} \, A_{li} \, A_{lj} \, B_{lk}"
+    assert found.numpy() == 'np.einsum("ij,ik,il->jkl", A, A, B)'
+    a, b = A.detach().numpy(), B.detach().numpy()
+    np.testing.assert_allclose(eval(found.numpy(), {"np": np, "A": a, "B": b}), np.einsum("ij,ik,il->jkl", a, a, b))
+    jacobian = matrix_gradient(symgrad.exp(A.sum(1)), A)
+    assert str(jacobian) == "Y[i,j,k] = exp(Σ_m A[i,m]) δ[i,j]"
+    np.testing.assert_allclose(jacobian.evaluate(), func.jacrev(lambda A: symgrad.exp(A.sum(1)))(A.detach()).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(eval(jacobian.numpy(), {"np": np, "A": a}), jacobian.evaluate(), rtol=1e-12)
+
+
+def test_gradients_of_formulas():
+    y = matrix_expr(named("x", 3) @ named("B", 3, 3) @ symgrad.ones(3))
+    assert str(y) == "xᵀB 𝟏" and str(y.gradient("x")) == "B 𝟏" and str(y.gradient("x").gradient("x")) == "0"
+    with pytest.raises(ValueError, match="derivatives beyond the second"):
+        y.gradient("x").gradient("x").gradient("x")
+
+
+def test_formulas_hold_at_other_sizes():
+    for function, arrays, wrt in (
+        (lambda X, w, y: (symgrad.softplus(X @ w) - y * (X @ w)).mean(), {"X": (6, 4), "w": (4,), "y": (6,)}, "w"),
+        (lambda X: logdet(X.T @ X), {"X": (7, 3)}, "X"),
+        (lambda x: symgrad.var(x), {"x": (9,)}, "x"),
+    ):
+        small = {name: " ".join({6: "m", 4: "n", 7: "m", 3: "n", 9: "k"}[n] for n in shape) for name, shape in arrays.items()}
+        tensors = {name: named(name, *shape) for name, shape in arrays.items()}
+        found = matrix_gradient(function, wrt, **small).evaluate(tensors)
+        (true,) = autograd.grad(function(**tensors), tensors[wrt])
+        np.testing.assert_allclose(found, true.numpy(), rtol=1e-11)
+        hessian = matrix_hessian(function, wrt, **small).evaluate(tensors)
+        others = {name: t for name, t in tensors.items() if name != wrt}
+        exact = func.hessian(lambda x: function(**{wrt: x}, **others))(tensors[wrt])  # noqa: B023
+        np.testing.assert_allclose(hessian, exact.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
+# Confirmation
+
+
+def test_a_wrong_formula_raises_disagreement(monkeypatch):
+    _, x, _, y = least_squares(3, 2)
+    right = expression.derivative
+
+    def wrong(total, symbol):
+        found = right(total, symbol)
+        return Sum(found.out, (Term(found.terms[0].coefficient * (1 + sympy.Rational(1, 10**40)), found.terms[0].factors), *found.terms[1:]))
+
+    monkeypatch.setattr(expression, "derivative", wrong)
+    with pytest.raises(Disagreement, match=r"2.* is .* where the reference value is .*; please report this"):
+        matrix_gradient(y, x)
+    y.backward()
+    with pytest.raises(Disagreement):
+        matrix_expr(x.grad)
+
+
+def test_a_wrong_normal_form_raises_disagreement(monkeypatch):
+    A, x, _, y = least_squares(100, 20)
+    wrong = Symbol("A", [i.dimension for i in matrix_expr(A)._sum.out][::-1])
+    graph = matrix_expr(A @ x)._graph
+    i, k = Index(wrong.dimensions[0]), Index(wrong.dimensions[1])
+    graph.normal_form = Sum((i,), (Term(sympy.S.One, (Factor(Symbol("x", [k.dimension]), (i,)),)),))
+    with pytest.raises((Disagreement, ValueError)):
+        confirming.confirm(graph, (), graph.normal_form, None, "x")
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_programs_have_confirmed_formulas(seed):
+    rng = random.Random(1000 + seed)
+    tensors = leaves(np.random.default_rng(seed))
+    y = Program(rng.choice, tensors).draw("", rng.randint(2, 3))
+    assert np.isfinite(y.item())
+    value = matrix_expr(y)
+    wrt = rng.choice(value.names)
+    gradient = value.gradient(wrt)
+    (true,) = autograd.grad(y, tensors[wrt], materialize_grads=True)
+    np.testing.assert_allclose(gradient.evaluate(), true.numpy(), rtol=1e-9, atol=1e-10)
+    arrays = {name: t.detach().numpy() for name, t in tensors.items()}
+    for formula, wanted in ((value, y.detach()), (gradient, true)):
+        np.testing.assert_allclose(eval(formula.numpy(), {"np": np, **arrays}), wanted.numpy(), rtol=1e-9, atol=1e-10)
+    assert gradient.latex() and gradient.indices()
+
+
+# Inverse, determinant and solution as operations
+
+
+@pytest.mark.sweep
+def test_operations_are_right_to_the_second_order():
+    assert symgrad.check(det, np.array([[2.0, 0.5], [0.25, 1.5]]), order=2, points=2).verdict == "proved"
+    X = symgrad.tensor([[2.0, 0.5], [0.25, 1.5]], requires_grad=True, symbol="X")
+    for function in (inv, det, logdet, lambda X: solve(X, X.T), lambda X: solve(X, X[0])):
+        assert autograd.gradcheck(function, X) and autograd.gradgradcheck(function, X)
+    for function in (lambda X: (solve(X, X.T) ** 2).sum(), lambda X: (solve(X, X[0]) ** 2).sum(), lambda X: (inv(X) ** 3).sum()):
+        forward = func.jacfwd(func.grad(function))(X.detach())
+        np.testing.assert_allclose(forward.numpy(), func.jacrev(func.grad(function))(X.detach()).numpy(), rtol=1e-10, atol=1e-12)
+    for found, true in ((det(X), lambda M: M.det()), (inv(X)[0, 1], lambda M: M.inv()[0, 1]),
+                        (solve(X, X[0])[1], lambda M: (M.inv() * M.row(0).T)[1])):
+        assert sympy.simplify(found.expr - true(sympy.Matrix(2, 2, X.expr.reshape(4).tolist()))) == 0
+    assert np.isnan(logdet(-symgrad.eye(3)).item())
+    hessian = func.hessian(logdet)(X.detach())
+    np.testing.assert_allclose(hessian.numpy(), matrix_hessian(logdet(X), X).evaluate(), rtol=1e-12)
+
+
+def test_the_determinant_of_a_singular_matrix_has_all_derivatives():
+    values = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]])
+    X = symgrad.tensor(values, requires_grad=True, symbol="X")
+    (first,) = autograd.grad(det(X), X, create_graph=True)
+    M = sympy.Matrix(3, 3, sympy.symbols("m:9"))
+    at = dict(zip(M, map(int, values.ravel())))
+    np.testing.assert_allclose(first.detach().numpy().ravel(), [float(M.det().diff(m).subs(at)) for m in M], atol=1e-14)
+    exact = [[float(M.det().diff(m, k).subs(at)) for k in M] for m in M]
+    np.testing.assert_allclose(func.hessian(det)(X.detach()).numpy().reshape(9, 9), exact, atol=1e-14)
+    third = autograd.grad(autograd.grad((first * first).sum(), X, create_graph=True)[0].sum(), X)[0]
+    square = sum(M.det().diff(m) ** 2 for m in M)
+    np.testing.assert_allclose(third.numpy().ravel(), [float(sum(square.diff(m, k) for k in M).subs(at)) for m in M], atol=1e-12)
+
+
+def test_operations_refuse_matrices_that_are_not_square():
+    for function in (inv, det, logdet):
+        with pytest.raises(RuntimeError, match="expected a square matrix, but got a tensor of shape \\[2, 3\\]"):
+            function(symgrad.ones(2, 3))
+    with pytest.raises(RuntimeError, match="solve: expected a vector or a matrix of 2 rows, but got a tensor of shape \\[3\\]"):
+        solve(symgrad.eye(2), symgrad.ones(3))
+
+
+# Bad input
+
+
+def test_unsupported_arguments_are_refused():
+    A, x = named("A", 3, 2), named("x", 2)
+    p, q = symgrad.symbols("p q", [1.0, 2.0])
+    unnamed = symgrad.tensor([1.0, 2.0], requires_grad=True)
+    cases = (
+        (ValueError, "no named leaf is upstream; name the arrays", lambda: matrix_expr(unnamed * 2)),
+        (ValueError, "no named leaf is upstream", lambda: matrix_gradient(unnamed * 2, unnamed)),
+        (ValueError, "the tensor to differentiate by has no symbol", lambda: matrix_gradient(x * 2, unnamed)),
+        (NoCompactForm, "a leaf of shape \\[2\\] has no name; create it with symbol=\"A\"", lambda: matrix_expr(x * unnamed)),
+        (NoCompactForm, "a constant of shape \\[2\\] has no name; make it a tensor with a symbol",
+         lambda: matrix_expr(x * np.array([1.0, 2.0]))),
+        (NoCompactForm, "stack has no compact form: its elements are named one by one \\(p, q\\); make one tensor with one symbol",
+         lambda: matrix_expr(symgrad.stack([p, q]))),
+        (NoCompactForm, "cumsum.* has no compact form; use .expr", lambda: matrix_expr(symgrad.cumsum(x, 0))),
+        (NoCompactForm, "amax.* has no compact form", lambda: matrix_expr(symgrad.amax(x))),
+        (NoCompactForm, "atan2 has no compact form", lambda: matrix_expr(symgrad.atan2(x, x))),
+        (NoCompactForm, "indexing has no compact form; select elements by a product", lambda: matrix_expr(x[0])),
+        (NoCompactForm, "merges or splits axes", lambda: matrix_expr(A.reshape(-1))),
+        (NoCompactForm, "has shape \\[3, 1\\], where a vector and a matrix of one column are the same", lambda: matrix_expr(named("C", 3, 1))),
+        (NoCompactForm, "has dtype complex128; a compact form is of real numbers",
+         lambda: matrix_expr(symgrad.tensor([1j, 2.0], requires_grad=True, symbol="z"))),
+        (ValueError, "x is a symbol used twice for different leaves", lambda: matrix_expr(x * named("x", 2))),
+        (ValueError, "x_0 is one element of x; matrix notation is of whole arrays, so differentiate by x", lambda: matrix_gradient(x @ x, "x_0")),
+        (ValueError, "there is no y in this formula; its arrays are x", lambda: matrix_gradient(x @ x, "y")),
+        (ValueError, "Z is declared symmetric, but the leaves are x", lambda: matrix_expr(x, symmetric=["Z"])),
+        (ValueError, "A is declared symmetric, but its shape is \\[3, 2\\]", lambda: matrix_expr(A, symmetric=["A"])),
+        (ValueError, "the value must be a scalar, but it has 1 axes", lambda: matrix_hessian(A @ x, x)),
+        (TypeError, "expected a Tensor, not float", lambda: matrix_expr(1.0)),
+        (TypeError, "expected a Tensor or a function, not int", lambda: matrix_gradient(3, "x")),
+        (TypeError, "give the function's arguments by name", lambda: matrix_gradient(lambda x: x, "x")),
+        (TypeError, "A belongs to a function; a tensor has its arrays already", lambda: matrix_gradient(x @ x, x, A="m n")),
+        (ValueError, "x='n;' is not understood; name the dimensions", lambda: matrix_gradient(lambda x: x.sum(), "x", x="n;")),
+        (ValueError, "must return a Tensor computed from its arguments", lambda: matrix_gradient(lambda x: 3.0, "x", x="n")),
+        (ValueError, "no point was found", lambda: matrix_gradient(lambda x: symgrad.log(-x * x).sum(), "x", x="n")),
+    )
+    for error, message, call in cases:
+        with pytest.raises(error, match=message):
+            call()

@@ -1,0 +1,89 @@
+"""At least sixty worked examples of matrix calculus: their text, and their numbers against elementwise expressions differentiated by SymPy."""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+import sympy
+
+import symgrad
+from symgrad.matrixcalc import matrix_gradient, matrix_hessian
+from tests.support.matrix_identities import COOKBOOK, DOCUMENTATION, IDENTITIES
+
+DIGITS = 50
+CASES = [pytest.param(i, id=i.name) for i in IDENTITIES]
+
+
+def compact(identity):
+    find = matrix_hessian if identity.order == 2 else matrix_gradient
+    return find(identity.function, identity.wrt, **identity.arrays)
+
+
+def leaves(identity):
+    """Arrays of eighths, of two or three elements along an axis, as named tensors."""
+    words = dict.fromkeys(w for text in identity.arrays.values() for w in text.split() if w != "symmetric")
+    sizes = {w: 2 + (n == 0 and len(words) > 1) for n, w in enumerate(words)}
+    rng, out = np.random.default_rng(1), {}
+    for name, text in identity.arrays.items():
+        shape = [sizes[w] for w in text.split() if w != "symmetric"]
+        value = rng.integers(1, 6, shape) / 8
+        if len(shape) == 2:
+            value = value + 2 * np.eye(*shape)
+            value = (value + value.T) / 2 if "symmetric" in text else value
+        out[name] = symgrad.tensor(value * (0.25 if identity.name == "log barrier" and name != "b" else 1.0), requires_grad=True, symbol=name)
+    return out
+
+
+def symbols_of(name, shape):
+    names = ["_".join([name, *map(str, index)]) for index in itertools.product(*map(range, shape))]
+    return np.array([sympy.Symbol(n, real=True) for n in names], object).reshape(shape)
+
+
+def number(expression, at):
+    return sympy.sympify(expression).xreplace(at).evalf(DIGITS + 10)
+
+
+def number_of_derivative(expression, by, at):
+    """The derivative by some symbols, of an expression in which all others are numbers already."""
+    fixed = {s: v for s, v in at.items() if s not in by}
+    return number(sympy.diff(sympy.sympify(expression).xreplace(fixed), *by), at)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("identity", CASES)
+def test_text_and_numbers(identity):
+    found = compact(identity)
+    assert str(found) == identity.text
+    assert found.is_compact and found.points == 2
+
+    tensors = leaves(identity)
+    y = identity.function(**tensors).expr
+    values = {name: t.detach().numpy() for name, t in tensors.items()}
+    at = {s: sympy.Rational(float(v)) for name, v in values.items() for s, v in zip(symbols_of(name, v.shape).ravel(), v.ravel())}
+    by = identity.wrt if isinstance(identity.wrt, tuple) else (identity.wrt,) * identity.order
+    truth = np.array([number_of_derivative(e, chosen, at) for e in np.array(y, object).ravel()
+                      for chosen in itertools.product(*(symbols_of(name, values[name].shape).ravel() for name in by))], object)
+    truth = truth.reshape(np.shape(y) + tuple(n for name in by for n in values[name].shape))
+
+    words = dict(zip([w for text in identity.arrays.values() for w in text.split() if w != "symmetric"],
+                     [n for v in values.values() for n in v.shape]))
+    elements = np.array(found.sympy(words), object)
+    assert elements.shape == truth.shape
+    size = max(abs(t) for t in truth.ravel())
+    for e, t in zip(elements.ravel(), truth.ravel()):
+        assert abs(number(e, at) - t) <= size * sympy.Float(10) ** -DIGITS
+
+    exact = truth.astype(float)
+    np.testing.assert_allclose(found.evaluate(values), exact, rtol=1e-12, atol=1e-13 * float(size))
+    source = eval(found.numpy(), {"np": np, **values})  # noqa: S307  a text that the library made of names it checked
+    if exact.ndim == 4:
+        i, j, k, m = exact.shape
+        exact = exact.transpose(1, 0, 3, 2).reshape(i * j, k * m)
+    np.testing.assert_allclose(source, exact, rtol=1e-12, atol=1e-13 * float(size))
+
+
+def test_the_number_of_identities():
+    assert len(COOKBOOK) >= 50 and len(DOCUMENTATION) >= 40
+    assert len({i.name for i in IDENTITIES}) == len(IDENTITIES)
+    assert all(list(inspect.signature(i.function).parameters) for i in IDENTITIES)

@@ -1,0 +1,1 @@
+"""Tests of the testing kit: checks, strategies, the plugin, gradcheck, ghostwriting, mutants."""

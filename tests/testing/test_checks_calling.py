@@ -1,0 +1,240 @@
+"""Checks of calls: what each of them catches, what it leaves alone, and when it does not apply."""
+
+import functools
+import pickle
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.autograd import Function
+from symgrad.graph.op import REGISTRY
+from symgrad.methods import extending
+from symgrad.testing import CheckFailure, check_determinism, check_errors, check_pickling, check_threads
+from symgrad.testing.checks.calling import by_name
+
+QUICK = {"elementwise": True, "shrink": False}
+RIGHT = QUICK | {"pullback": lambda g, x: 2 * x * g}
+
+
+def square(x):
+    return x * x
+
+
+class Every:
+    """The square, but every n-th time a little more."""
+
+    def __init__(self, n):
+        self.n, self.calls = n, 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x * x * (1 + 1e-9 * (self.calls % self.n == 0))
+
+
+class Last:
+    """A pullback that knows the argument of the last call alone."""
+
+    def __call__(self, x):
+        self.x = x
+        return x * x
+
+    def pullback(self, g, x):
+        return 2 * self.x * g
+
+
+@pytest.mark.parametrize("n", [2, 5, 17])
+def test_results_that_depend_on_the_number_of_calls(n):
+    with pytest.raises(CheckFailure, match="the value is another"):
+        check_determinism(Every(n), **RIGHT)
+
+
+def test_results_that_depend_on_the_order_of_calls():
+    def remembering(x, seen=[]):  # noqa: B006  the mistake that is meant
+        seen.append(x.copy())
+        return x * x + 1e-12 * (len(seen) > 1 and seen[-2].shape == x.shape and not np.array_equal(seen[-2], x))
+
+    with pytest.raises(CheckFailure, match="the value is another"):
+        check_determinism(remembering, **RIGHT)
+
+
+class Overwritten(Function):
+    """The square, whose argument is kept with the class."""
+
+    @staticmethod
+    def forward(ctx, x):
+        Overwritten.kept = x.detach()
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * Overwritten.kept * g
+
+
+class Consumed(Function):
+    """The square, whose pullback changes what it keeps."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.factor = 2.0
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        ctx.factor += 1e-9
+        return (ctx.factor - 1e-9) * x * g
+
+
+def test_graphs_that_remember_too_little_or_too_much():
+    with pytest.raises(CheckFailure, match="the gradient is another when the op was called with other arguments before the pullback"):
+        check_determinism(Overwritten, **QUICK)
+    with pytest.raises(CheckFailure, match="the gradient is another when one result is pulled back twice"):
+        check_determinism(Consumed, **QUICK)
+
+
+def test_random_numbers():
+    generator = np.random.default_rng(0)
+
+    def noisy(x):
+        return x * x + generator.normal()
+
+    with pytest.raises(CheckFailure, match="the value is another"):
+        check_determinism(noisy, **RIGHT)
+    assert check_determinism(noisy, random=True, **RIGHT).reason == check_threads(noisy, random=True, **RIGHT).reason == "it is random"
+
+
+def test_what_is_always_the_same():
+    def remembered(x, known={}):  # noqa: B006  a cache that is right
+        return known.setdefault((x.shape, x.dtype.name, x.tobytes()), x * x).copy()
+
+    assert check_determinism(remembered, **RIGHT).verdict == check_threads(remembered, **RIGHT).verdict == "passed"
+    for name in ("sort_elements", "mm", "log_softmax", "pow", "cumprod"):
+        assert check_determinism(REGISTRY[name]).verdict == "passed"
+
+
+class Shared:
+    """The square, in steps that another thread may come between."""
+
+    def __call__(self, x):
+        self.x = x
+        for _ in range(3):
+            time.sleep(0)
+        return self.x * x
+
+
+def test_threads():
+    with pytest.raises(CheckFailure, match="while other threads call it|could not be broadcast"):
+        check_threads(Shared(), **RIGHT)
+    with pytest.raises(CheckFailure, match="not from this thread"):
+        check_threads(only_here(threading.get_ident()), **RIGHT)
+    local = threading.local()
+
+    def own(x):
+        local.x = x
+        time.sleep(0)
+        return local.x * x
+
+    assert check_threads(own, **RIGHT).verdict == "passed"
+    for name in ("exp", "mm", "sort_elements"):
+        assert check_threads(REGISTRY[name]).verdict == "passed"
+
+
+def only_here(thread):
+    def function(x):
+        if threading.get_ident() != thread:
+            raise RuntimeError("not from this thread")
+        return x * x
+
+    return function
+
+
+class Power:
+    """An op with a state, which pickling keeps or loses."""
+
+    def __init__(self, n, kept=True):
+        self.n, self.kept = n, kept
+
+    def __call__(self, x):
+        return x**self.n
+
+    def __reduce__(self):
+        return Power, (self.n if self.kept else 3, self.kept)
+
+
+class Locked(Power):
+    def __reduce__(self):
+        raise TypeError("not this one")
+
+
+def unpicklable(x):
+    return Result(x * x)
+
+
+class Result(np.ndarray):
+    def __new__(cls, x):
+        return np.asarray(x).view(cls)
+
+    def __reduce__(self):
+        raise TypeError("results stay here")
+
+
+def losing(x):
+    return Lossy(x * x)
+
+
+class Lossy(Result):
+    def __reduce__(self):
+        return np.zeros, (self.shape,)
+
+
+def test_pickling():
+    assert check_pickling(square, **RIGHT).verdict == check_pickling(Power(2), **RIGHT).verdict == "passed"
+    assert check_pickling(functools.partial(np.power, 2.0), elementwise=True).verdict == "passed"
+    for op in (symgrad.sin, symgrad.matmul, REGISTRY["softmax"], symgrad.nn.functional.mse_loss, Overwritten):
+        assert check_pickling(op).verdict == "passed"
+    with pytest.raises(CheckFailure, match="the value is another after pickling"):
+        check_pickling(Power(2, kept=False), **RIGHT)
+    with pytest.raises(CheckFailure, match="comes back different"):
+        check_pickling(losing, framework="numpy", **RIGHT)
+
+
+def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_calls_it(monkeypatch):
+    try:
+        op, other = (symgrad.elementwise(name, lambda xp, x: x * x, lambda xp, y, x: 2 * x) for name in ("pickled_by_name", "pickled_by_another"))
+        monkeypatch.setitem(globals(), "pickled_by_name", op)
+        assert pickle.loads(pickle.dumps(op)) is op and check_pickling(op).verdict == "passed"
+        assert op.__doc__.splitlines()[-1].startswith("Kind: elementwise") and ">>> " not in op.__doc__
+        assert "pickled_by_another" in check_pickling(other).reason
+    finally:
+        extending._unregister("pickled_by_name")
+        extending._unregister("pickled_by_another")
+
+
+def test_what_is_not_found_again(monkeypatch):
+    for op in (lambda x: x * x, only_here(0).__class__, Locked(2)):
+        if op is not only_here(0).__class__:
+            assert "it is not found by module and name" in check_pickling(op, **RIGHT).reason
+    assert check_pickling(REGISTRY["sech_square"]).reason == "it has no public function"
+    assert by_name(square) and by_name(np.exp) and not by_name(lambda x: x) and not by_name(Power(2))
+
+
+def refusing(x, n=1):
+    if n < 1:
+        raise ValueError(f"n is {n}; expected at least 1")
+    return x * x
+
+
+def test_errors():
+    x = np.ones(2)
+    assert check_errors(refusing, errors=[((x, 0), ValueError), ((x, -1), (ValueError, TypeError), "at least 1")], **RIGHT).verdict == "passed"
+    assert check_errors(symgrad.mm, errors=[((np.ones((2, 3)), np.ones((2, 3))), RuntimeError)]).verdict == "passed"
+    for declared, words in ((((x, 1), ValueError), "is not refused and should raise ValueError"), (((x, 0), TypeError), "should raise TypeError"),
+                            (((x, 0), ValueError, "at most"), "in which 'at most' is not found"),
+                            (((x, 0), (TypeError, KeyError)), "should raise TypeError or KeyError")):
+        with pytest.raises(CheckFailure, match=words):
+            check_errors(refusing, errors=[declared], **RIGHT)
+    assert check_errors(refusing, **RIGHT).reason == "no errors are declared"

@@ -1,0 +1,53 @@
+"""The check of one pass through another: what it finds, and what it leaves alone."""
+
+import dataclasses
+
+import pytest
+
+import symgrad
+from symgrad.graph.op import REGISTRY
+from symgrad.testing import check_mixed
+from tests.support.failing import failure_of
+
+
+def detached(x):
+    return x.detach() if hasattr(x, "detach") else x
+
+
+def changed(name, **rules):
+    """An op of the registry with other rules, that is not registered."""
+    return dataclasses.replace(REGISTRY[name], **rules)
+
+
+@pytest.mark.parametrize("name", ["exp", "mul", "sum", "mm", "atan2", "logsumexp"])
+def test_what_is_right_passes(name):
+    assert check_mixed(REGISTRY[name]).verdict == "passed"
+
+
+@pytest.mark.parametrize("name", ["exp", "mul", "sum"])
+def test_a_pullback_that_takes_its_cotangent_for_a_constant(name):
+    op = REGISTRY[name]
+    wrong = changed(name, vjp=lambda xp, g, y, args, needs: op.vjp(xp, detached(g), y, args, needs))
+    assert failure_of(check_mixed, wrong).wrong.what == "the pullback, differentiated by its cotangent, is not the pushforward"
+
+
+@pytest.mark.parametrize("name", ["exp", "mul"])
+def test_a_pushforward_that_takes_its_arguments_for_constants(name):
+    op = REGISTRY[name]
+    wrong = changed(name, jvp=lambda xp, ts, y, args: op.jvp(xp, ts, detached(y), tuple(map(detached, args))))
+    assert failure_of(check_mixed, wrong).wrong.what == "the pushforward, pulled back, is not the second derivative"
+
+
+@pytest.mark.parametrize("name", ["exp", "mul", "sum"])
+def test_a_pushforward_that_takes_its_tangents_for_constants(name):
+    op = REGISTRY[name]
+    wrong = changed(name, jvp=lambda xp, ts, y, args: op.jvp(xp, [t if t is None else detached(t) for t in ts], y, args))
+    assert failure_of(check_mixed, wrong).wrong.what == "the pushforward, pulled back by its tangent, is not the pullback"
+
+
+def test_what_has_no_second_derivative_is_left_alone():
+    assert check_mixed(REGISTRY["exp"], order=1).reason == "it has no second derivative"
+
+
+def test_an_op_that_is_made_of_others_is_attacked_as_its_public_function():
+    assert check_mixed(REGISTRY["norm"]).verdict == check_mixed(symgrad.norm).verdict == "passed"

@@ -1,0 +1,292 @@
+"""The checks of numbers: right ops are not accused, and for each check there is a wrong op that it catches and that others pass."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import func
+from symgrad.autograd import Function
+from symgrad.graph.op import REGISTRY
+from symgrad.methods import extending
+from symgrad.testing.attack import Attack
+from symgrad.testing.checks import CHECKS, run
+from symgrad.testing.checks.differences import check_differences, extrapolated_derivative
+from symgrad.testing.checks.measuring import compare
+from symgrad.testing.failure import CheckFailure, Wrong
+from symgrad.testing.profiles import PROFILES
+from symgrad.testing.silence import silence
+
+NUMBERS = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof")
+QUICK = PROFILES["dev"]._replace(examples=6)
+
+
+@pytest.fixture
+def declare():
+    """Declare an op that acts on elements, for one test."""
+    names = []
+
+    def make(forward, *partials, name="attacked", **rest):
+        names.append(name)
+        return extending.elementwise(name, forward, *partials, **rest)
+
+    yield make
+    for name in names:
+        extending._unregister(name)
+
+
+def verdicts(op, names=NUMBERS, profile=QUICK, **claims):
+    """The names of the checks that fail."""
+    attack = Attack(op, profile=profile, **claims)
+    return {name for name in names if run(CHECKS[name], attack).failure is not None}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "abs", "floor", "sqrt", "softplus", "maximum", "hypot", "mm", "where", "log_softmax"])
+def test_right_ops_are_not_accused(name):
+    assert verdicts(REGISTRY[name]) == set()
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("function, claims", [
+    (lambda x: x * symgrad.exp(-x), {"formula": "x*exp(-x)"}), (lambda x: symgrad.exp(-x * x / 2), {"formula": "exp(-x**2/2)"}),
+    (lambda x: symgrad.cos(1000 * x), {"formula": "cos(1000*x)", "domain": (-1e6, 1e6)}),
+    (lambda x: 1 / (x - 0.125), {"formula": "1/(x - 1/8)", "domain": "nonzero", "order": 1}),
+    (lambda x, y: symgrad.where(x > y, x * y, y**2), {"formula": "where(x > y, x*y, y**2)"}),
+    (lambda x: (x * x).sum(), {"shapes": ((3,),), "formula": lambda xp, x: xp.sum(x**2)})],
+    ids=["ricker", "gauss", "oscillating", "pole", "branches", "sum"])
+def test_right_functions_are_not_accused(function, claims):
+    with silence():
+        assert verdicts(function, **claims) == set()
+
+
+def test_a_wrong_value(declare):
+    op = declare(lambda xp, x: xp.sin(x) * (1 + 1e-6), lambda xp, y, x: xp.cos(x) * (1 + 1e-6))
+    assert {"value", "pullback"} <= verdicts(op, formula="sin(x)") and verdicts(op) == set()
+
+
+def test_a_value_that_is_wrong_on_one_side_only(declare):
+    op = declare(lambda xp, x: xp.where(xp.lt(x, -1), x, x), lambda xp, y, x: 1 + xp.indicator(xp.lt(x, -1), x))
+    assert {"pullback", "pushforward", "differences"} <= verdicts(op) and verdicts(op, domain=(-1, 5)) == set()
+
+
+def test_a_small_gradient_that_is_missing(declare):
+    op = declare(lambda xp, x: 1e-6 * xp.sin(x), lambda xp, y, x: 0 * x)
+    assert {"pullback", "differences"} <= verdicts(op) and "value" not in verdicts(op)
+
+
+def test_a_wrong_pushforward_alone(declare):
+    op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x), jvp=lambda xp, ts, y, args: 2 * ts[0] * xp.cos(args[0]))
+    assert verdicts(op) == {"pushforward"}
+
+
+class Third(Function):
+    """-sin, with a derivative that is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return -symgrad.sin(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return -1.25 * g * symgrad.cos(ctx.saved_tensors[0])
+
+
+class Second(Function):
+    """cos, of which only the second derivative is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return symgrad.cos(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * Third.apply(ctx.saved_tensors[0])
+
+
+class First(Function):
+    """sin, of which only the third derivative is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return symgrad.sin(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * Second.apply(ctx.saved_tensors[0])
+
+
+ORDERS = ("value", "pullback", "second", "third")
+
+
+@pytest.mark.parametrize("op, formula, found", [(First, "sin(x)", {"third"}), (Second, "cos(x)", {"second", "third"}),
+                                                (Third, "-sin(x)", {"pullback", "second", "third"})], ids=["third", "second", "first"])
+def test_the_order_that_is_wrong_is_named(op, formula, found):
+    assert verdicts(op, ORDERS, formula=formula) == found
+
+
+def test_an_opaque_op_is_compared_with_differences():
+    assert verdicts(Third) == {"differences"} and verdicts(Second) == {"differences"}
+
+
+def test_rules_that_lose_digits(declare):
+    op = declare(lambda xp, x: xp.exp(x) - 1, lambda xp, y, x: xp.exp(x))
+    assert verdicts(op, ("value", "digits", "pullback"), domain=(-1, 1)) == {"value", "digits"}
+    assert verdicts(op, ("value", "digits", "pullback"), domain=(1, 2)) == set()
+
+
+@pytest.mark.parametrize("slope, found", [(0.0, False), (0.25, False), (1.0, False), (1.5, True), (-0.5, True), (np.inf, True)])
+def test_the_gradient_at_a_kink_lies_between(declare, slope, found):
+    op = declare(lambda xp, x: xp.maximum(x, 0.0), lambda xp, y, x: xp.where(xp.eq(x, 0), slope, xp.indicator(xp.gt(x, 0), x)), special=((0.0,),))
+    assert ("special" in verdicts(op, ("special",))) == found
+
+
+def test_an_agreed_gradient():
+    assert verdicts(symgrad.relu, ("special",), special=[(0.0, 0.0)]) == set()
+    assert verdicts(symgrad.relu, ("special",), special=[((0.0,), (1.0,))]) == {"special"}
+
+
+def test_a_tie_of_two_arguments_lies_in_the_hull(declare):
+    def tied(slope):
+        return lambda xp, y, a, b: xp.where(xp.eq(a, b), slope, xp.indicator(xp.gt(a, b), a))
+
+    good = declare(lambda xp, a, b: xp.maximum(a, b), tied(0.25), lambda xp, y, a, b: 1 - tied(0.25)(xp, y, a, b), special=((1.0, 1.0),))
+    assert verdicts(good, ("special",)) == set()
+    bad = declare(lambda xp, a, b: xp.maximum(a, b), tied(1.0), lambda xp, y, a, b: xp.where(xp.eq(a, b), 1.0, 1 - tied(0.0)(xp, y, a, b)),
+                  special=((1.0, 1.0),))
+    assert verdicts(bad, ("special",)) == {"special"}
+
+
+def test_a_dtype_that_does_not_stay():
+    def double(x):
+        return 2 * x.to(symgrad.float64)
+
+    assert verdicts(double, ("dtypes", "value"), formula="2*x") == {"dtypes"}
+    result = run(CHECKS["dtypes"], Attack(double, formula="2*x", profile=QUICK))
+    assert "has the dtype float64" in result.reason
+
+
+def test_small_types_are_measured_by_their_own_last_place(declare):
+    op = declare(lambda xp, x: x * 1, lambda xp, y, x: 1 + 0 * x)
+    attack = Attack(op, formula="x", dtypes=("float64", "float32"), profile=QUICK)
+    inner = attack.subject.value
+    attack.subject.value = lambda xs: inner([x.astype(np.float16).astype(x.dtype) if x.dtype == np.float32 else x for x in xs]) * (1 + 2e-3)
+    with pytest.raises(Wrong):
+        CHECKS["dtypes"].body(attack, attack.examples("low")[0])
+
+
+def test_a_rule_that_is_refuted(declare):
+    op = declare(lambda xp, x: xp.sin(x), lambda xp, y, x: xp.cos(x) + x / 1024)
+    profile = QUICK._replace(seconds=5.0)
+    result = run(CHECKS["proof"], Attack(op, profile=profile))
+    assert result.verdict == "failed" and "refuted" in result.reason
+    assert run(CHECKS["proof"], Attack(op)).verdict == "not applicable"
+
+
+def test_what_is_compared():
+    attack = Attack(REGISTRY["exp"])
+    x = [np.array([1.0, 2.0])]
+    true = attack.truth.value(x)
+    good = np.exp(x[0])
+    compare(attack, "it", good, true, x)
+    for bad, what in ((good[:1], "shape"), (good.astype(complex), "complex"), (good * (1 + 1e-12), "wrong"), (np.array([np.nan, 1.0]), "wrong"),
+                      (np.array([np.inf, good[1]]), "wrong")):
+        with pytest.raises(Wrong, match=what):
+            compare(attack, "it", bad, true, x)
+    with pytest.raises(Wrong) as raised:
+        compare(attack, "it", good * [1, 1 + 1e-12], true, x)
+    wrong = raised.value
+    assert wrong.index == (1,) and wrong.order == 0 and 4000 < wrong.ulp < 6000
+    assert "forward rule of exp" in wrong.exact and abs(wrong.true - good[1]) < 1e-14
+
+
+def test_a_claimed_error_is_meant_literally():
+    x = [np.array([600.0])]
+    for claims, fails in (({}, False), ({"ulp": 8}, True), ({"ulp": {"float64": (8, 8)}}, True), ({"ulp": {"float32": 8}}, False)):
+        attack = Attack(REGISTRY["exp"], **claims)
+        found = np.exp(x[0]) * (1 + 100 * 2.0**-52)
+        if fails:
+            with pytest.raises(Wrong):
+                compare(attack, "it", found, attack.truth.value(x), x)
+        else:
+            compare(attack, "it", found, attack.truth.value(x), x)
+
+
+def test_beyond_the_range_only_the_direction_counts():
+    attack = Attack(REGISTRY["exp"])
+    x = [np.array([1000.0])]
+    compare(attack, "it", np.array([np.inf]), attack.truth.value(x), x)
+    for bad in (-np.inf, 1.0):
+        with pytest.raises(Wrong):
+            compare(attack, "it", np.array([bad]), attack.truth.value(x), x)
+    x = [np.array([-740.0])]
+    compare(attack, "it", np.array([0.0]), attack.truth.value(x), x)
+
+
+@pytest.mark.parametrize("base, fails", [(1e91, False), (1e20, True)])
+def test_what_is_made_of_an_infinite_value_may_be_infinite(base, fails):
+    """The second derivative a**(b - 1) (1 + b log a) is read from y log a: beyond 1e77 the value a**4 is infinite, and so may that be."""
+    attack, (x, b) = Attack(REGISTRY["pow"]), (np.array([base]), np.array([4.0]))
+    tangents = [None, np.ones(1)]
+    true = attack.truth.gradient([x, b], np.ones(1), tangents)[0]
+    given = ("it", np.array([np.inf]), true, [x, b], 0, np.ones(1), tangents)
+    if fails:
+        with pytest.raises(Wrong):
+            compare(attack, *given)
+    else:
+        compare(attack, *given)
+
+
+def test_differences_know_what_they_do_not_know():
+    h = 0.1 / 3.0 ** np.arange(9)
+    steps = np.concatenate([[0.0], h, -h])
+    for f in (np.abs, lambda x: np.floor(x), lambda x: np.sin(1e9 * x), lambda x: np.arctan(1e8 * x), lambda x: np.where(x > 0, np.nan, x)):
+        assert extrapolated_derivative(f(steps), steps)[1] == np.inf
+    found, bound = extrapolated_derivative(np.exp(steps), steps)
+    assert abs(found - 1) <= bound < 1e-9
+
+
+CANCELLING = {  # functions of tensors, of which nothing else is known, that lose digits of their values and not of their slopes
+    "1 - cos(x)": (lambda x: 1 - symgrad.cos(x), [-1e-15, 1e-9, 0.001, -0.00098, 0.5]),
+    "1 - exp(-x)": (lambda x: 1 - symgrad.exp(-x), [1e-12, 1e-8, 0.25]),
+    "tanh(x) + 1": (lambda x: symgrad.tanh(x) + 1, [-100.0, -18.0, -10.0, 1.0]),
+    "sqrt(1 + x*x) - 1": (lambda x: symgrad.sqrt(1 + x * x) - 1, [-1.9238e-8, -1e-15, 0.001, 2.0]),
+    "log(1 + exp(x))": (lambda x: symgrad.log(1 + symgrad.exp(x)), [-100.0, -30.0, -20.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", CANCELLING)
+def test_differences_know_digits_that_the_function_lost(name):
+    function, points = CANCELLING[name]
+    for x in points:
+        assert check_differences(function, inputs=[np.array(x)]).verdict == "passed"
+
+    class Off(Function):  # by a millionth, in the gradient
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return function(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return (1 + 1e-6) * func.vjp(function, x)[1](g)[0]
+
+    with pytest.raises(CheckFailure, match="not the limit of differences"):
+        check_differences(Off, order=1, inputs=[np.array(points[-1])])
+
+
+def test_differences_pass_over_ties_where_slopes_do_not_add_up():
+    """The middle of three equal numbers has the same slope to both sides along every direction, and no derivative."""
+    def middle(x):
+        return symgrad.sort(x)[0][1]
+
+    def first_of_all(x):
+        return middle(x).detach() + x.sum() - x.sum().detach()
+
+    tangents = [[np.array([1.0, -2.0, 0.5])]] * 3
+    assert check_differences(middle, shapes=((3,),), inputs=[np.zeros(3)], tangents=tangents).verdict == "passed"
+    with pytest.raises(CheckFailure, match="not the limit of differences"):
+        check_differences(first_of_all, shapes=((3,),), inputs=[np.array([1.0, 2.0, 3.0])], tangents=tangents)

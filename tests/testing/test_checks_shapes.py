@@ -1,0 +1,218 @@
+"""Checks of shapes: what each of them catches, what it leaves alone, and when it does not apply."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.autograd import Function
+from symgrad.carriers.numeric import sum_to_size
+from symgrad.graph.op import REGISTRY
+from symgrad.testing import CheckFailure, check_batching, check_broadcasting, check_empty, check_scalars, check_structure
+from symgrad.testing.checks.shapes import names_a_dtype
+
+QUICK = {"shrink": False}
+
+
+def square(x):
+    return x * x
+
+
+WRONG_STRUCTURES = {
+    "the gradient's shape": (square, lambda g, x: (2 * x * g).ravel()[:1], "the shape of the gradient"),
+    "the gradient's dtype": (square, lambda g, x: (2 * x * g).astype(np.float64), "dtype of the gradient is float64 and should be float32"),
+    "the gradient's dtype in float64": (square, lambda g, x: (2 * x * g).astype(np.float32), "dtype of the gradient is float32"),
+    "the value's dtype": (lambda x: x.astype(np.float64) ** 2, lambda g, x: 2 * x * g.astype(x.dtype), "the dtype of the value"),
+    "the number of gradients": (square, lambda g, x: (2 * x * g, g), "2 parts for 1 argument;"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_STRUCTURES)
+def test_derivatives_of_another_structure(name):
+    function, pullback, words = WRONG_STRUCTURES[name]
+    with pytest.raises(CheckFailure, match=words):
+        check_structure(function, pullback=pullback, elementwise=True, **QUICK)
+
+
+def test_the_right_structure():
+    assert check_structure(square, pullback=lambda g, x: 2 * x * g).verdict == "passed"
+    assert check_structure(lambda x, y: square(x), pullback=lambda g, x, y: (2 * x * g, None)).verdict == "passed"
+    for name in ("argmax", "where", "to_copy", "sum", "eq", "softmax"):
+        assert check_structure(REGISTRY[name]).verdict == "passed"
+
+
+def test_a_tangent_of_another_structure():
+    claims = {"pullback": lambda g, x: 2 * x * g, **QUICK}
+    with pytest.raises(CheckFailure, match="the shape of the tangent"):
+        check_structure(square, pushforward=lambda ts, x: (2 * x * ts[0]).sum(), **claims)
+    with pytest.raises(CheckFailure, match="the dtype of the tangent"):
+        check_structure(square, pushforward=lambda ts, x: (2 * x * ts[0]).astype(np.float64), **claims)
+
+
+def test_a_value_of_another_shape():
+    with pytest.raises(CheckFailure, match="the shape of the value"):
+        check_structure(lambda x: x.ravel(), pullback=lambda g, x: g.reshape(x.shape), elementwise=True, **QUICK)
+
+
+def test_an_op_of_ours_with_too_many_cotangents():
+    made = symgrad.primitive("with_one_too_many", lambda xp, x: x * x, vjp=lambda xp, g, y, x: 2 * x * g, jvp=lambda xp, t, y, x: 2 * x * t)
+    try:
+        assert check_structure(made, elementwise=True).verdict == "passed"
+        object.__setattr__(made.op, "vjp", lambda xp, g, y, args, needs: (2 * args[0] * g, g))
+        with pytest.raises(CheckFailure, match="2 cotangents for 1 arguments"):
+            check_structure(made, elementwise=True, **QUICK)
+    finally:
+        symgrad.methods.extending._unregister("with_one_too_many")
+
+
+def test_sums_of_products_stay_in_bfloat16():
+    a = symgrad.ones(2, 2, dtype=symgrad.bfloat16, requires_grad=True)
+    for equation, factors in (("ij,jk->ik", (a, a)), ("ij,ij->ij", (a, a)), ("ij->", (a,)), ("ij,jk,kl->il", (a, a, a))):
+        y = symgrad.einsum(equation, *factors)
+        (gradient,) = symgrad.autograd.grad(y.sum(), a)
+        assert y.dtype is gradient.dtype is symgrad.bfloat16
+    assert symgrad.einsum("ij,jk,kl->il", a, a, a).tolist() == [[4.0, 4.0], [4.0, 4.0]]
+    assert check_structure(lambda a, b, c: symgrad.einsum("ij,jk,k->i", a, b, c), shapes=((2, 3), (3, 2), (2,))).verdict == "passed"
+
+
+def test_dtypes_that_an_op_does_not_take():
+    def picky(x):
+        if x.dtype == np.float16:
+            raise TypeError("no halves")
+        return x * x
+
+    claims = {"pullback": lambda g, x: 2 * x * g, **QUICK}
+    assert check_structure(picky, **claims).verdict == "passed"
+    with pytest.raises(CheckFailure, match="no halves"):
+        check_structure(picky, dtypes=("float64", "float16"), **claims)
+    assert names_a_dtype(np.dtype("f4")) and names_a_dtype(np.float32) and names_a_dtype("float64") and names_a_dtype(symgrad.float32)
+    assert not names_a_dtype("mean") and not names_a_dtype(1.0) and not names_a_dtype(None)
+
+
+def down(c, x):
+    """The sum over what was stretched."""
+    return sum_to_size(c, x.shape)
+
+
+WRONG_BROADCASTS = {
+    "not summed": (lambda x, y: x * y, lambda g, x, y: (g * y, g * x)),
+    "the mean": (lambda x, y: x * y, lambda g, x, y: (down(g * y, x) * x.size / max(g.size, 1), down(g * x, y))),
+    "the first dimensions alone": (lambda x, y: x * y, lambda g, x, y: (down(g * y, x), down(g * x, y) if y.ndim == g.ndim else (g * x).sum())),
+    "the value": (lambda x, y: x * y + (x.ndim != y.ndim), lambda g, x, y: (down(g * y, x), down(g * x, y))),
+    "the value's shape": (lambda x, y: (x * y).ravel() if x.shape != y.shape else x * y, lambda g, x, y: (down(g * y, x), down(g * x, y))),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_BROADCASTS)
+def test_wrong_broadcasting(name):
+    function, pullback = WRONG_BROADCASTS[name]
+    with pytest.raises(CheckFailure):
+        check_broadcasting(function, pullback=pullback, elementwise=True, **QUICK)
+
+
+def test_shapes_that_must_be_refused():
+    def lenient(x, y):
+        n = min(x.size, y.size)
+        return x * y if 1 in (x.size, y.size) or x.ndim != 1 or y.ndim != 1 or x.shape == y.shape else x[:n] * y[:n]
+
+    with pytest.raises(CheckFailure, match="are not refused"):
+        check_broadcasting(lenient, pullback=lambda g, x, y: (down(g * y, x), down(g * x, y)), elementwise=True, **QUICK)
+
+
+def test_right_broadcasting():
+    right = {"pullback": lambda g, x, y: (down(g * y, x), down(g * x, y)), "elementwise": True}
+    assert check_broadcasting(lambda x, y: x * y, **right).verdict == "passed"
+    for op in ("atan2", "pow", "hypot", "where", "maximum", "mse_loss"):
+        assert check_broadcasting(REGISTRY[op], parameters=("none",) if op == "mse_loss" else (), elementwise=True).verdict == "passed"
+    assert check_broadcasting(lambda x, y: symgrad.sin(x), elementwise=True).verdict == "passed"
+    assert check_broadcasting(lambda x, y: (x - y) * (x + y) - x * x + y * y, elementwise=True).verdict == "passed"
+
+
+def test_when_broadcasting_does_not_apply():
+    assert check_broadcasting(symgrad.sin).reason == "one argument has nothing to be broadcast with"
+    assert check_broadcasting(REGISTRY["mm"]).reason == "it does not act on elements"
+
+
+class MeanOfAll(Function):
+    """x less its mean, whose rule for batches takes the mean of the whole batch."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x - x.mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean()
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return x - x.mean(), in_dims[0]
+
+
+class Scaled(Function):
+    """x y whose rule for batches is right for the value alone."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+    @staticmethod
+    def vmap(info, in_dims, x, y):
+        if None in in_dims:
+            return (x * y).detach() + 0 * x, 0
+        return x * y, 0
+
+
+def test_wrong_rules_for_batches():
+    with pytest.raises(CheckFailure, match="the value with the arguments .* is not that of a loop"):
+        check_batching(MeanOfAll, shapes=((3,),), **QUICK)
+    with pytest.raises(CheckFailure, match="the pullback with the arguments .* is not that of a loop"):
+        check_batching(Scaled, shapes=((3,), (3,)), **QUICK)
+
+
+@pytest.mark.parametrize("name", ["sum", "mm", "sort_elements", "einsum", "where", "cat", "getitem", "log_softmax"])
+def test_right_batches(name):
+    assert check_batching(REGISTRY[name]).verdict == "passed"
+
+
+def test_when_batches_do_not_apply():
+    assert "maps nothing" in check_batching(square, pullback=lambda g, x: 2 * x * g).reason
+    assert check_batching(symgrad.sin, batched=False).reason == "it is not claimed to work on batches"
+    assert check_batching(symgrad.sin, random=True).reason == "it is random"
+
+    def looking(x):
+        return x * x if x.sum() > 0 else -x
+
+    assert "depends on the data" in check_batching(looking, elementwise=True).reason
+    with pytest.raises(CheckFailure, match="depends on the data"):
+        check_batching(looking, elementwise=True, batched=True, **QUICK)
+
+
+def test_single_numbers():
+    claims = {"pullback": lambda g, x: 2 * x * g, "elementwise": True, **QUICK}
+    assert check_scalars(square, **claims).verdict == "passed"
+    for wrong in (lambda x: x * x + (x.ndim == 0), lambda x: np.atleast_1d(x * x), lambda x: (x * x).astype(np.float32 if x.ndim == 0 else x.dtype)):
+        with pytest.raises(CheckFailure):
+            check_scalars(wrong, **claims)
+    with pytest.raises(CheckFailure, match="the derivative for shape"):
+        check_scalars(square, **(claims | {"pullback": lambda g, x: 2 * x * g if x.ndim else np.asarray(2.000001 * x * g)}))
+    assert check_scalars(REGISTRY["mm"]).reason == "it does not act on elements"
+
+
+def test_nothing_at_all():
+    claims = {"pullback": lambda g, x: 2 * x * g, "elementwise": True, **QUICK}
+    assert check_empty(square, **claims).verdict == "passed"
+    for wrong in (lambda x: x * x if x.size else np.zeros(3), lambda x: x * x + x.max() * 0, lambda x: x * x if x.size else np.array([])):
+        with pytest.raises(CheckFailure):
+            check_empty(wrong, **claims)
+    with pytest.raises(CheckFailure, match="the dtype of the value"):
+        check_empty(lambda x: x * x if x.size else np.zeros(x.shape, bool), **claims)
+    with pytest.raises(CheckFailure, match="is not 0"):
+        check_empty(lambda x, y: x * y, pullback=lambda g, x, y: (down(g * y, x) if x.size else np.zeros_like(x), down(g * x, y) + (g.size == 0)),
+                    elementwise=True, **QUICK)
+    assert check_empty(REGISTRY["mm"]).reason == "it does not act on elements"

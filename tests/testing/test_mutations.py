@@ -1,0 +1,61 @@
+"""Mutants of the rule tables: a sample that is the same every time, each found out by a check. `python -m tests.mutants` attacks all of them."""
+
+import json
+import re
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.equivalents import equivalent
+from tests.mutants.killing import Killers
+from tests.mutants.mutant import differentiable_ops
+from tests.mutants.rules import mutants_of_rules
+from tests.mutants.source import MODULES, mutants_of_source
+
+FIGURES = json.loads((Path(__file__).parents[1] / "support" / "data" / "mutations.json").read_text(encoding="utf-8"))
+OPS = ("exp", "mul", "atan2", "abs", "sum", "mm", "softmax", "where", "cumsum")
+ONE_IN = 6  # of the rules of these ops
+ONE_IN_SOURCE = 223
+killers = Killers("dev")
+
+
+def chosen(name, one_in):
+    return zlib.crc32(name.encode()) % one_in == 0
+
+
+def survivors(mutants):
+    return [str(m) for m in mutants if killers.kill(m) is None and not equivalent(m)]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("op", [op for op in differentiable_ops() if op.name in OPS], ids=lambda op: op.name)
+def test_mutants_of_rules_are_killed(op):
+    mutants = [m for m in mutants_of_rules(op) if chosen(str(m), ONE_IN)]
+    assert mutants and not survivors(mutants)
+
+
+@pytest.mark.sweep
+def test_mutants_of_source_are_killed():
+    """Of all modules together: of the smaller ones a sample may have none."""
+    mutants = list(mutants_of_source(MODULES, lambda name: chosen(name, ONE_IN_SOURCE)))
+    assert len(mutants) > 10 and not survivors(mutants)
+
+
+@pytest.mark.sweep
+def test_an_op_itself_is_not_killed():
+    for op in differentiable_ops():
+        if op.name in OPS:
+            mutant = next(mutants_of_rules(op))
+            assert killers.kill(mutant._replace(wrong=((op, op),))) is None
+
+
+def test_the_figures_are_those_of_the_guide():
+    text = (Path(__file__).parents[2] / "examples" / "guide" / "new_ops.md").read_text(encoding="utf-8")
+    total = FIGURES["killed"] + len(FIGURES["survived"])
+    found = re.search(r"([\d,]+) of ([\d,]+) mutants of the rule tables are detected \(([\d.]+)%\), ([\d,]+) more\s+are equivalent", text)
+    assert found is not None
+    killed, of, rate, same = found.groups()
+    assert (int(killed.replace(",", "")), int(of.replace(",", "")), int(same.replace(",", ""))) == (
+        FIGURES["killed"], total, len(FIGURES["equivalent"]))
+    assert float(rate) == FIGURES["rate"] >= 99

@@ -1,0 +1,122 @@
+"""The example project of a new op: its README is run, command by command, and what it prints is what the README says."""
+
+import doctest
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import symgrad
+from symgrad.cli import main
+from symgrad.testing import check_op
+from symgrad.testing.checks import CHECKS
+
+pytest_plugins = "pytester"
+
+PROJECT = Path(__file__).parents[2] / "examples" / "new_op"
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+CODE = (PROJECT / "new_op.py").read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _everything_is_imported() -> None:
+    """A run inside a test forgets the modules it imported: none of ours may be among them."""
+    check_op(lambda x: symgrad.where(x < 1.0, symgrad.log(x) * 1.0, x), formula="x", domain="positive", raise_exception=False)
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    """Run pytest, as the README says it, in a copy of the project and in this process; what it prints."""
+    shutil.copytree(PROJECT, pytester.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+    monkeypatch.setenv("COLUMNS", "110")
+
+    def command(text: str) -> tuple[int, str]:
+        name, *arguments = shlex.split(text)
+        assert name == "pytest"
+        result = pytester.runpytest_inprocess(*arguments, "-p", "no:cacheprovider", "-p", "no:xdist")
+        return result.ret, "\n".join(line.rstrip() for line in result.outlines)
+
+    return command
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def said(command: str) -> str:
+    """What the README says that a command prints."""
+    (found,) = [block for block in blocks("console") if block.partition("\n")[0] == f"$ {command}"]
+    return found.partition("\n")[2]
+
+
+def plain(text: str) -> str:
+    """Without times and progress, and with rules of one length; the checks in the order of their names."""
+    text = re.sub(r"[=_]{3,}", "---", re.sub(r" +\[ *\d+%\]$|\d+\.\d+(?=s\b)", "", text, flags=re.MULTILINE))
+    text = re.sub(r"^(tests/\S+ )([.sF]+)$", lambda m: m[1] + "".join(sorted(m[2])), text, flags=re.MULTILINE)
+    listed = sorted(re.findall(r"^tests/\S+\[.*\n", text, re.MULTILINE))
+    return re.sub(r"^tests/\S+\[.*\n", lambda _: listed.pop(0), text, flags=re.MULTILINE).strip() + "\n"
+
+
+def agree(told: str, found: str) -> bool:
+    return doctest.OutputChecker().check_output(plain(told), plain(found), doctest.ELLIPSIS)
+
+
+def test_the_op_and_the_edit_are_those_of_the_files() -> None:
+    (shown,), (edit,) = blocks("python"), blocks("diff")
+    assert shown in CODE and len(shown.splitlines()) <= 10
+    old, new = (next(line[1:] for line in edit.splitlines() if line.startswith(sign)) for sign in "-+")
+    assert CODE.count(old) == 1 and old != new and CODE.replace(old, new) != CODE
+
+
+def test_it_is_installed_from_here() -> None:
+    assert blocks("console")[0] == '$ python -m venv .venv\n$ . .venv/bin/activate\n$ pip install "../..[testing]"\n'
+    project = tomllib.loads((PROJECT / "../../pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == "symgrad" and "testing" in project["optional-dependencies"]
+    assert tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"] == ["symgrad[testing]"]
+
+
+def test_its_test_file_is_the_one_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    shutil.copytree(PROJECT, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (command,) = re.findall(r"^\$ symgrad (.*)$", README, re.MULTILINE)
+    (tmp_path / "tests" / "test_log1mexp.py").write_text("")
+    try:
+        assert main(shlex.split(command)) == 0
+    finally:
+        sys.modules.pop("new_op", None)
+    assert capsys.readouterr().out == said(f"symgrad {command}")
+    assert (tmp_path / "tests" / "test_log1mexp.py").read_text() == (PROJECT / "tests" / "test_log1mexp.py").read_text()
+
+
+def test_attacked_it_stands(run) -> None:
+    code, found = run("pytest -v")
+    assert code == 0
+    assert set(re.findall(r"log1mexp\[(\w+)\] (?:PASSED|SKIPPED)", found)) == set(CHECKS)
+    assert agree(said("pytest -v"), found), f"the README says something else; this is what is printed:\n{found}"
+
+
+@pytest.mark.sweep
+def test_broken_it_is_caught(run) -> None:
+    old, new = (next(line[1:] for line in blocks("diff")[0].splitlines() if line.startswith(sign)) for sign in "-+")
+    Path("new_op.py").write_text(CODE.replace(old, new))
+    code, found = run("pytest")
+    assert code == pytest.ExitCode.TESTS_FAILED
+    assert {"second", "third"} <= set(re.findall(r"^FAILED .*log1mexp\[(\w+)\]", found, re.MULTILINE)) <= set(CHECKS) - {"value", "pullback"}
+    assert agree(said("pytest"), found), f"the README says something else; this is what is printed:\n{found}"
+
+
+def test_the_other_options_are_there(run) -> None:
+    _, found = run("pytest --help")
+    options = re.findall(r"^\$ pytest (--symgrad-\w+)", blocks("console")[-1], re.MULTILINE)
+    assert len(options) == 4 and all(option in found for option in options)
+
+
+def test_a_readme_that_says_something_else_is_noticed() -> None:
+    text = said("pytest -v")
+    for old, new in ((f"{len(CHECKS)} checks", "1 check"), ("PASSED", "FAILED"), ("new_op", "old_op")):
+        assert old not in text or not agree(text.replace(old, new, 1), text)

@@ -1,0 +1,229 @@
+"""The simplest input that fails: small, readable, in its domain, the same failure; and what is random or is interrupted."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from symgrad.frameworks.adapter import NotApplicable
+from symgrad.testing import check_pullback, shrinking
+from symgrad.testing.attack import Attack, attempt
+from symgrad.testing.checks import CHECKS
+from symgrad.testing.checks.base import run
+from symgrad.testing.examples import Example
+from symgrad.testing.failure import Wrong
+from symgrad.testing.shrinking import simplest
+from tests.support.failing import (
+    body_check,
+    failed,
+    failure_of,
+    multiply,
+    multiply_back,
+    multiply_formula,
+    product,
+    product_back,
+    sine,
+    slope_below,
+    values,
+)
+
+
+@pytest.fixture(autouse=True)
+def time_enough(monkeypatch):
+    """What is found does not depend on how busy the machine is."""
+    monkeypatch.setattr(shrinking, "SECONDS", 60.0)
+
+
+# The simplest input
+
+def test_an_element_of_a_long_vector_becomes_a_number():
+    x = np.linspace(-2.7, 9.3, 100)
+    attack = Attack((sine, slope_below), formula="sin(x)")
+    example = Example((x,), np.linspace(0.3, 1.7, 100), ((np.full(100, 0.3),),) * 3)
+    wrong = attempt(CHECKS["pullback"], attack, example)
+    found = simplest(CHECKS["pullback"], attack, example, wrong)
+    assert found.inputs["x"].shape == () and found.inputs["x"] == -2.0 and found.given["cotangent"] == 1.0
+    assert "inputs=[np.array(-2.0)])" in found.snippet and "cotangent" not in found.snippet
+
+
+def test_two_arguments_become_simple_together():
+    found = failure_of(check_pullback, product, formula="x*y", pullback=product_back)
+    assert values(found) == [3.0, 1.0] and found.given["cotangent"].tolist() == 1.0
+
+
+def test_a_number_in_a_tail_becomes_a_round_one():
+    def far(attack, example):
+        if np.any(np.abs(example.xs[0]) > 71):
+            raise Wrong("far")
+
+    def very_far(attack, example):
+        if np.any(np.abs(example.xs[0]) > 2000):
+            raise Wrong("very far")
+
+    def tiny(attack, example):
+        if np.any((np.abs(example.xs[0]) < 1e-20) & (example.xs[0] != 0)):
+            raise Wrong("tiny")
+
+    assert values(failed(far)) == [100.0] and values(failed(very_far)) == [1e4] and abs(values(failed(tiny))[0]) > 1e-100
+    (x,) = values(failed(far, domain=(-80, -3)))
+    assert -80 <= x < -71 and x.is_integer()
+
+
+def test_what_only_shows_in_arrays_keeps_the_smallest():
+    def equal_pair(attack, example):
+        if len(np.unique(example.xs[0])) < example.xs[0].size:
+            raise Wrong("two are equal")
+
+    def long(attack, example):
+        if example.xs[0].size > 4:
+            raise Wrong("long")
+
+    def square(attack, example):
+        if example.xs[0].ndim > 1:
+            raise Wrong("two axes")
+
+    assert values(failed(equal_pair)) == [[1.0, 1.0]]
+    assert values(failed(long)) == [[1.0] * 5]
+    assert values(failed(square)) == [[[1.0]]]
+
+
+def test_broadcasting_stays_what_it_is():
+    def both(attack, example):
+        x, y = example.xs
+        if x.shape != y.shape and x.size > 1 and y.size > 1:
+            raise Wrong("both are spread")
+
+    found = failed(both, product, "broadcast", pullback=product_back)
+    x, y = found.inputs.values()
+    assert x.shape != y.shape and max(x.size, y.size) <= 4 and set(x.ravel()) | set(y.ravel()) == {1.0}
+    assert np.broadcast_shapes(x.shape, y.shape)
+
+
+def test_matrices_are_made_simple_by_hypothesis_which_says_how_to_find_them_again():
+    found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)
+    a, b = found.inputs.values()
+    assert abs(a[0, 1]) > 1 and sum(len(repr(v)) for v in a.ravel().tolist()) <= 16 and np.all(found.given["cotangent"] == 1)
+    assert "@reproduce_failure(" in found.seed and "@hypothesis.seed(0); seed=0" in found.seed
+
+
+def test_numbers_stay_in_their_domain():
+    def always_wrong(attack, example):
+        raise Wrong("always")
+
+    (x,) = values(failed(always_wrong, domain=(20, 30)))
+    assert 20 <= x <= 30 and x.is_integer()
+    assert values(failed(always_wrong, domain="positive")) == [1.0]
+    assert values(failed(always_wrong, draws="empty"))[0] == []
+
+
+def test_complex_numbers_become_simple():
+    def off_the_axis(attack, example):
+        if np.any(np.imag(example.xs[0]) < 0):
+            raise Wrong("below")
+
+    assert values(failed(off_the_axis, draws="complex")) == [-1j]
+
+
+def test_another_failure_is_not_taken_for_the_same():
+    def two(attack, example):
+        if np.any(example.xs[0] > 1.5):
+            raise Wrong("large", order=1)
+        raise ZeroDivisionError("small")
+
+    x = np.array([0.25, 3.7])
+    attack, example = Attack(sine, framework="numpy"), Example((x,), np.ones(2), ((np.ones(2),),) * 3)
+    found = simplest(body_check(two), attack, example, attempt(body_check(two), attack, example))
+    assert (found.wrong.what, values(found)) == ("large", [2.0])
+
+
+def test_given_inputs_are_reported_as_they_are():
+    x = np.array([-3.7, 0.25])
+    found = failure_of(check_pullback, (sine, slope_below), formula="sin(x)", inputs=[x])
+    assert np.array_equal(found.inputs["x"], x) and found.wrong.index == (0,)
+
+
+def test_without_shrinking_the_first_example_is_reported():
+    found = failure_of(check_pullback, (sine, slope_below), formula="sin(x)", shrink=False)
+    assert found.inputs["x"].size > 1
+
+
+# What is random, has a state, or is interrupted
+
+def test_what_does_not_fail_again_is_said_and_not_searched():
+    calls = []
+
+    def third(attack, example):
+        calls.append(1)
+        if len(calls) == 3:
+            raise Wrong("the third time")
+
+    found = failed(third)
+    assert found.wrong.what == "the third time" and "did not fail again at the same input" in found.note and "note: it did" in str(found)
+    assert len(calls) == 4
+
+
+def test_what_fails_by_chance_never_breaks_the_report():
+    rng = np.random.default_rng(0)
+
+    def sometimes(attack, example):
+        if rng.random() < 0.5:
+            raise Wrong("by chance")
+
+    for _ in range(5):
+        assert failed(sometimes).wrong.what == "by chance"
+        assert failed(sometimes, multiply, shapes=((2, 2), (2, 2))).wrong.what == "by chance"
+
+
+def test_an_interrupt_goes_through():
+    seen = []
+
+    def interrupted(attack, example):
+        seen.append(1)
+        if len(seen) > 3:
+            raise KeyboardInterrupt
+        raise Wrong("wrong")
+
+    for claims in ({}, {"op": multiply, "shapes": ((2, 2), (2, 2))}):
+        seen.clear()
+        with pytest.raises(KeyboardInterrupt):
+            failed(interrupted, **claims)
+
+
+def test_a_check_that_does_not_apply_says_so():
+    def refuses(attack, example):
+        raise NotApplicable("because")
+
+    result = run(body_check(refuses), Attack(sine))
+    assert (result.verdict, result.reason) == ("not applicable", "because") and result
+
+
+@pytest.mark.sweep
+@settings(max_examples=1, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 3))
+def test_inside_a_test_of_hypothesis_all_is_as_outside(n):
+    assert values(failure_of(check_pullback, (sine, slope_below), formula="sin(x)")) == [-2.0]
+    found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((1, 2), (2, 1)), pullback=multiply_back)
+    assert "Flaky" not in str(found)
+
+
+def test_in_threads_all_is_as_outside():
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(failed(lambda a, e: attempt_below(e), sine))) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert [values(f) for f in found] == [[-2.0]] * 3
+
+
+def attempt_below(example):
+    if np.any(example.xs[0] < -1):
+        raise Wrong("below")
+
+
+def test_a_search_ends_in_time(monkeypatch):
+    monkeypatch.setattr(shrinking, "SECONDS", 0.0)
+    found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)
+    assert found.inputs["a"].shape == (2, 2) and not found.note
