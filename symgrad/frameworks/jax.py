@@ -106,7 +106,7 @@ class JaxAdapter(Adapter):
     def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
         """The gradient by one argument where the others are constants; with a tangent, that of its product with the tangent."""
         def pulled(arrays: Any, g: Any, further: Any) -> Any:
-            level = self._pullback(self.of_some(self._called, arrays, [place]), g)
+            level = self._pullback(self.restrict_to(self._call_as_array, arrays, [place]), g)
             return (self._pullback(level, further) if further else level)(arrays[place])[0]
 
         return self.array(self._run(("alone", place), pulled, list(xs), cotangent, () if tangent is None else (tangent,)))
@@ -198,7 +198,7 @@ class JaxAdapter(Adapter):
         return any(words in str(error) for words in NO_ORDER)
 
 
-class JaxPair(Given, JaxAdapter):
+class JaxPair(Given, JaxAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
     """A function of JAX whose derivatives are functions of its arrays, too."""
 
     def _given_derivatives(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:

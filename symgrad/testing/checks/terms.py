@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import precise
+from symgrad.carriers.digits import working_precision
 from symgrad.frameworks.adapter import Adapter, is_active
 
 __all__ = ["read", "sizes_of_terms"]
@@ -71,7 +71,7 @@ def read(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed
     """The value, or the gradient by one argument; in many digits if the op is followed, whose steps then change by a part."""
     xs = [x.copy() for x in inputs[:count]]
     if followed:
-        with precise.working(DIGITS), subject.following(part, seed):
-            found = next(iter(subject.derivatives(xs, np.ones_like, (), ()))) if wrt is None else subject.gradient(xs, inputs[-1])[wrt]
+        with working_precision(DIGITS), subject.following(part, seed):
+            found: Any = next(iter(subject.derivatives(xs, np.ones_like, (), ()))) if wrt is None else subject.gradient(xs, inputs[-1])[wrt]
             return found.view(np.ndarray)
     return np.asarray(subject.value(xs) if wrt is None else subject.gradient(xs, inputs[-1])[wrt], np.float64)
