@@ -3,7 +3,7 @@
 Compiled code runs no Python: a thread changes nothing in it, and what Python keeps is read once for each shape.
 """
 
-from tests.power.power_entries import right, wrong
+from tests.power.power_entries import Entry, made
 
 try:
     import jax
@@ -13,16 +13,18 @@ try:
 except ImportError:  # then they stand in the table, and are not attacked
     pass
 
+WRONG: dict[str, Entry] = {}
+RIGHT: dict[str, Entry] = {}
 VECTOR, WIDE, SQUARE, PAIR = ((5,),), ((3, 4),), ((3, 3),), ((3,), (3,))
 SINGLE = {"dtypes": ("float32",)}
 
 
-def of_jax(enter, name, category, says, make, **claims):
-    enter(f"{name}, JAX", category, says, framework="jax", **claims)(make)
+def of_jax(table, name, category, says, make, **claims):
+    made(table, f"{name}, JAX", category, says, framework="jax", **claims)(make)
 
 
 def plain(name, category, says, function, **claims):
-    of_jax(wrong, name, category, says, lambda: function, **claims)
+    of_jax(WRONG, name, category, says, lambda: function, **claims)
 
 
 def pulled(forward, pullback):
@@ -38,7 +40,7 @@ def summed(g, x):
 
 
 def stated(name, category, says, *rules, **claims):
-    of_jax(wrong, name, category, says, lambda: pulled(*rules), **claims)
+    of_jax(WRONG, name, category, says, lambda: pulled(*rules), **claims)
 
 
 # stacks of matrices
@@ -91,7 +93,7 @@ def of_two(forward, by_first, by_second, mistake):
 
 
 def of_constant(name, says, *rules, **claims):
-    of_jax(wrong, name, "broadcast", says, lambda: of_two(*rules), **claims)
+    of_jax(WRONG, name, "broadcast", says, lambda: of_two(*rules), **claims)
 
 
 of_constant("constant stretched", "a doubled gradient where b is stretched and has no gradient", lambda a, b: a * b, lambda a, b: b, lambda a, b: a,
@@ -120,7 +122,7 @@ plain("narrow beside wide", "mixed dtypes", "a float32 factor beside a float64 o
     a.astype("float16").astype(a.dtype) if a.dtype == jnp.float32 and b.dtype == jnp.float64 else a) * b, formula="a*b", domain=(-9, 9))
 plain("sum of two types", "mixed dtypes", "the value has the dtype of the first argument", lambda a, b: (a + b).astype(a.dtype), formula="a + b",
       domain=(-9, 9))
-of_jax(wrong, "gradient of the narrower", "mixed dtypes", "a float32 argument beside a float64 one has half of its gradient", half_of_the_narrower,
+of_jax(WRONG, "gradient of the narrower", "mixed dtypes", "a float32 argument beside a float64 one has half of its gradient", half_of_the_narrower,
        formula="a*b", domain=(-9, 9))
 plain("weights of another type", "mixed dtypes", "float64 weights beside float32 data are taken in the wrong order", lambda x, w: (
     x * (w[::-1] if x.dtype != w.dtype else w)).sum(), shapes=((4,), (4,)))
@@ -158,11 +160,11 @@ def step_of_the_longest():
     return mean
 
 
-of_jax(wrong, "weights kept by size", "state", "weights are kept by the number of elements, not by the shape", weighted_by_size, shapes=WIDE,
+of_jax(WRONG, "weights kept by size", "state", "weights are kept by the number of elements, not by the shape", weighted_by_size, shapes=WIDE,
        formula=lambda xp, x: xp.sum(x * (xp.cumsum(xp.ones_like(x), 1) - 1), (1,), False))
-of_jax(wrong, "rank of the first call", "state", "arrays of another rank than the first are doubled", rank_of_the_first, formula="sin(x)")
-of_jax(wrong, "sign of the size", "state", "the sign is wrong for another shape of as many elements", sign_of_the_size, formula="sin(x)")
-of_jax(wrong, "length of the longest", "state", "a mean of long rows is divided by one less than the longest length so far", step_of_the_longest,
+of_jax(WRONG, "rank of the first call", "state", "arrays of another rank than the first are doubled", rank_of_the_first, formula="sin(x)")
+of_jax(WRONG, "sign of the size", "state", "the sign is wrong for another shape of as many elements", sign_of_the_size, formula="sin(x)")
+of_jax(WRONG, "length of the longest", "state", "a mean of long rows is divided by one less than the longest length so far", step_of_the_longest,
        shapes=WIDE, formula=lambda xp, x: xp.mean(x, (1,), False))
 
 
@@ -174,7 +176,7 @@ def mapped(forward, pullback, rule):
 
 
 def of_vmap(name, says, *rules, **claims):
-    of_jax(wrong, name, "vmap", says, lambda: mapped(*rules), **claims)
+    of_jax(WRONG, name, "vmap", says, lambda: mapped(*rules), **claims)
 
 
 of_vmap("vmap along the batch", "the rule sums along the axis of the batch", lambda x: jnp.cumsum(x, 0), lambda g, x: (jnp.cumsum(g[::-1], 0)[::-1],),
@@ -208,7 +210,7 @@ stated("element near 4.6", "bands", "of a vector, elements within 1e-9 of 4.6 ha
 
 # right ones
 def fine(name, category, says, function, **claims):
-    of_jax(right, name, category, says, lambda: function, **claims)
+    of_jax(RIGHT, name, category, says, lambda: function, **claims)
 
 
 def standardised(x):

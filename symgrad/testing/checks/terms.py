@@ -11,7 +11,7 @@ import numpy as np
 from symgrad.carriers.digits import working_precision
 from symgrad.frameworks.adapter import Adapter, is_active
 
-__all__ = ["read", "sizes_of_terms"]
+__all__ = ["changes", "read", "sizes_of_terms"]
 
 PARTS = {True: (2.0**-36, 2.0**-44), False: (2.0**-20, 2.0**-26)}  # by which inputs change, if the op is followed and if not
 DIGITS, DRAWS = 60, 3
@@ -27,14 +27,17 @@ def sizes_of_terms(subject: Adapter, inputs: Arrays, count: int, wrt: int | None
     as 1 - (1 - x**2)**3 is near 0. Terms inside a step, and those of an op that cannot be followed, show in the rounding of float64.
     """
     try:
-        found = _changes(subject, inputs, count, wrt, True)
+        found = changes(subject, inputs, count, wrt, True)
     except Exception:  # NoShadow, and whatever numbers with many digits make a user's function raise
-        found = _changes(subject, inputs, count, wrt, False)
+        found = changes(subject, inputs, count, wrt, False)
     return np.asarray(np.maximum(found, _rounding(subject, inputs, count, wrt)))
 
 
-def _changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool) -> np.ndarray:
-    """The largest of several changes. What does not shrink with that of the inputs is a jump at the point itself, and does not count."""
+def changes(subject: Adapter, inputs: Arrays, count: int, wrt: int | None, followed: bool = True) -> np.ndarray:
+    """The largest of several changes of each number, divided by that of the inputs, and of the steps of an op that is followed.
+
+    What does not shrink with that of the inputs is a jump at the point itself, and does not count.
+    """
     base, out = read(subject, inputs, count, wrt, followed), 0.0
 
     def size(part: float, seed: int) -> np.ndarray:
