@@ -180,6 +180,10 @@ def norm(x):
     return jnp.sqrt((x * x).sum())
 
 
+def scale(x):
+    return jnp.where(jnp.abs(x).max() > 0, jnp.abs(x).max(), 1.0)
+
+
 WRONG["norm"] = {
     "a term is missing": lambda x: norm(x[:-1]),
     "without the root": lambda x: (x * x).sum(),
@@ -201,8 +205,8 @@ RIGHT["norm"] = {
     "as it is defined": norm,
     "by hypot": lambda x: jnp.hypot(jnp.hypot(x[0], x[1]), x[2]),
     "by a product": lambda x: jnp.sqrt(x @ x),
-    "with a scale": lambda x: norm(x / jnp.abs(x).max()) * jnp.abs(x).max(),
-    "with a constant scale": lambda x: norm(x / jax.lax.stop_gradient(jnp.abs(x).max())) * jax.lax.stop_gradient(jnp.abs(x).max()),
+    "with a scale": lambda x: norm(x / scale(x)) * scale(x),
+    "with a constant scale": lambda x: norm(x / jax.lax.stop_gradient(scale(x))) * jax.lax.stop_gradient(scale(x)),
     "by a logarithm": lambda x: jnp.exp(jnp.log((x * x).sum()) / 2),
     "with its own backward pass": pulled(lambda x: jnp.linalg.norm(x), lambda g, x: g * x / jnp.linalg.norm(x)),
     "guarded at 0": lambda x: jnp.where((x * x).sum() > 0, jnp.sqrt(jnp.where((x * x).sum() > 0, (x * x).sum(), 1.0)), 0.0),
