@@ -46,7 +46,7 @@ class Region:
     facts: tuple[tuple[Any, int], ...] = ()
     depth: int = 0
 
-    def replaced(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> Region:
+    def substitute(self, old: Any, new: Any, intervals: Mapping[Any, tuple[End, End]], facts: tuple[tuple[Any, int], ...] = ()) -> Region:
         """The region with an expression substituted for a symbol."""
         rest = {s: ends for s, ends in self.intervals.items() if s is not old}
         return Region(self.a.xreplace({old: new}), self.b.xreplace({old: new}), rest | dict(intervals),
@@ -61,10 +61,10 @@ class Region:
             integer = {"integer": True} if s.is_integer else {}
             if low is not None and low >= 0:
                 p = sympy.Dummy(s.name, positive=True, **integer)
-                region = region.replaced(s, p, {p: (low, high)})
+                region = region.substitute(s, p, {p: (low, high)})
             elif high is not None and high <= 0:
                 p = sympy.Dummy(s.name, positive=True, **integer)
-                region = region.replaced(s, -p, {p: (-high, None if low is None else -low)})
+                region = region.substitute(s, -p, {p: (-high, None if low is None else -low)})
         return region
 
     def split(self, u: Any) -> tuple[list[Region], Region | None, bool]:
@@ -93,20 +93,20 @@ class Region:
             parts.append(Region(self.a, self.b, {**self.intervals, x: (at if low is None else max(at, low), high)}, self.facts, self.depth + 1))
         if low is None or low < at:
             parts.append(Region(self.a, self.b, {**self.intervals, x: (low, at if high is None else min(at, high))}, self.facts, self.depth + 1))
-        return parts, self.replaced(x, c, {}) if inside else None, True
+        return parts, self.substitute(x, c, {}) if inside else None, True
 
     def _split_along(self, x: Any, edge: Any, u: Any, slope: Any) -> tuple[list[Region], Region | None, bool]:
         """The regions on both sides of x = edge, with the distance as a new positive symbol if that keeps all information about x."""
         low, high = self.intervals[x]
-        on_edge = self.replaced(x, edge, {})
+        on_edge = self.substitute(x, edge, {})
         p = sympy.Dummy("p", positive=True, **({"integer": True} if x.is_integer else {}))
         parts = []
         for side in (1, -1):
             beyond = edge + side * p
             if (low, high) == (None, None) or high is None and low == 0 and beyond.is_positive:
-                parts.append(self.replaced(x, beyond, {p: ZERO_UP}))
+                parts.append(self.substitute(x, beyond, {p: ZERO_UP}))
             elif high is None and low == 0 and side == -1 and edge.is_Symbol and self.intervals.get(edge) == ZERO_UP:
-                parts.append(self.replaced(edge, x + p, {p: ZERO_UP}))  # 0 < x < y, in terms of y = x + p
+                parts.append(self.substitute(edge, x + p, {p: ZERO_UP}))  # 0 < x < y, in terms of y = x + p
             else:
                 parts.append(self._with(u, side * (1 if slope > 0 else -1)))
         return parts, on_edge, True
@@ -126,12 +126,12 @@ def regions_of(a: Any, b: Any, ranges: Mapping[Any, Range]) -> Iterator[Region]:
                     continue
                 low, high = piece.low, piece.high
                 if low is not None and low == high:
-                    more.append(region.replaced(s, sympy.Rational(low.numerator, low.denominator), {}))
+                    more.append(region.substitute(s, sympy.Rational(low.numerator, low.denominator), {}))
                     continue
                 cuts = [low, *sorted(e for e in r.excluded if (low is None or low < e) and (high is None or e < high)), high]
                 more += [Region(region.a, region.b, {**region.intervals, s: ends}) for ends in pairwise(cuts)]
                 ends = [end for end, open_end in ((low, piece.open_low), (high, piece.open_high)) if end is not None and not open_end]
-                more += [region.replaced(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
+                more += [region.substitute(s, sympy.Rational(end.numerator, end.denominator), {}) for end in ends if jumps or piece.step]
         parts = more
     yield from parts
 

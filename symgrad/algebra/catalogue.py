@@ -65,7 +65,7 @@ def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
 def _polygamma(c: Any, m: Any, x: Any, more: int = 0) -> Any:
     """ψ⁽ᵐ⁾(x) = ψ⁽ᵐ⁾(x + n) - (-1)ᵐ m! Σ (x + k)^(-m-1)."""
     if not c.isint(m) or c.re(m) < 0:
-        raise Undefined("the order of a polygamma function is a whole number")
+        raise Undefined("the order of a polygamma function is a nonnegative integer")
     m = int(c.re(m))
     if c.isint(x) and c.re(x) <= 0:
         raise Undefined("a pole")

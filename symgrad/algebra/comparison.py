@@ -164,7 +164,7 @@ class Comparison:
         if witness is not None:
             if self.unknown:
                 return self._identity(NOT_CHECKABLE, f"it depends on what {', '.join(self.unknown)} is")
-            return self._refuted(witness)
+            return self._refutation(witness)
         if not self.compared:
             return self._identity(NOT_CHECKABLE, self._why_nothing_compared())
         literal = self._vanishes()
@@ -190,7 +190,7 @@ class Comparison:
     def _identity(self, verdict: str, reason: str, **more: Any) -> Identity:
         return Identity(verdict, reason, self.compared, self.digits if self.compared else 0.0, notes=tuple(self.notes), **more)
 
-    def _refuted(self, witness: _Witness) -> Identity:
+    def _refutation(self, witness: _Witness) -> Identity:
         witness = self._shrink(witness)
         shown = [self._number(x) for x in witness.point]
         values = tuple(self._number(x) for x in witness.values)

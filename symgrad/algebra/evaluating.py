@@ -25,7 +25,7 @@ TERMS = 1000  # the most terms of a sum or product
 
 
 class Unknown(TypeError):
-    """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is no number."""
+    """A part of an expression that cannot be evaluated: an undefined function, an unevaluated integral, an object that is not a number."""
 
 
 def exact_float(x: sympy.Float) -> Fraction:
@@ -88,7 +88,7 @@ class Evaluator:
         if isinstance(e, sympy.Symbol) or not isinstance(e, (sympy.Expr, Boolean)):
             raise Unknown(f"{e} has no value")
         if isinstance(e, (sympy.Sum, sympy.Product)):
-            return self._repeated(e)
+            return self._sum_or_product(e)
         if kind.__name__ in REFUSED:
             raise Unknown(f"{e} has no value: {REFUSED[kind.__name__]}")
         if isinstance(e, sympy.Function):
@@ -98,7 +98,7 @@ class Evaluator:
             return (lambda a: a.rounded(e.evalf(a.context.dps + 10)._to_mpmath(a.bits + 20))), ()
         raise Unknown(f"{type(e).__name__} has no value: {e}")
 
-    def _repeated(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
+    def _sum_or_product(self, e: Any) -> tuple[Step, tuple[Any, ...]]:
         """A sum or a product of finitely many terms, by Karr's convention where the upper bound is below the lower one."""
         *inner, (k, low, high) = e.limits if all(len(limit) == 3 for limit in e.limits) else ((None, sympy.oo, sympy.oo),)
         if low.is_infinite or high.is_infinite:
@@ -122,7 +122,7 @@ class Evaluator:
 
         return step, (low, high, *others)
 
-    def checked(self, x: Any) -> Any:
+    def check_result(self, x: Any) -> Any:
         """The result of a step."""
         return x
 
@@ -137,7 +137,7 @@ class Evaluator:
                     values.append(failed)
                     continue
             try:
-                values.append(self.checked(step(arithmetic, *xs)))
+                values.append(self.check_result(step(arithmetic, *xs)))
             except (Undefined, Undecided) as error:
                 values.append(error)
             except (ArithmeticError, ValueError, TypeError, MemoryError) as error:
@@ -278,7 +278,7 @@ def _piecewise(a: Arithmetic, *parts: Any) -> Any:
     raise Undefined("no case holds")
 
 
-def _ordered(holds: Callable[[int], bool]) -> Step:
+def _order_relation(holds: Callable[[int], bool]) -> Step:
     def step(a: Arithmetic, x: Number, y: Number) -> bool:
         x, y = a.real(x), a.real(y)
         return holds(a.sign(a.sum([x, _negative(a, y)])))
@@ -304,8 +304,8 @@ STEPS: dict[Any, Step] = {
     **{getattr(sympy, name): _elementary(name, 0) for name in "sin tan sinh tanh asin atan asinh atanh erf".split()},
     **{getattr(sympy, name): _elementary(name, 1) for name in "cos cosh erfc".split()},
     **{getattr(sympy, name): _elementary(name, None) for name in "acos acosh".split()}, sympy.atan2: _atan2,
-    sympy.Lt: _ordered(lambda s: s < 0), sympy.Le: _ordered(lambda s: s <= 0), sympy.Gt: _ordered(lambda s: s > 0),
-    sympy.Ge: _ordered(lambda s: s >= 0), sympy.Eq: _equal, sympy.Ne: lambda a, x, y: not _equal(a, x, y),
+    sympy.Lt: _order_relation(lambda s: s < 0), sympy.Le: _order_relation(lambda s: s <= 0), sympy.Gt: _order_relation(lambda s: s > 0),
+    sympy.Ge: _order_relation(lambda s: s >= 0), sympy.Eq: _equal, sympy.Ne: lambda a, x, y: not _equal(a, x, y),
     sympy.And: lambda a, *xs: all(xs), sympy.Or: lambda a, *xs: any(xs), sympy.Not: lambda a, x: not x, sympy.Xor: lambda a, *xs: sum(xs) % 2 == 1,
     sympy.ITE: lambda a, c, x, y: x if c else y,
 }

@@ -162,7 +162,7 @@ def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
     context.dps = DIGITS
     if not e.free_symbols:
         try:
-            return _sign(_enclosed(context, e, x, low, high)) or None
+            return _sign(_interval_of(context, e, x, low, high)) or None
         except (NotImplementedError, ValueError, ArithmeticError, TypeError):
             return None
     slope = sympy.diff(e, x)
@@ -173,11 +173,11 @@ def sign_between(e: Any, x: Any, low: Fraction, high: Fraction) -> int | None:
             return found.pop()
         a, b = boxes.pop()
         try:
-            sign = _sign(_enclosed(context, e, x, a, b))
+            sign = _sign(_interval_of(context, e, x, a, b))
             if not sign and (a == low or b == high):  # it may vanish at the end if it is monotone next to it
-                rising = _sign(_enclosed(context, slope, x, a, b))
+                rising = _sign(_interval_of(context, slope, x, a, b))
                 at, away = (a, rising) if a == low else (b, -rising)
-                edge = _enclosed(context, e, x, at, at)
+                edge = _interval_of(context, e, x, at, at)
                 sign = away if rising and (edge.a >= 0 if away > 0 else edge.b <= 0) else 0
         except (NotImplementedError, ValueError, ArithmeticError, TypeError):
             sign = 0
@@ -194,7 +194,7 @@ def _sign(v: Any) -> int:
     return 1 if v.a > 0 else -1 if v.b < 0 else 0
 
 
-def _enclosed(context: Any, e: Any, x: Any, a: Fraction, b: Fraction) -> Any:
+def _interval_of(context: Any, e: Any, x: Any, a: Fraction, b: Fraction) -> Any:
     """An interval that contains the values of an expression between a and b."""
     def number(q: Any) -> Any:
         return context.mpf(int(q.numerator)) / int(q.denominator)

@@ -21,19 +21,18 @@ def identical(a: Any, b: Any = 0, assumptions: Mapping[Any, Any] | None = None, 
               seed: int = 0) -> Identity:
     """Whether two expressions are the same function wherever both are defined, on the ranges of their symbols.
 
-    First both are evaluated at exact points inside the ranges, including special ones and points of every size, with a measure of the error. A
-    difference counts if it is larger than rounding and cancellation explain, even 1e-60. Then the difference is reduced to a normal
-    form: a fraction of polynomials in symbols, roots, logarithms and exponentials, case by case where there are kinks.
+    First both are evaluated at exact points in the ranges, including special points and points of every size, with measured errors. A
+    difference counts if it exceeds the effect of rounding and cancellation, even if it is 1e-60. Then the difference is reduced to a normal
+    form: a fraction of polynomials in symbols, roots, logarithms and exponentials, separately on both sides of kinks.
 
-    - "proved": the normal form is literally 0, and the numbers agree as well;
-    - "verified": at least 50 digits agree at that many points, on both sides of every condition;
-    - "refuted": they differ at a point, which is given in a simple form with both values;
-    - "not checkable": nothing could be compared, or nothing on one side of a condition; the reason is given.
+    - "proved": the normal form is literally 0, and the numbers agree;
+    - "verified": at least 50 digits agree at `points` points, on both sides of every condition;
+    - "refuted": the expressions differ at a point, which is given in a simple form with both values;
+    - "not checkable": no points could be compared, or none on one side of a condition; the reason is given.
 
-    Functions are SymPy's: complex-valued with principal branches, so that log(x) is log(-x) + iπ for negative x. A point where one of the
-    two has no value (a pole, 0/0) is no counterexample: x²/x and x are identical; a note says where only one is defined. Finite sums and products are
-    added up term by term, and a symbol that bounds one is an integer. A float is exactly the
-    binary number it is, so that 0.1 is not 1/10.
+    Functions are those of SymPy: complex-valued with principal branches, so that log(x) is log(-x) + iπ for negative x. A point where only one
+    expression has a value (a pole, 0/0) is not a counterexample: x²/x and x are identical; such a point is noted. Finite sums and products are
+    computed term by term, and symbols in their limits are integers. A float is exactly its binary value, so that 0.1 is not 1/10.
 
     Args:
         a, b: SymPy expressions, numbers, conditions, or arrays or matrices of them of one shape (b may be one number for all elements).

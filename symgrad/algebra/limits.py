@@ -1,4 +1,4 @@
-"""Limits of time. What an answer depends on is counted in seconds of the processor, so that the load of the machine changes no answer."""
+"""Time limits. Limits that affect a result are measured in processor time, so that results do not depend on the load of the machine."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ __all__ = ["Budget", "OutOfTime", "clock", "limited", "stoppable"]
 
 
 LONGEST = 10**6  # the longest time of a timer in seconds
-WAITING = 5.0  # seconds in all, for one of the processor
+WAITING = 5.0  # the largest ratio of elapsed time to processor time
 clock = time.process_time
 
 
 class Budget:
-    """Seconds of the processor for calls of a user's function; one that waits has five times as many in all."""
+    """A budget of processor time for calls of a user's function; the elapsed time may be five times as long."""
 
     def __init__(self, seconds: float):
         self.seconds, self.start, self.begun = seconds, clock(), time.monotonic()
 
     def used(self, part: float = 1.0) -> bool:
-        """Whether so large a part of it is over."""
+        """Whether more than a part of the budget is used."""
         return clock() - self.start > part * self.seconds or self.spent > WAITING * part * self.seconds
 
     @property
     def spent(self) -> float:
-        """The seconds since the start, by the clock on the wall."""
+        """The elapsed seconds since the start."""
         return time.monotonic() - self.begun
 
 
 class OutOfTime(BaseException):
-    """The time for a proof is over. It is no Exception, so that a library's `except Exception` does not catch it."""
+    """The error for the end of a time limit. It is not an Exception, so that `except Exception` in a library does not catch it."""
 
 
 def stoppable() -> bool:
@@ -44,10 +44,10 @@ def stoppable() -> bool:
 
 @contextlib.contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raise OutOfTime inside the context after so many seconds of the processor.
+    """Raise OutOfTime inside the context after some seconds of processor time.
 
-    Without effect outside the main thread, where only sizes are limited. An outer limit still holds: the inner one ends no later, and the rest of
-    the outer one continues after it.
+    There is no effect outside the main thread, where only sizes are limited. An outer limit remains valid: the inner one ends no later, and the
+    outer one continues after it.
     """
     if not stoppable() or seconds > LONGEST:
         yield

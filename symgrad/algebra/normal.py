@@ -313,7 +313,7 @@ class Normal(Signs):
             return self.term(self._root(made.base, made.real), q)
         if len(made.base) == 1:
             [(m, _)] = made.base.items()
-            return self.reduced({monomial_power(m, whole(q)): 1})
+            return self.reduce_exponents({monomial_power(m, whole(q)): 1})
         return self.term(self._root(Frac(made.base), True), q)
 
     def _exp_of_angle(self, made: Generator) -> Frac:

@@ -17,8 +17,8 @@ import sympy
 
 from symgrad.algebra.limits import clock
 
-__all__ = ["DEGREE", "ONE", "Monomial", "Poly", "TooLarge", "added", "constant", "content", "factored", "generators", "key", "monomial_power",
-           "monomial_times", "scaled", "times", "whole"]
+__all__ = ["DEGREE", "ONE", "Monomial", "Poly", "TooLarge", "add", "constant", "content", "factor_list", "generators", "key", "monomial_power",
+           "monomial_times", "scale", "times", "whole"]
 
 Rational: TypeAlias = "int | Fraction"
 Monomial: TypeAlias = "tuple[tuple[int, Any], ...]"
@@ -62,7 +62,7 @@ def whole(x: Any) -> Any:
     return x.numerator if x.denominator == 1 else x
 
 
-def added(*polys: Poly) -> Poly:
+def add(*polys: Poly) -> Poly:
     """The sum."""
     out = dict(polys[0])
     for p in polys[1:]:
@@ -75,7 +75,7 @@ def added(*polys: Poly) -> Poly:
     return out
 
 
-def scaled(p: Poly, c: Any, m: Monomial = ONE) -> Poly:
+def scale(p: Poly, c: Any, m: Monomial = ONE) -> Poly:
     """A polynomial times a term."""
     if not c:
         return {}
@@ -88,7 +88,7 @@ def times(a: Poly, b: Poly, deadline: float) -> Poly:
         a, b = b, a
     if len(a) == 1:
         [(m, c)] = a.items()
-        return scaled(b, c, m)
+        return scale(b, c, m)
     out: Poly = {}
     for m, c in a.items():
         if clock() > deadline or len(out) > TERMS:
@@ -139,7 +139,7 @@ def _ring(n: int) -> Any:
     return sympy.polys.rings.ring([f"g{i}" for i in range(n)], sympy.ZZ)[0] if n else None
 
 
-def _ringed(polys: Sequence[Poly]) -> tuple[Any, list[Any], list[int], list[int]]:
+def _to_ring(polys: Sequence[Poly]) -> tuple[Any, list[Any], list[int], list[int]]:
     """Polynomials without negative exponents in a ring of SymPy, with the generators, and the factors that make their exponents integers."""
     gens = sorted(set().union(*(generators(p) for p in polys)))
     scale = [lcm(*(e.denominator for p in polys for m in p for h, e in m if h == g)) for g in gens]
@@ -156,7 +156,7 @@ def _ringed(polys: Sequence[Poly]) -> tuple[Any, list[Any], list[int], list[int]
     return ring, out, gens, scale
 
 
-def _unringed(p: Any, gens: Sequence[int], scale: Sequence[int]) -> Poly:
+def _from_ring(p: Any, gens: Sequence[int], scale: Sequence[int]) -> Poly:
     return {tuple((g, whole(Fraction(int(e), s))) for g, s, e in zip(gens, scale, m) if e): int(c) for m, c in p.terms()}
 
 
@@ -186,7 +186,7 @@ def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int
     return int(lead.x or lead.y), ((i, 1),) if lead.y else ONE, [(plain(q), int(n)) for q, n in parts]
 
 
-def factored(p: Poly, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
+def factor_list(p: Poly, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
     """A polynomial as number * monomial * powers of irreducible factors; `imaginary` is the generator that stands for i.
 
     >>> factored({((0, 2),): 2, (): -2})
@@ -200,9 +200,9 @@ def factored(p: Poly, imaginary: int | None = None) -> tuple[Any, Monomial, list
         sign, unit, parts = gaussian
         shared = monomial_times(shared, unit)
     else:
-        _, [q], gens, scale = _ringed([rest])
+        _, [q], gens, scale = _to_ring([rest])
         sign, factors = q.factor_list()
-        parts = [(_unringed(part, gens, scale), n) for part, n in factors]
+        parts = [(_from_ring(part, gens, scale), n) for part, n in factors]
     number *= int(sign)
     found = []
     for part, n in parts:

@@ -65,7 +65,7 @@ class Range:
 
     def integers(self) -> Range:
         """The integers in the range."""
-        return _both(self, Range((Piece(step=1),)))
+        return _intersection(self, Range((Piece(step=1),)))
 
     def draw(self, rng: Random, size: str) -> Exact:
         """A number in the range."""
@@ -100,7 +100,7 @@ class Range:
         return found
 
 
-def _assumed(facts: Any, silent: bool = False) -> Range:
+def _range_of_facts(facts: Any, silent: bool = False) -> Range:
     """The range of a symbol with assumptions; `facts` maps SymPy's words to True, False or None. Without facts a `silent` symbol is complex."""
     excluded = frozenset({Fraction(0)}) if facts("zero") is False else frozenset()
     if facts("imaginary"):
@@ -118,7 +118,7 @@ def _assumed(facts: Any, silent: bool = False) -> Range:
     return Range((Piece(low, high, bool(facts("extended_positive")), bool(facts("extended_negative")), step, offset),), excluded)
 
 
-def _given(symbol: sympy.Symbol, given: Any) -> Range:
+def _range_of(symbol: sympy.Symbol, given: Any) -> Range:
     """The range that a user gives."""
     if isinstance(given, Range):
         return given
@@ -134,14 +134,14 @@ def _given(symbol: sympy.Symbol, given: Any) -> Range:
         if isinstance(given, Mapping) else [given] if not isinstance(given, (list, tuple, set, frozenset)) else given
     if not all(word in WORDS for word in words):
         try:
-            return _given(symbol, domain_of(given, symbol.name))
+            return _range_of(symbol, domain_of(given, symbol.name))
         except TypeError as error:
             raise TypeError(f"{error}, or words out of {', '.join(WORDS)}") from None
     default = {} if "complex" in words or "imaginary" in words else {"real": True}
-    return _assumed(sympy.Symbol("x", **default | dict.fromkeys(words, True))._assumptions.get)
+    return _range_of_facts(sympy.Symbol("x", **default | dict.fromkeys(words, True))._assumptions.get)
 
 
-def _both(own: Range, given: Range) -> Range:
+def _intersection(own: Range, given: Range) -> Range:
     excluded = own.excluded | given.excluded
     if own.complex and given.complex:
         return Range(excluded=excluded, complex=True, imaginary=own.imaginary or given.imaginary)
@@ -156,7 +156,7 @@ def _both(own: Range, given: Range) -> Range:
 def ranges_of(symbols: Sequence[sympy.Symbol], assumptions: Mapping[Any, Any] | None) -> list[Range]:
     """The range of each symbol, by its own assumptions and the given ones; real if there are none.
 
-    Raises TypeError for an assumption that is neither a Domain, a SymPy set nor known words, or whose key is no symbol.
+    Raises TypeError for an assumption other than a Domain, a SymPy set or known words, and for a key that is not a symbol.
 
     >>> x = sympy.Symbol("x", real=True)
     >>> ranges_of([x], {x: "positive"})[0].assumptions
@@ -168,8 +168,8 @@ def ranges_of(symbols: Sequence[sympy.Symbol], assumptions: Mapping[Any, Any] | 
             raise TypeError(f"assumptions map SymPy symbols to a symgrad Domain, a SymPy set or words, got the key {key!r}")
     out = []
     for symbol in symbols:
-        own = _assumed(lambda word, symbol=symbol: getattr(symbol, f"is_{word}"), symbol in given)
-        out.append(_both(own, _given(symbol, given[symbol])) if symbol in given else own)
+        own = _range_of_facts(lambda word, symbol=symbol: getattr(symbol, f"is_{word}"), symbol in given)
+        out.append(_intersection(own, _range_of(symbol, given[symbol])) if symbol in given else own)
     return out
 
 

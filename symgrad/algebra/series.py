@@ -37,7 +37,7 @@ class Laurent(NamedTuple):
     coefficients: list[Any]
 
 
-def _made(valuation: int, coefficients: Sequence[Any], scale: Sequence[Any]) -> Laurent:
+def _without_zeros(valuation: int, coefficients: Sequence[Any], scale: Sequence[Any]) -> Laurent:
     """A series without leading coefficients that are zero relative to their terms."""
     start = next((i for i, (c, s) in enumerate(zip(coefficients, scale)) if abs(c) > SMALL * s), len(coefficients))
     row = [c if abs(c) > SMALL * s else context.zero for c, s in zip(coefficients, scale)]
@@ -47,7 +47,7 @@ def _made(valuation: int, coefficients: Sequence[Any], scale: Sequence[Any]) -> 
 def _add(a: Laurent, b: Laurent) -> Laurent:
     low, high = min(a.valuation, b.valuation), min(a.valuation + len(a.coefficients), b.valuation + len(b.coefficients))
     rows = [([context.zero] * (s.valuation - low) + s.coefficients)[:high - low] for s in (a, b)]
-    return _made(low, [x + y for x, y in zip(*rows)], [abs(x) + abs(y) for x, y in zip(*rows)])
+    return _without_zeros(low, [x + y for x, y in zip(*rows)], [abs(x) + abs(y) for x, y in zip(*rows)])
 
 
 def _multiply(a: Laurent, b: Laurent) -> Laurent:
@@ -57,7 +57,7 @@ def _multiply(a: Laurent, b: Laurent) -> Laurent:
         terms = [a.coefficients[k] * b.coefficients[n - k] for k in range(n + 1)]
         row.append(context.fsum(terms))
         scale.append(context.fsum(terms, absolute=True))
-    return _made(a.valuation + b.valuation, row, scale)
+    return _without_zeros(a.valuation + b.valuation, row, scale)
 
 
 def _power(a: Laurent, exponent: Any) -> Laurent:
@@ -75,7 +75,7 @@ def _power(a: Laurent, exponent: Any) -> Laurent:
         scale.append(context.fsum(terms, absolute=True) / abs(n * first))
         c = context.fsum(terms) / (n * first)
         row.append(c if abs(c) > SMALL * scale[-1] else context.zero)
-    return _made(int(valuation), row, scale)
+    return _without_zeros(int(valuation), row, scale)
 
 
 def _plain(a: Laurent) -> list[Any]:
@@ -86,7 +86,7 @@ def _plain(a: Laurent) -> list[Any]:
 
 
 def _taylor(row: Sequence[Any]) -> Laurent:
-    return _made(0, row, [max(abs(c), context.mpf(10) ** -20) for c in row])
+    return _without_zeros(0, row, [max(abs(c), context.mpf(10) ** -20) for c in row])
 
 
 def _exp(a: Laurent) -> Laurent:
@@ -182,21 +182,21 @@ def _sign(a: Laurent) -> int:
 RELATIONS = {sympy.Eq: (0,), sympy.Ne: (-1, 1), sympy.Lt: (-1,), sympy.Le: (-1, 0), sympy.Gt: (1,), sympy.Ge: (0, 1)}
 
 
-class _Expanding:
+class _Expansion:
     def __init__(self, symbol: Any, point: Any, count: int):
         self.symbol, self.count = symbol, count
-        self.known: dict[Any, Laurent] = {symbol: _made(0, [point, context.one] + [context.zero] * (count - 2), [context.one] * count)}
+        self.known: dict[Any, Laurent] = {symbol: _without_zeros(0, [point, context.one] + [context.zero] * (count - 2), [context.one] * count)}
 
     def of(self, expr: Any) -> Laurent:
         if expr not in self.known:
-            self.known[expr] = self.number(expr) if self.symbol not in expr.free_symbols else self.made(expr)
+            self.known[expr] = self.number(expr) if self.symbol not in expr.free_symbols else self.series_of(expr)
         return self.known[expr]
 
     def number(self, expr: Any) -> Laurent:
         number = value(expr)([])
-        return _made(0, [number] + [context.zero] * (self.count - 1), [context.one] * self.count)
+        return _without_zeros(0, [number] + [context.zero] * (self.count - 1), [context.one] * self.count)
 
-    def made(self, expr: Any) -> Laurent:
+    def series_of(self, expr: Any) -> Laurent:
         function, args = expr.func, expr.args
         if function is sympy.Piecewise:
             return next(self.of(e) for e, condition in args if self.holds(condition))
@@ -219,7 +219,7 @@ class _Expanding:
         if function is sympy.sign:
             return _number(_sign(parts[0]), self.count)
         if function is sympy.Heaviside:
-            return _made(0, [context.mpf(_sign(parts[0]) > 0)] + [context.zero] * (self.count - 1), [context.one] * self.count)
+            return _without_zeros(0, [context.mpf(_sign(parts[0]) > 0)] + [context.zero] * (self.count - 1), [context.one] * self.count)
         if function in (sympy.Max, sympy.Min, larger, smaller):
             out = parts[0]
             for part in parts[1:]:
@@ -253,6 +253,6 @@ def expansion(expr: Any, symbol: Any, point: Any, count: int = 40) -> Laurent:
     """
     try:
         with working_precision(DIGITS):
-            return _Expanding(symbol, value(point)([]), count).of(elementary(expr))
+            return _Expansion(symbol, value(point)([]), count).of(elementary(expr))
     except (ZeroDivisionError, StopIteration, IndexError) as error:
         raise NotAnalytic(str(error) or "no value here") from None

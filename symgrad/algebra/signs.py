@@ -11,7 +11,7 @@ import sympy
 
 from symgrad.algebra.factors import halves, logarithms, norm, real_expression, sign_between
 from symgrad.algebra.limits import clock
-from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factored, generators, key, monomial_power, monomial_times
+from symgrad.algebra.polynomials import ONE, Monomial, Poly, TooLarge, content, factor_list, generators, key, monomial_power, monomial_times
 from symgrad.algebra.tower import Frac, Tower
 
 __all__ = ["NotRegular", "Signs", "Split"]
@@ -62,10 +62,10 @@ class Signs(Tower):
         """A fraction as number * monomial * powers of irreducible polynomials, by their keys."""
         if len(f.num) > 60 or clock() > self.deadline:
             raise TooLarge
-        number, shared, factors = factored(f.num, self.i)
+        number, shared, factors = factor_list(f.num, self.i)
         powers = {key(q): n for q, n in factors}
         for d, n in f.den.items():
-            c, m, below = factored(dict(d), self.i)
+            c, m, below = factor_list(dict(d), self.i)
             number /= Fraction(c) ** n
             shared = monomial_times(shared, monomial_power(m, -n))
             for q, k in below:

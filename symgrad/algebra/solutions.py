@@ -42,7 +42,7 @@ def _of_factor(f: Any, inside: Mapping[Any, Any]) -> list[dict[Any, Any]] | None
         return []
     f = f.as_independent(*f.free_symbols, as_Add=False)[1]
     f = f.base if f.is_Pow and f.exp.is_positive else f
-    symbols = sorted(f.free_symbols, key=lambda s: (_bounded(s, inside), str(s)))
+    symbols = sorted(f.free_symbols, key=lambda s: (_is_bounded(s, inside), str(s)))
     for s in symbols:
         slope = sympy.diff(f, s)
         if slope.is_number and slope.is_nonzero:
@@ -65,7 +65,7 @@ def _of_squares(f: Any, symbols: Sequence[Any]) -> list[dict[Any, Any]] | None:
     return list(sympy.solve([t.base if t.is_Pow and t.exp.is_positive else t for t in terms], symbols, dict=True))
 
 
-def _bounded(s: Any, inside: Mapping[Any, Any]) -> bool:
+def _is_bounded(s: Any, inside: Mapping[Any, Any]) -> bool:
     return s.is_extended_nonnegative or s.is_extended_nonpositive or s in inside
 
 

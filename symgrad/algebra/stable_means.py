@@ -1,6 +1,6 @@
 """Means: quotients of several arguments that are 0/0 on a surface and smooth there, such as (f(x) - f(y)) / (x - y), as averages of a derivative.
 
-Where N vanishes with its first n - 1 derivatives at x = r(y), Taylor's theorem with the integral remainder says
+Where N vanishes with its first n - 1 derivatives at x = r(y), by Taylor's theorem with the integral remainder
 
     N(x, y) / (x - r)ⁿ = ∫ (1 - t)ⁿ⁻¹ / (n - 1)! · ∂ⁿN/∂xⁿ(r + t (x - r), y) dt over 0 <= t <= 1,
 

@@ -18,13 +18,13 @@ from symgrad.algebra.polynomials import (
     Monomial,
     Poly,
     TooLarge,
-    added,
+    add,
     constant,
     content,
     generators,
     key,
     monomial_power,
-    scaled,
+    scale,
     times,
     whole,
 )
@@ -87,9 +87,9 @@ class Tower:
 
     def term(self, g: int, e: Any = 1, c: Any = 1) -> Frac:
         """c times a generator to a power."""
-        return self.reduced({((g, whole(e)),): c}) if e and c else self.number(c)
+        return self.reduce_exponents({((g, whole(e)),): c}) if e and c else self.number(c)
 
-    def reduced(self, p: Poly) -> Frac:
+    def reduce_exponents(self, p: Poly) -> Frac:
         """A polynomial with the exponents of i, roots and similar generators reduced by their relations."""
         if not any(g in self.bounded for m in p for g, _ in m):
             return Frac(p)
@@ -159,7 +159,7 @@ class Tower:
                 for _ in range(n):
                     num = self._times(num, Frac(dict(d)))
             parts.append(num)
-        return self._over(self.sum(parts) if any(part.den for part in parts) else Frac(added(*(part.num for part in parts))), den)
+        return self._over(self.sum(parts) if any(part.den for part in parts) else Frac(add(*(part.num for part in parts))), den)
 
     def _over(self, f: Frac, den: dict[Any, int]) -> Frac:
         if not f.num:
@@ -170,7 +170,7 @@ class Tower:
         return Frac(f.num, total)
 
     def _times(self, f: Frac, g: Frac) -> Frac:
-        return self._over(self.reduced(times(f.num, g.num, self.deadline)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
+        return self._over(self.reduce_exponents(times(f.num, g.num, self.deadline)), {d: f.den.get(d, 0) + g.den.get(d, 0) for d in f.den | g.den})
 
     def product(self, factors: Iterable[Frac]) -> Frac:
         """The product of fractions; a numerator that is a factor of the other's denominator is cancelled."""
@@ -178,12 +178,12 @@ class Tower:
         for f in factors:
             if not f.num:
                 return f
-            (a, out), (b, f) = self._cancelled(out, f), self._cancelled(f, out)
+            (a, out), (b, f) = self._cancel(out, f), self._cancel(f, out)
             out = self._times(Frac(a, out.den), Frac(b, f.den))
         return out
 
     @staticmethod
-    def _cancelled(f: Frac, g: Frac) -> tuple[Poly, Frac]:
+    def _cancel(f: Frac, g: Frac) -> tuple[Poly, Frac]:
         """The numerator and the denominator of f after cancellation with another fraction."""
         num = f.num
         if g.den and len(num) > 1:
@@ -202,7 +202,7 @@ class Tower:
         if not f.num:
             raise ZeroDivisionError
         c, m, rest = content(f.num)
-        above = self.reduced({monomial_power(m, -1): whole(1 / Fraction(c))})
+        above = self.reduce_exponents({monomial_power(m, -1): whole(1 / Fraction(c))})
         for d, n in f.den.items():
             for _ in range(n):
                 above = self._times(above, Frac(dict(d)))
@@ -214,7 +214,7 @@ class Tower:
             return self.power(self.inverse(f), -n)
         if len(f.num) == 1:
             [(m, c)] = f.num.items()
-            return self._over(self.reduced({monomial_power(m, n): whole(Fraction(c) ** n)}), {d: k * n for d, k in f.den.items()})
+            return self._over(self.reduce_exponents({monomial_power(m, n): whole(Fraction(c) ** n)}), {d: k * n for d, k in f.den.items()})
         if n > 60:
             raise TooLarge
         out, square = self.number(1), f
@@ -228,7 +228,7 @@ class Tower:
 
     def minus(self, f: Frac) -> Frac:
         """-f."""
-        return Frac(scaled(f.num, -1), f.den)
+        return Frac(scale(f.num, -1), f.den)
 
     def is_zero(self, f: Frac) -> bool:
         """Whether a fraction is literally 0, including the relations between roots of unity."""
@@ -256,9 +256,9 @@ class Tower:
             rest = []
             for g, e in m:
                 if g in (self.turn, self.i):
-                    powers = _shifted(powers, int(e * n if g == self.turn else n // 2), n)
+                    powers = _shift(powers, int(e * n if g == self.turn else n // 2), n)
                 elif root(g, e):
-                    powers = _multiplied(powers, _square_root(root(g, e), n), n)
+                    powers = _multiply(powers, _square_root(root(g, e), n), n)
                 else:
                     rest.append((g, e))
             part = parts.setdefault(tuple(rest), {})
@@ -284,14 +284,14 @@ class Tower:
         return all(self.generators[g].real for p in (f.num, *map(dict, f.den)) for g in generators(p))
 
 
-def _shifted(powers: dict[int, Any], by: int, n: int) -> dict[int, Any]:
+def _shift(powers: dict[int, Any], by: int, n: int) -> dict[int, Any]:
     return {(k + by) % (2 * n): c for k, c in powers.items()}
 
 
-def _multiplied(a: dict[int, Any], b: dict[int, Any], n: int) -> dict[int, Any]:
+def _multiply(a: dict[int, Any], b: dict[int, Any], n: int) -> dict[int, Any]:
     out: dict[int, Any] = {}
     for j, c in b.items():
-        for k, d in _shifted(a, j, n).items():
+        for k, d in _shift(a, j, n).items():
             out[k] = out.get(k, 0) + c * d
     return out
 

@@ -20,7 +20,7 @@ from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
 from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_functions import DEFINITIONS, elementary
 from symgrad.algebra.stochastic import Gaussian
-from symgrad.carriers.digits import Undefined, bounded, context, cosh, exponential, sech, sinh, working_precision
+from symgrad.carriers.digits import Undefined, context, cosh, exponential, sech, sinh, with_bounded_arguments, working_precision
 
 __all__ = ["Real", "Unknown", "accurate_value", "value"]
 
@@ -73,7 +73,7 @@ def _heaviside(x: Any, at_zero: Any = 0.5) -> Any:
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     sympy.Add: lambda *xs: context.fsum(xs), sympy.Mul: lambda *xs: context.fprod(xs), sympy.Pow: _power, sympy.log: context.log,
     sympy.exp: exponential, sympy.cosh: cosh, sympy.sinh: sinh, sympy.sech: sech,
-    **{getattr(sympy, name): bounded(getattr(context, name)) for name in "sin cos tan tanh atan asinh".split()},
+    **{getattr(sympy, name): with_bounded_arguments(getattr(context, name)) for name in "sin cos tan tanh atan asinh".split()},
     **{getattr(sympy, name): getattr(context, name) for name in "asin acos acosh atanh atan2 erf erfc re im arg floor sign".split()},
     sympy.ceiling: context.ceil, sympy.conjugate: context.conj, sympy.Abs: abs, sympy.Max: max,
     sympy.Min: min, sympy.Heaviside: _heaviside, sympy.DiracDelta: lambda x, order=0: context.zero if x else context.nan,
@@ -97,7 +97,7 @@ class Real(Evaluator):
         super().__init__([expression], symbols)
         self.complex = complex
 
-    def checked(self, x: Any) -> Any:
+    def check_result(self, x: Any) -> Any:
         """The result of a step. Raises Undefined for NaN, and for a complex number unless `complex` is true."""
         if not self.complex and hasattr(x, "_mpc_") or not isinstance(x, bool) and context.isnan(x):
             raise Undefined("no real value")

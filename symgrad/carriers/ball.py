@@ -1,8 +1,8 @@
-"""The ball carrier: midpoints with a radius (Arb, by python-flint), so that every number is an interval that contains the true value.
+"""The ball carrier: midpoints with a radius (Arb, by python-flint). Every number is an interval that contains the exact value.
 
-A condition that the balls do not decide is `MAYBE`; a choice by it is the union of both sides. NaN is a value without any bounds.
-The comparison of an element with itself, as of a maximum with the elements it was taken from, is certain for balls of any width.
-Arb's precision is global; the context manager `precision` sets it temporarily. Importing this module needs python-flint.
+A condition that is undecided for the balls is `MAYBE`; a selection by it is the union of both values. NaN is a value without bounds.
+The comparison of an element with itself, as of a maximum with one of its elements, is certain for balls of any width.
+Arb's precision is global; the context manager `precision` sets it temporarily. This module needs python-flint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from flint import acb, arb, ctx
 
-from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
@@ -25,7 +25,7 @@ from symgrad.carriers.digits import Undecided
 
 
 class Maybe:
-    """An unknown truth value: the result of a comparison that the balls do not decide."""
+    """An unknown truth value: the result of a comparison of balls that overlap."""
 
     def __bool__(self) -> bool:
         raise Undecided("two numbers are too close to each other to be compared")
@@ -39,7 +39,7 @@ MAYBE = Maybe()
 
 @contextlib.contextmanager
 def precision(bits: int) -> Iterator[None]:
-    """A context manager in which balls have this many bits."""
+    """A context manager that sets the precision of balls in bits."""
     before, ctx.prec = ctx.prec, bits
     try:
         yield
@@ -62,11 +62,11 @@ def _method(name: str) -> Any:
     return _each(lambda x: getattr(x, name)())
 
 
-# Truth
+# Conditions
 
 
-def _truth(x: Any) -> Any:
-    """The truth value of a condition, or of a number that is compared with zero."""
+def _as_condition(x: Any) -> Any:
+    """A condition unchanged; for a number, whether it is not zero."""
     if isinstance(x, (bool, Maybe)):
         return x
     return _not(_equal(x, arb(0)))
@@ -96,16 +96,16 @@ def _not(a: Any) -> Any:
 
 
 def _and(a: Any, b: Any) -> Any:
-    a, b = _truth(a), _truth(b)
+    a, b = _as_condition(a), _as_condition(b)
     return False if a is False or b is False else MAYBE if a is MAYBE or b is MAYBE else True
 
 
 def _or(a: Any, b: Any) -> Any:
-    return _not(_and(_not(_truth(a)), _not(_truth(b))))
+    return _not(_and(_not(_as_condition(a)), _not(_as_condition(b))))
 
 
 def _choice(condition: Any, a: Any, b: Any) -> Any:
-    condition = _truth(condition)
+    condition = _as_condition(condition)
     if condition is not MAYBE:
         return a if condition else b
     if isinstance(a, (bool, Maybe)):
@@ -120,8 +120,8 @@ def _square(x: Any) -> Any:
     return (x * x).nonnegative_part() if isinstance(x, arb) else x * x
 
 
-def _ends(function: Any) -> Any:
-    """A monotone function of balls, from its values at the two ends."""
+def _monotone(function: Any) -> Any:
+    """A function of balls from a monotone function of numbers, by its values at the two ends."""
     def call(x: Any) -> Any:
         return function(x) if x.is_exact() else function(x.lower()).union(function(x.upper())) if x.is_finite() else arb.nan()
 
@@ -129,7 +129,7 @@ def _ends(function: Any) -> Any:
 
 
 def _nearest(x: Any) -> Any:
-    """The nearest integer of a number without radius, with halves to even."""
+    """The nearest integer of a number without radius; halves are rounded to even."""
     if x.is_integer():
         return x
     above = x + arb(0.5)
@@ -208,7 +208,7 @@ exp, expm1, log, log1p, sqrt, rsqrt = map(_method, ("exp", "expm1", "log", "log1
 sin, cos, tan, asin, acos, atan = map(_method, ("sin", "cos", "tan", "asin", "acos", "atan"))
 sinh, cosh, tanh, sech, asinh, acosh, atanh = map(_method, ("sinh", "cosh", "tanh", "sech", "asinh", "acosh", "atanh"))
 sign, floor, ceil = map(_method, ("sgn", "floor", "ceil"))
-round = _each(_ends(_nearest))
+round = _each(_monotone(_nearest))
 exp2 = _each(lambda x: (x * arb(2).log()).exp() if not x.is_exact() or not isinstance(x, arb) or not x.is_integer() else arb(2) ** x)
 square = _each(_square)
 sigmoid = _each(lambda x: (-_softplus(-x)).exp())
@@ -223,7 +223,7 @@ where = _each(_choice, 3)
 eq, ne = _each(_equal, 2), _each(lambda a, b: _not(_equal(a, b)), 2)
 lt, le, gt, ge = _each(_less, 2), _each(_at_most, 2), _each(lambda a, b: _less(b, a), 2), _each(lambda a, b: _at_most(b, a), 2)
 Balls.ufuncs = {**Balls.ufuncs, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
-logical_and, logical_or, logical_not = _each(_and, 2), _each(_or, 2), _each(lambda a: _not(_truth(a)))
+logical_and, logical_or, logical_not = _each(_and, 2), _each(_or, 2), _each(lambda a: _not(_as_condition(a)))
 isfinite = _each(lambda x: True if x.is_finite() else MAYBE)
 isnan = isinf = _each(lambda x: False if x.is_finite() else MAYBE)
 

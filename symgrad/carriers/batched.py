@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Batched", "Shape", "batch", "fills", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
+__all__ = ["Batched", "Shape", "batch", "has_shape_of", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
 new_level = itertools.count(1).__next__
 NUMBERS = (float, int, np.float64, complex, bool)
@@ -43,7 +43,7 @@ class _Flags:
     writeable = False
 
 
-def _refusing(what: str) -> Callable[..., Any]:
+def _unsupported(what: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"vmap: {what} of a tensor inside vmap depends on the data of each member of the batch; use symgrad.where in place of "
                            f"an if, keep the computation in tensors, or take the value outside of vmap")
@@ -105,7 +105,7 @@ class Batched:
 
     @property
     def nbytes(self) -> int:
-        """The size of the whole batch in bytes."""
+        """The size of the batch in bytes."""
         return self.data.nbytes
 
     @property
@@ -144,11 +144,11 @@ class Batched:
     def __repr__(self) -> str:
         return f"Batched(level={self.level}, {self.data!r})"
 
-    __bool__ = _refusing("the truth value")
-    __float__ = __int__ = __index__ = __complex__ = item = tolist = _refusing("the number")
-    __array__ = _refusing("the plain array")
-    __array_interface__ = property(_refusing("the memory"))
-    nonzero = _refusing("the positions of nonzero elements")
+    __bool__ = _unsupported("the truth value")
+    __float__ = __int__ = __index__ = __complex__ = item = tolist = _unsupported("the number")
+    __array__ = _unsupported("the plain array")
+    __array_interface__ = property(_unsupported("the memory"))
+    nonzero = _unsupported("the positions of nonzero elements")
     __hash__ = None  # type: ignore[assignment]
 
     # NumPy's protocols
@@ -279,7 +279,7 @@ Batched.__matmul__ = lambda self, other: FUNCTIONS[np.matmul](self, other)  # ty
 Batched.__rmatmul__ = lambda self, other: FUNCTIONS[np.matmul](other, self)  # type: ignore[attr-defined]
 
 
-# In and out of a batch
+# Entering and leaving a batch
 
 
 def raw(x: Any) -> Any:
@@ -289,8 +289,8 @@ def raw(x: Any) -> Any:
     return x
 
 
-def fills(t: Any, y: Any) -> bool:
-    """Whether a tangent, batched or not, has the shape of its value."""
+def has_shape_of(t: Any, y: Any) -> bool:
+    """Whether a tangent has the shape of its value; the tangent may be batched."""
     return t.data.shape[1:] == y.shape if type(t) is Batched and type(y) is not Batched else tuple.__eq__(t.shape, y.shape)
 
 

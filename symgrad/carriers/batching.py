@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.carriers.batched import FUNCTIONS, Batched, aligned_data, batch_size, data_axes, data_of_members, highest_level, raw
 
-__all__ = ["each", "matmul", "scattered", "take"]
+__all__ = ["each", "matmul", "scatter", "take"]
 
 
 # Elements
@@ -74,8 +74,8 @@ def take(x: Any, index: Any) -> Any:
     width = max(np.ndim(parts[k]) for k in arrays)
     numbers = np.arange(count).reshape((count,) + (1,) * width)
     at = tuple(aligned_data(part, level, width) if type(part) is Batched else part for part in parts)
-    left = x.ndim - sum(1 for part in parts if part is not None and part is not Ellipsis)
-    before = 0 if _are_separated(parts, arrays) else _result_ndim(parts[:arrays[0]], left)
+    rest = x.ndim - sum(1 for part in parts if part is not None and part is not Ellipsis)
+    before = 0 if _are_separated(parts, arrays) else _result_ndim(parts[:arrays[0]], rest)
     result = _read(data_of_members(x, level, count), (numbers, *at))
     if before:  # move the index axes behind the slices that precede them
         result = np.moveaxis(result, tuple(range(1, width + 1)), tuple(range(1 + before, 1 + before + width)))
@@ -90,7 +90,7 @@ def _is_mask(part: Any) -> bool:
     return _is_array(part) and np.asarray(part).dtype == bool if not isinstance(part, Batched) else False
 
 
-def scattered(x: Any, index: Any, values: Any, add: bool) -> Any:
+def scatter(x: Any, index: Any, values: Any, add: bool) -> Any:
     """A copy of a value with other values written or added at an index; the index may be batched."""
     size = math.prod(x.shape)
     at = take(np.arange(size).reshape(tuple(x.shape)), index)
@@ -154,7 +154,7 @@ def each(function: Any, args: Any, kwargs: Any) -> Any:
 
     result = [function(*(member(a, i) for a in args), **{k: member(a, i) for k, a in kwargs.items()}) for i in range(count)]
     if not result:
-        raise RuntimeError(f"vmap: {function.__name__} of an empty batch is not known")
+        raise RuntimeError(f"vmap: the result of {function.__name__} for an empty batch is unknown")
     try:
         return tuple(Batched(np.stack(ys), level) for ys in zip(*result)) if isinstance(result[0], tuple) else Batched(np.stack(result), level)
     except ValueError:
@@ -219,9 +219,9 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def _like(function: Any) -> Any:
-    def like(x: Any, *rest: Any, shape: Any = None, **words: Any) -> Batched:
+    def like(x: Any, *rest: Any, shape: Any = None, **kwargs: Any) -> Batched:
         data_shape = None if shape is None else (x.data.shape[0], *((shape,) if isinstance(shape, int) else shape))
-        return Batched(function(x.data, *rest, shape=data_shape, **words), x.level)
+        return Batched(function(x.data, *rest, shape=data_shape, **kwargs), x.level)
 
     return like
 

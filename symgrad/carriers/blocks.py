@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["BITS", "LIMIT", "broadcast_block", "broadcast_shape", "compact", "contains_members", "deduplicated", "is_same_block", "keys", "mask_of",
+__all__ = ["BITS", "LIMIT", "broadcast_block", "broadcast_shape", "compact", "contains_members", "deduplicate", "is_same_block", "keys", "mask_of",
            "merge", "without_constant_axes"]
 
 Blocks = tuple[np.ndarray, ...]
@@ -95,7 +95,7 @@ def contains_members(mask: np.ndarray, table: np.ndarray, size: int) -> bool:
     return bool(mask[np.arange(size), table.reshape(-1, size)].all())
 
 
-def deduplicated(block: np.ndarray, nd: int, count: int) -> np.ndarray:
+def deduplicate(block: np.ndarray, nd: int, count: int) -> np.ndarray:
     """The same sets without repeated members, with one member axis of minimal length."""
     shape = block.shape[block.ndim - nd:]
     size = math.prod(shape)

@@ -1,7 +1,7 @@
-"""Object arrays that stay arrays: the values of the symbolic, the precise and the ball carrier.
+"""`Cells`: object arrays for the values of the symbolic, the precise and the ball carrier.
 
-NumPy returns a bare element from a reduction or an operation on 0-d object arrays, and accepts plain numbers as elements.
-The results of operations on `Cells` are `Cells` of the same class, and numbers are converted to elements of the class.
+For object arrays NumPy returns a bare element from a reduction or a 0-d operation, and accepts plain numbers as elements.
+For `Cells` the results of operations are `Cells` of the same class, and numbers are converted to elements of the class.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
-from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
+from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 
-# ruff: noqa: F405  names of structure are among these
+# ruff: noqa: F405  some of these names are imported from structure
 __all__ = [
     "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "diag", "diagonal",
     "diagonal_place", "div", "dot", "einsum", "exp2_derivative", "eye_like", "flip", "floor_divide", "fmod", "getitem", "hypot", "indicator",
@@ -34,8 +34,8 @@ class Cells(np.ndarray):
     """An array of objects, of any number of dimensions, closed under the operations of a carrier.
 
     A subclass defines the conversion of a number to an element (`number`), the functions that reduce a list of elements in place of a ufunc
-    (`folds`), the elementwise functions in place of ufuncs (`ufuncs`), the functions for real and imaginary parts (`complex_parts`), and which
-    elements may be complex. `carrier` is the module of the functions on these cells.
+    (`folds`), the elementwise functions in place of ufuncs (`ufuncs`), the functions for real and imaginary parts (`complex_parts`), and
+    `may_be_complex`. `carrier` is the module of the functions on these cells.
     """
 
     carrier: ClassVar[Any]
@@ -45,7 +45,7 @@ class Cells(np.ndarray):
 
     @staticmethod
     def number(x: Any) -> Any:
-        """A Python number as an element; other objects are elements already."""
+        """A Python number as an element; other objects, which are elements, unchanged."""
         return x
 
     @staticmethod
@@ -75,7 +75,7 @@ class Cells(np.ndarray):
 
     @classmethod
     def fill(cls, elements: Sequence[Any], shape: tuple[int, ...]) -> Any:
-        """Cells of a shape, from its elements in order."""
+        """Cells of a shape from the elements in order."""
         if not shape:
             one = np.empty((), object)
             one[()] = elements[0]
@@ -122,7 +122,7 @@ def each(function: Any, arity: int = 1) -> Any:
 
 
 def fold(function: Callable[[list], Any], x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Cells in which `function` has reduced the list of elements along `dim` (an axis, several, or None for all)."""
+    """Cells reduced along `dim` (an axis, several, or None for all) by a function of the list of elements."""
     dims = tuple(range(x.ndim)) if dim is None else tuple(d % x.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
     kept = tuple(i for i in range(x.ndim) if i not in dims)
     rows = x.transpose(kept + dims).reshape(math.prod(x.shape[i] for i in kept), math.prod(x.shape[i] for i in dims)).tolist()
@@ -154,7 +154,7 @@ def centred(x: Any, dim: Sequence[int]) -> Any:
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
-    """All operands broadcast over all letters, multiplied, and summed over the letters that the output lacks."""
+    """All operands broadcast over all letters, multiplied, and summed over the letters that are not in the output."""
     left, _, right = equation.partition("->")
     letters = "".join(dict.fromkeys(right + left.replace(",", "")))
     out: Any = 1
@@ -184,7 +184,7 @@ def _masked(x: Any, mask: Any) -> Any:
 
 
 def astype(x: Any, dtype: Any, source: Any = None) -> Any:
-    """The values unchanged, since the elements have no machine dtype, except between real dtypes and complex ones."""
+    """The unchanged values, except for conversions between real and complex dtypes: elements have no machine dtype."""
     complex, before = (np.dtype(d).kind == "c" for d in (dtype, dtype if source is None else source))
     if complex == before:
         return x
@@ -201,11 +201,11 @@ def _reduction(ufunc: Any) -> Callable[..., Any]:
 all, any, amax, amin, logsumexp = map(_reduction, (np.logical_and, np.logical_or, np.maximum, np.minimum, np.logaddexp))
 
 
-# Functions derived from others of the same carrier. A carrier overrides one if the formula loses digits, widens a ball or is hard to read
+# Functions defined by others of the same carrier. A carrier overrides one if the formula loses digits, widens a ball or is less readable
 
 
 def _derived(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the protocol from a formula (xp, x, ...) over the carrier that `x` belongs to."""
+    """A function of the protocol from a formula (xp, x, ...), where `xp` is the carrier of `x`."""
     return lambda x, *args: formula(raw(x).carrier, x, *args)
 
 

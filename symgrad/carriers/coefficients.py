@@ -70,7 +70,7 @@ def _dot_of_values(a: Row, b: Row) -> Any:
 
 
 def product(left: Row, right: Row, complete: bool) -> Step:
-    """Cauchy's product; `complete` says that the second factor has all coefficients of the result's order."""
+    """Cauchy's product; with `complete`, the second factor has all coefficients up to the order of the result."""
     if complete and type(left[0]) is float:
         return lambda k: sum(map(operator.mul, left[:k + 1], right[k::-1]))
     dot = dot_of(left[0])
@@ -85,7 +85,7 @@ def product(left: Row, right: Row, complete: bool) -> Step:
 
 
 def quotient(above: Row, below: Row) -> tuple[list[Any], Step]:
-    """The quotient c of a and b, by a = b c: the list of its coefficients so far, to which the caller appends, and the next coefficient."""
+    """The quotient c of a and b, by a = b c: the list of its coefficients, to which the caller appends, and the function for the next one."""
     under, dot = divisor(below[0]), dot_of(below[0])
     coefficients = [above[0] / under]
 

@@ -1,6 +1,6 @@
-"""The carrier of index sets: it computes which inputs each element of a value depends on, and which pairs of inputs interact.
+"""The carrier of index sets: it computes the inputs that each element of a value depends on, and the pairs of inputs that interact.
 
-All of `PROTOCOL` is implemented: elementwise functions are of one of three kinds, and functions of structure move the sets like elements.
+All of `PROTOCOL` is implemented: elementwise functions are of one of three kinds, and structural functions move the sets like elements.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from symgrad.carriers.sets import (
 __all__ = ["DIRECT", "dependence", "with_interactions", "reduced"]
 
 
-def _dispatched(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _dispatch(rule: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function that uses `rule` if an argument has dependence sets, and the numeric carrier otherwise."""
     plain = getattr(numeric, name)
 
@@ -58,7 +58,7 @@ SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "lo
 # Structure: functions that move elements act on all blocks
 
 
-def scattered(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dependence:
+def scatter(x: Dependence, targets: np.ndarray, shape: tuple[int, ...]) -> Dependence:
     """Zeros of a shape with the elements added at positions of the flattened array, which may be repeated."""
     x, size, flattened = broadcast(x, targets.shape), math.prod(shape), targets.ravel()
     counts = np.bincount(flattened, minlength=size)
@@ -82,7 +82,7 @@ def with_written(x: Any, values: Any, targets: np.ndarray, accumulate: bool = Fa
         places = np.arange(x.size)
         places[targets.ravel()] = -1
         x = elements_at(x, places.reshape(x.shape))
-    return union(x, scattered(values, targets, x.shape)) if type(values) is Dependence else x
+    return union(x, scatter(values, targets, x.shape)) if type(values) is Dependence else x
 
 
 def reshape(x: Dependence, shape: tuple[int, ...]) -> Dependence:
@@ -180,7 +180,7 @@ def sum_to_size(x: Dependence, shape: tuple[int, ...]) -> Dependence:
     return reshape(reduced(x, (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1))), shape)
 
 
-def contracted(terms: Sequence[str], right: str, xs: Sequence[Any]) -> Dependence:
+def contract(terms: Sequence[str], right: str, xs: Sequence[Any]) -> Dependence:
     """Products summed over letters: the factors are broadcast over all letters, multiplied, and summed."""
     sizes: dict[str, int] = {}
     for term, x in zip(terms, xs):
@@ -241,17 +241,17 @@ def matmul(a: Any, b: Any) -> Dependence:
     stacks = "abcdefghijklmnopqrst"[:max(lead, 0)]
     left = "z" if a.ndim == 1 else stacks[len(stacks) - a.ndim + 2:] + "yz"
     right = "z" if b.ndim == 1 else stacks[len(stacks) - b.ndim + 2:] + "zx"
-    return contracted((left, right), stacks + "y" * (a.ndim > 1) + "x" * (b.ndim > 1), (a, b))
+    return contract((left, right), stacks + "y" * (a.ndim > 1) + "x" * (b.ndim > 1), (a, b))
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Dependence:
     """Sums of products over the letters of an equation."""
     left, _, right = equation.partition("->")
-    return contracted(left.split(","), right, xs)
+    return contract(left.split(","), right, xs)
 
 
 def _by_positions(name: str) -> Callable[..., Dependence]:
-    """A function that moves elements, or puts zeros between them, as it moves the numbers 1, 2, ..."""
+    """A function that moves elements or inserts zeros, from its result for the numbers 1, 2, ..."""
     move = getattr(numeric, name)
     return lambda x, *args: elements_at(x, move(positions(x.shape) + 1, *args) - 1)
 
@@ -296,7 +296,7 @@ RULES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: constant(reduced(*args, **kwargs))),
     "reference": lambda x, y, dim: constant(reduced(x if type(x) is Dependence else y, dim, True)),
     "reshape": reshape, "view": reshape, "permute": permute, "broadcast_to": broadcast, "sum_to_size": sum_to_size, "getitem": getitem,
-    "place": lambda x, index, shape: scattered(x, positions(shape)[index], shape), "cat": cat, "stack": stack,
+    "place": lambda x, index, shape: scatter(x, positions(shape)[index], shape), "cat": cat, "stack": stack,
     "put": lambda x, values, index, accumulate=False: with_written(x, values, positions(x.shape)[index], accumulate),
     "flip": lambda x, dims: getitem(x, tuple(slice(None, None, -1) if i in dims else slice(None) for i in range(x.ndim))),
     **{name: _by_positions(name) for name in ("roll", "diag", "diagonal_place", "tril", "triu", "unfold")}, "diagonal": _diagonal,
@@ -305,11 +305,11 @@ RULES: dict[str, Callable[..., Any]] = {
     "batch": _batch, "unbatch": _unbatch,
     "strided": lambda x, geometry: elements_at(x, geometry.positions),
     "strided_put": lambda x, piece, geometry: with_written(x, piece, geometry.positions),
-    "strided_add": lambda x, geometry, shape: reshape(scattered(x, geometry.positions, (geometry.size,)), shape),
+    "strided_add": lambda x, geometry, shape: reshape(scatter(x, geometry.positions, (geometry.size,)), shape),
 }
 
 
-# Ops whose rule is one of these functions of the same arguments, where at least one is a Dependence
+# Ops whose rule is one of these functions with the same arguments, at least one of which is a Dependence
 DIRECT: dict[str, Callable[..., Any]] = {
     **{name: RULES[name] for name in (*PIECEWISE_CONSTANT, *PIECEWISE_LINEAR, *SMOOTH, "mul", "div", "pow", "where", "sum", "reshape", "view",
                                       "permute", "broadcast_to", "getitem", "mm", "mv", "dot")},
@@ -323,4 +323,4 @@ def _einsum(equation: str, xs: Sequence[Any]) -> Any:
     return einsum(equation, xs) if any(type(x) is Dependence for x in xs) else numeric.einsum(equation, xs)
 
 
-dependence: Any = SimpleNamespace(**{name: _dispatched(rule, name) for name, rule in RULES.items()}, einsum=_einsum)
+dependence: Any = SimpleNamespace(**{name: _dispatch(rule, name) for name, rule in RULES.items()}, einsum=_einsum)

@@ -1,6 +1,6 @@
-"""Functions of single many-digit numbers: those of mpmath, where arguments may be so large that mpmath would need too much time or memory.
+"""Functions of single many-digit numbers: those of mpmath, extended to arguments for which mpmath would need too much time or memory.
 
-All of them compute in `context`, an mpmath context of the package: the precision of other users of mpmath does not change.
+All computations use `context`, an mpmath context of this package, so that the precision of other users of mpmath does not change.
 """
 
 from __future__ import annotations
@@ -11,34 +11,35 @@ from typing import Any
 
 import mpmath
 
-__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "bounded", "context", "cosh", "exponential", "sech", "sinh", "working_precision"]
+__all__ = ["HUGE", "TooLarge", "Undecided", "Undefined", "context", "cosh", "exponential", "sech", "sinh", "with_bounded_arguments",
+           "working_precision"]
 
-HUGE = 100_000  # bits before the point; more would fill the memory
+HUGE = 100_000  # the most bits before the point; larger numbers would exhaust the memory
 context = mpmath.MPContext()
 context.dps = 60
 
 
 class Undefined(ArithmeticError):
-    """There is no number: outside a domain, at a pole, or beyond what can be stored."""
+    """The error for a missing number: outside a domain, at a pole, or too large to be stored."""
 
 
 class TooLarge(Undefined):
-    """The number is too large to be stored."""
+    """The error for a number that is too large to be stored."""
 
 
 class Undecided(Undefined):
-    """The digits do not suffice: to tell two numbers apart, or one from 0 after cancellation, or to choose a side of a jump or a branch cut."""
+    """The error for too few digits: to distinguish two numbers, or one from 0 after cancellation, or to choose a side of a jump or a branch cut."""
 
 
 @contextmanager
 def working_precision(digits: int) -> Iterator[None]:
-    """A context with so many decimal digits, in this package and in mpmath's own functions."""
+    """A context manager that sets the number of decimal digits, in this package and in mpmath's own functions."""
     with context.workdps(digits), mpmath.workdps(digits):
         yield
 
 
-def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with arguments beyond 2**100_000 replaced by infinity, since their integer part would exceed the memory."""
+def with_bounded_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with infinity in place of arguments beyond 2**100_000, whose integer part would exhaust the memory."""
     def call(*xs: Any) -> Any:
         return function(*[context.inf * context.sign(x) if x and context.mag(x) > HUGE else x for x in xs])
 
@@ -46,29 +47,29 @@ def bounded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_large(x: Any) -> bool:
-    """Whether a number is an integer so large that e**-x is negligible beside e**x; mpmath would compute e**x by repeated multiplication."""
+    """Whether a number is a large integer, for which mpmath would compute e**x by repeated multiplication; e**-x is negligible for it."""
     return bool(context.isint(x) and context.mag(x) > 30)
 
 
-@bounded
+@with_bounded_arguments
 def exponential(x: Any) -> Any:
-    """e**x; a large integer is shifted by one half."""
+    """e**x; the exponent is shifted by one half if it is a large integer."""
     return context.exp(context.fadd(x, 0.5, exact=True)) / context.exp(0.5) if _is_large(x) else context.exp(x)
 
 
-@bounded
+@with_bounded_arguments
 def cosh(x: Any) -> Any:
     """The hyperbolic cosine."""
     return exponential(abs(x)) / 2 if _is_large(x) else context.cosh(x)
 
 
-@bounded
+@with_bounded_arguments
 def sinh(x: Any) -> Any:
     """The hyperbolic sine."""
     return context.sign(x) * exponential(abs(x)) / 2 if _is_large(x) else context.sinh(x)
 
 
-@bounded
+@with_bounded_arguments
 def sech(x: Any) -> Any:
     """1 / cosh."""
     return 2 * exponential(-abs(x)) if _is_large(x) else context.sech(x)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import fills
+from symgrad.carriers.batched import has_shape_of
 from symgrad.carriers.proxy import ValueProxy
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
@@ -21,7 +21,7 @@ from symgrad.graph.op import REGISTRY, Op
 __all__ = ["Dual", "DualCarrier"]
 
 float64, ndarray = np.float64, np.ndarray
-MANY = 100  # the least elements of an array for which a test for a constant array pays off
+MANY = 100  # the number of elements above which an array is tested for being constant
 
 
 class Thunk:
@@ -43,10 +43,10 @@ class Dual(ValueProxy):
 
     @property
     def value(self) -> Any:
-        """The value, computed on first access: for the cotangent of an input only the tangent is used."""
+        """The value, computed on first access, since only the tangent of the cotangent of an input is used."""
         value = self._value
         if type(value) is Thunk:
-            self._value = value = value.function(*map(_value, value.args))
+            self._value = value = value.function(*map(_value_of, value.args))
         return value
 
     @property
@@ -113,30 +113,30 @@ class Dual(ValueProxy):
 
 
 for _compare in (operator.lt, operator.le, operator.gt, operator.ge):
-    setattr(Dual, f"__{_compare.__name__}__", lambda self, other, _compare=_compare: _compare(self.value, _value(other)))
+    setattr(Dual, f"__{_compare.__name__}__", lambda self, other, _compare=_compare: _compare(self.value, _value_of(other)))
 
 
 def _broadcast_dual(value: Any, tangent: Any) -> Dual:
     """A dual value; the tangent is broadcast to the shape of the value."""
-    if not fills(tangent, value):
+    if not has_shape_of(tangent, value):
         tangent = np.broadcast_to(tangent, tuple(value.shape)) if not hasattr(tangent, "expand") else tangent.expand(value.shape)
     return Dual(value, tangent)
 
 
-def _value(x: Any) -> Any:
+def _value_of(x: Any) -> Any:
     if type(x) is Dual:
         return x.value
-    return type(x)(_value(e) for e in x) if type(x) in (list, tuple) else x
+    return type(x)(_value_of(e) for e in x) if type(x) in (list, tuple) else x
 
 
 class DualCarrier(TaylorCarrier):
     """The carrier of dual values, whose values and tangents are values of the carrier `base`."""
 
     kind = Dual
-    primal = staticmethod(_value)
+    primal = staticmethod(_value_of)
 
     def apply(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any], call: Callable[..., Any] | None = None) -> Any:
-        """The dual value of an op's result. The value of a linear op is a thunk, for its tangent does not need it."""
+        """The dual value of an op's result. The value of a linear op is a thunk, since its tangent does not depend on it."""
         call = call or functools.partial(op.forward, self.base)
         tangents = [x.tangent if type(x) is Dual else None for x in tensors]
         variadic = op.arity is None
@@ -145,7 +145,7 @@ class DualCarrier(TaylorCarrier):
         given = (tensors,) if variadic else tensors
         if op.kind == "linear" and op.arity == 1:
             return Dual(Thunk(call, (*given, *parameters)), call(tangents[0], *parameters))
-        values, full = tuple(map(_value, tensors)), parameters if op.kind == "elementwise" else with_defaults(op, parameters)
+        values, full = tuple(map(_value_of, tensors)), parameters if op.kind == "elementwise" else with_defaults(op, parameters)
         if op.kind == "linear" or op.kind == "multilinear" and not variadic:
             return Dual(Thunk(call, (*given, *parameters)), op.jvp(self.base, tangents, None, (*values, *full)))
         y = call(*((list(values),) if variadic else values), *parameters)

@@ -56,9 +56,9 @@ from numpy import rint as round
 
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
-from symgrad.carriers.batching import scattered, take
+from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
-from symgrad.carriers.structure import *  # noqa: F403  what is not defined below
+from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
 from symgrad.types.indices import check_ordered
 from symgrad.types.layouts import empty_like, with_index_layout
@@ -68,7 +68,7 @@ REAL_NUMBERS = frozenset((float, int))
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`np.where`; a Python number beside bfloat16 gets that dtype, which NumPy does only for its own dtypes."""
+    """`np.where`, with Python numbers converted to bfloat16 if the other value has that dtype; NumPy does this only for its own dtypes."""
     if type(b) in REAL_NUMBERS and type(a) not in REAL_NUMBERS and a.dtype.kind == "V":
         b = np.asarray(b, a.dtype)
     elif type(a) in REAL_NUMBERS and type(b) not in REAL_NUMBERS and b.dtype.kind == "V":
@@ -165,18 +165,18 @@ def sech_square_of_complement(r: np.ndarray) -> np.ndarray:
     return np.multiply(out, r, out=out)
 
 
-def tanh_bend(y: Any, slope: Any) -> Any:
-    """The second derivative of tanh from the value and the first."""
+def tanh_second_derivative(y: Any, slope: Any) -> Any:
+    """The second derivative of tanh from its value and its first derivative."""
     return _constant(-2.0, y) * y * slope
 
 
-# Ops with a residual: x gives the value and the residual, the residual gives the derivative, and the derivative and the value give the second
-# derivative.
-WITH_RESIDUAL = {"tanh": (tanh_and_complement, sech_square_of_complement, tanh_bend)}
+# Ops with a residual, which is computed with the value. The first function maps x to the value and the residual, the second the residual to the
+# derivative, the third the value and the derivative to the second derivative.
+WITH_RESIDUAL = {"tanh": (tanh_and_complement, sech_square_of_complement, tanh_second_derivative)}
 
 
 def sech_square(x: Any) -> Any:
-    """1 / cosh(x)², squared last so that it does not overflow before it vanishes."""
+    """1 / cosh(x)²; the square is computed last, which avoids an overflow of cosh(x)²."""
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))
         s = 2 * z / (1 + z * z)
@@ -230,7 +230,7 @@ def floor_divide(a: Any, b: Any) -> Any:
 
 
 def one_minus_square(x: Any) -> Any:
-    """1 - x², accurate next to its roots."""
+    """1 - x², accurate near its roots."""
     return (1 - x) * (1 + x)
 
 
@@ -284,7 +284,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 def view(x: Any, shape: tuple[int, ...]) -> Any:
-    """A view of `x` with another shape; raises RuntimeError if a copy would be needed."""
+    """A view of `x` with another shape. Raises RuntimeError if this needs a copy."""
     out = x.reshape(shape)
     base = out.base
     if type(x) is not Batched and base is not x and (base is None or base is not x.base) and out.size:
@@ -294,7 +294,7 @@ def view(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """The array broadcast to a shape without a copy. A part without stride-0 axes may be written."""
+    """The array broadcast to a shape without a copy; it is writeable if `x` is."""
     if type(x) is np.float64:
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # equal to the general case, and six times as fast
     out = np.broadcast_to(x, shape)
@@ -305,13 +305,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
-    return scattered(zeros_like(g, shape), index, g, True) if _is_batched_index(index) else structure.place(g, index, shape)
+    return scatter(zeros_like(g, shape), index, g, True) if _is_batched_index(index) else structure.place(g, index, shape)
 
 
 def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
     """A copy of `x` with `values` written at `index`, or added there."""
     if _is_batched_index(index):
-        return scattered(x, index, values, accumulate)
+        return scatter(x, index, values, accumulate)
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
     if type(values) is Batched or type(x) is Batched:

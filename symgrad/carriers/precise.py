@@ -15,12 +15,12 @@ import numpy as np
 
 from symgrad.carriers import digits as _digits
 from symgrad.carriers import reducing
-from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, amax, sum
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
-from symgrad.carriers.digits import bounded as _bounded
 from symgrad.carriers.digits import context, working_precision
+from symgrad.carriers.digits import with_bounded_arguments as _bounded
 
 GUARD = 30
 
@@ -31,7 +31,7 @@ def _number(x: Any) -> Any:
     return context.mpc(x) if isinstance(x, complex) else context.mpf(x) if isinstance(x, (int, float)) else x
 
 
-def _guarded(function: Any) -> Any:
+def _with_guard_digits(function: Any) -> Any:
     """The function computed with additional digits and rounded at the end."""
     def call(*xs: Any) -> Any:
         with context.extradps(GUARD):
@@ -70,7 +70,7 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _comparison(relation: Any) -> Any:
-    """A comparison, which orders complex numbers by their real and then their imaginary parts, as NumPy does."""
+    """A comparison; complex numbers are ordered by their real, then by their imaginary parts, as in NumPy."""
     def call(a: Any, b: Any) -> bool:
         complex = isinstance(a, context.mpc) or isinstance(b, context.mpc)
         return relation((context.re(a), context.im(a)), (context.re(b), context.im(b))) if complex else relation(a, b)
@@ -89,7 +89,7 @@ def _smaller(a: Any, b: Any) -> Any:
 pow = _each(_real(_bounded(_power)), 2)
 
 
-@_guarded
+@_with_guard_digits
 def _log_sum_exp(row: Any) -> Any:
     """log Σ exp(xᵢ) as the maximum m plus log(1 + Σ exp(xᵢ - m)) over the other elements."""
     largest = max(row)
@@ -123,7 +123,7 @@ log, log10, sqrt, asin, acos, acosh, atanh, log1p = (
     _each(_real(f)) for f in (context.log, context.log10, context.sqrt, context.asin, context.acos, context.acosh, context.atanh, context.log1p))
 floor, ceil, round = _each(context.floor), _each(context.ceil), _each(context.nint)
 exp2 = _each(_bounded(lambda x: context.power(2, x)))
-log2 = _each(_real(_guarded(lambda x: context.log(x) / context.ln2)))
+log2 = _each(_real(_with_guard_digits(lambda x: context.log(x) / context.ln2)))
 
 atan2, hypot = _each(context.atan2, 2), _each(context.hypot, 2)
 direction = _each(lambda a, b: a / (context.hypot(a, b) or context.one), 2)
@@ -140,7 +140,7 @@ isfinite, isnan, isinf = _each(context.isfinite), _each(context.isnan), _each(co
 logaddexp = _each(lambda a, b: _log_sum_exp([a, b]), 2)
 
 
-@_guarded
+@_with_guard_digits
 def _sinc_derivative(x: Any, order: Any) -> Any:
     """The power series of sin(u)/u at u = πx where its terms stay small, else the recurrence."""
     n, u = int(order), context.pi * x

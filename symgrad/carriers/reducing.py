@@ -30,7 +30,7 @@ def _peak(x: Any, dim: Any) -> Any:
 
 
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """log Σ exp(x), shifted by the largest element; the sum of the other terms goes through log1p, so that small terms are not lost."""
+    """log Σ exp(x), shifted by the largest element; log1p of the sum of the other terms preserves small terms."""
     peak = _peak(x, dim)
     largest = x == peak
     others = np.add.reduce(where(largest, 0, exp(x - peak)), axis=dim, keepdims=keepdim)
@@ -51,7 +51,7 @@ def log_softmax(x: Any, dim: Any) -> Any:
 def reference(g: Any, y: Any, dim: Any) -> Any:
     """The element of `g` at the position where `y` is largest along `dim`; 0 in a formula.
 
-    A rule that is invariant under adding a number to `g` subtracts this element first, to avoid cancellation.
+    A rule whose result does not change when a number is added to `g` subtracts this element first, to avoid cancellation.
     """
     if not y.size or not y.ndim:
         return zeros_like(g)

@@ -43,7 +43,7 @@ from symgrad.graph.op import REGISTRY, Op
 __all__ = ["SeriesCarrier"]
 
 ARITHMETIC = frozenset(("mul", "div", "pow", "square", "reciprocal", "where"))
-MEMOISED = 256  # the number of memoised series from which `solve` drops them
+MEMOISED = 256  # the most memoised series that are kept after `solve`
 LARGEST_EXPONENT = 64  # the largest integer exponent that is computed by products
 
 
@@ -104,7 +104,7 @@ class SeriesCarrier(TaylorCarrier):
             return self._piecewise_linear(op, call, tensors, parameters, first)
         if op.partials and not any(map(callable, op.partials)):
             return self._linear_combination(op, call, tensors, parameters, first)
-        return self._solved(op, call, tensors, parameters, first)
+        return self._solve_op(op, call, tensors, parameters, first)
 
     def _first_of(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple) -> Any:
         """The first coefficient of an op's value."""
@@ -202,11 +202,11 @@ class SeriesCarrier(TaylorCarrier):
         finally:
             self._new_order = before
 
-    def _solved(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
+    def _solve_op(self, op: Op, call: Callable[..., Any], tensors: tuple, parameters: tuple, first: Any) -> Series:
         """The solution of y' = jvp(x', y, x)."""
         key = op, *[id(x) if type(x) is Series else (type(x), x) for x in tensors], parameters
         try:
-            found = self._memoised(key)
+            found = self._find_memoised(key)
         except TypeError:  # a parameter is not hashable
             found, key = None, ()
         if found is not None:
@@ -216,7 +216,7 @@ class SeriesCarrier(TaylorCarrier):
         if first is None:
             first = self._first_of(op, call, tensors, parameters)
         if isinstance(first, tuple):
-            return self._solved_several(op, tensors, parameters, first)
+            return self._solve_several(op, tensors, parameters, first)
         out = self._new_series([term(first)], None, (op, tensors, parameters), None if self._new_order else 1)
         if not out.complete:
             self._to_integrate.append(out)
@@ -224,7 +224,7 @@ class SeriesCarrier(TaylorCarrier):
             self._memo[key] = out, tensors
         return out
 
-    def _solved_several(self, op: Op, tensors: tuple, parameters: tuple, values: Any) -> Any:
+    def _solve_several(self, op: Op, tensors: tuple, parameters: tuple, values: Any) -> Any:
         """As `_solved`, for an op with several values; `values` are their first coefficients."""
         found: list[Any] = []
 
@@ -238,7 +238,7 @@ class SeriesCarrier(TaylorCarrier):
         self._to_integrate += [x for x in out if not x.complete]
         return out
 
-    def _memoised(self, key: tuple) -> Series | None:
+    def _find_memoised(self, key: tuple) -> Series | None:
         """The memoised series of the same op and arguments, if it has enough coefficients."""
         found = self._memo.get(key)
         return found[0] if found is not None and found[0].order >= self._new_order else None
@@ -296,17 +296,17 @@ class SeriesCarrier(TaylorCarrier):
         """The series of a piecewise linear op: each argument times the partial derivative at the first coefficients."""
         firsts = [first_of(x) for x in tensors]
         first = call(*firsts, *parameters) if first is None else first
-        return self._weighted(first, [(x, partial(self.base, first, *firsts, *parameters) if callable(partial) else partial)
+        return self._weighted_sum(first, [(x, partial(self.base, first, *firsts, *parameters) if callable(partial) else partial)
                                       for x, partial in zip(tensors, op.partials) if partial and varies(x)])
 
-    def _weighted(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
+    def _weighted_sum(self, first: Any, parts: Sequence[tuple[Series, Any]]) -> Series:
         """A weighted sum of series."""
         def step(k: int) -> Any:
             return functools.reduce(operator.add, [x.terms[k] * factor for x, factor in parts if k < len(x.terms)])
 
         def rate(_: Series) -> Series:
             rates = [(self._derivative(x), factor) for x, factor in parts]
-            return self._weighted(functools.reduce(operator.add, [x.terms[0] * factor for x, factor in rates]), rates)
+            return self._weighted_sum(functools.reduce(operator.add, [x.terms[0] * factor for x, factor in rates]), rates)
 
         return self._new_series([term(first)], step, rate, common_length([x for x, _ in parts]))
 
@@ -315,9 +315,9 @@ class SeriesCarrier(TaylorCarrier):
     def mul(self, a: Any, b: Any) -> Series:
         """Cauchy's product."""
         if not varies(b):
-            return self._scaled("mul", operator.mul, a, b)
+            return self._scale("mul", operator.mul, a, b)
         if not varies(a):
-            return self._scaled("mul", operator.mul, b, a)
+            return self._scale("mul", operator.mul, b, a)
         if b.complete and len(b.terms) <= self._new_order:
             a, b = b, a  # the shorter one first, so that all needed coefficients of the other exist
         left, right = a.terms, b.terms
@@ -328,11 +328,11 @@ class SeriesCarrier(TaylorCarrier):
     def div(self, a: Any, b: Any) -> Series:
         """The quotient c, by Cauchy's product: a = b c."""
         if not varies(b):
-            return self._scaled("div", operator.truediv, a, b)
+            return self._scale("div", operator.truediv, a, b)
         length = self._new_order + 1 if b.complete and (type(a) is not Series or a.complete) else None
         return self._new_series(*quotient(a.terms if type(a) is Series else [a], b.terms), (REGISTRY["div"], (a, b), ()), length)
 
-    def _scaled(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
+    def _scale(self, name: str, operate: Callable[[Any, Any], Any], a: Any, b: Any) -> Series:
         """A series times, or divided by, a constant."""
         by, row = b.terms[0] if type(b) is Series else b, a.terms if type(a) is Series else [a]
         if operate is operator.truediv:
@@ -343,26 +343,23 @@ class SeriesCarrier(TaylorCarrier):
                                 len(row) if type(a) is not Series or a.complete else None)
 
     def pow(self, a: Any, b: Any) -> Series:
-        """The power; for an integer exponent by products, which are right at a base of 0."""
-        if not isinstance(b, NUMBERS):
-            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None)
-        if b == 1:
-            return a
-        if b == 0:
-            return self.ones_like(a)
-        by_products = 1 < b <= LARGEST_EXPONENT and b == int(b)
-        found = self._memoised(("pow", id(a), b)) if by_products else self._memoised((REGISTRY["pow"], id(a), (type(b), b + 1), ()))
-        if not by_products:
-            return self._solved(REGISTRY["pow"], self.forward(REGISTRY["pow"]), (a, b), (), None) if found is None or not nonzero(a) else found / a
-        if found is None:
-            half = self.pow(a, b // 2)
-            found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
-            self._memo["pow", id(a), b] = found, (a,)
-        return found
+        """The power; for a small positive integer exponent by products, which are correct for a base of 0."""
+        op, is_number = REGISTRY["pow"], isinstance(b, NUMBERS)
+        if is_number and b in (0, 1):
+            return a if b else self.ones_like(a)
+        if is_number and 1 < b <= LARGEST_EXPONENT and b == int(b):
+            found = self._find_memoised(("pow", id(a), b))
+            if found is None:
+                half = self.pow(a, b // 2)
+                found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
+                self._memo["pow", id(a), b] = found, (a,)
+            return found
+        following = self._find_memoised((op, id(a), (type(b), b + 1), ())) if is_number else None
+        return following / a if following is not None and nonzero(a) else self._solve_op(op, self.forward(op), (a, b), (), None)
 
     def neg(self, x: Any) -> Series:
         """-x, memoised in both directions, so that functions of x and of -x share their series."""
-        found = self._memoised(("neg", id(x)))
+        found = self._find_memoised(("neg", id(x)))
         if found is None:
             found = self.apply(REGISTRY["neg"], (x,), (), operator.neg)
             self._memo["neg", id(x)], self._memo["neg", id(found)] = (found, (x,)), (x, (found,))
@@ -382,10 +379,10 @@ class SeriesCarrier(TaylorCarrier):
         """The choice between two series, coefficient by coefficient, by a constant condition."""
         condition = first_of(condition)
         first = self.base.where(condition, first_of(a), first_of(b))
-        truth = getattr(condition, "_value", condition)
-        if isinstance(truth, (np.ndarray, np.bool_)) and truth.size:
-            for x, decided in (a, truth.all()), (b, not truth.any()):
-                if decided and type(x) is Series and x.shape == first.shape:
+        mask = getattr(condition, "_value", condition)
+        if isinstance(mask, (np.ndarray, np.bool_)) and mask.size:
+            for x, selected in (a, mask.all()), (b, not mask.any()):
+                if selected and type(x) is Series and x.shape == first.shape:
                     return x
         return self._linear(lambda x, y: self.base.where(condition, x, y), (a, b), (), False, first)
 
@@ -394,5 +391,5 @@ class SeriesCarrier(TaylorCarrier):
         return self.lift_value(self.base.indicator(condition, first_of(like)))
 
     def reference(self, x: Any, weights: Any, dim: Any) -> Any:
-        """The element at which the first coefficient of `weights` is largest; a rule's result does not depend on the choice."""
+        """The element at which the first coefficient of `weights` is largest; the choice does not affect a rule's result."""
         return self._linear(lambda each: self.base.reference(each, first_of(weights), dim), (x,), (), False)

@@ -28,7 +28,7 @@ from symgrad.carriers.blocks import (
     broadcast_shape,
     compact,
     contains_members,
-    deduplicated,
+    deduplicate,
     is_same_block,
     keys,
     mask_of,
@@ -36,25 +36,23 @@ from symgrad.carriers.blocks import (
     without_constant_axes,
 )
 
-__all__ = ["MANY", "Dense", "Dependence", "Inputs", "aligned", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
+__all__ = ["MANY", "Dense", "Dependence", "Inputs", "align", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
            "power", "smooth", "union", "with_levels"]
 
 Levels = tuple[tuple[int, int], ...]  # pairs (level, number of members), the outermost first
-MANY = 8  # the number of blocks from which a search for repeated members pays off
-
-
+MANY = 8  # the number of blocks above which repeated members are removed
 NUMBERS = np.arange(1024, dtype=np.int64)
 
 
 class Dense(Exception):
-    """The error for an op that combines so many inputs that a sparse Hessian is not cheaper."""
+    """The error for a function that combines so many inputs that a sparse Hessian is not cheaper."""
 
 
 class Inputs:
-    """The inputs 0, ..., count - 1 in the sets, and the pairs of interacting inputs found so far.
+    """The inputs 0, ..., count - 1 of the sets, and the pairs of interacting inputs found so far.
 
     `affine` describes pairs whose blocks are both views of `numbers`, by first elements, shapes and strides; the others become `keys`, which are
-    row * count + column. `interactions` says whether pairs are collected. `capacity` is the length of `numbers`, if not `count`.
+    row * count + column. Pairs are collected only if `interactions` is true. `capacity` is the length of `numbers` if it is larger than `count`.
     """
 
     SHARES = 2  # a set with more than 1 / SHARES of the inputs needs more colours than a sparse matrix may have
@@ -110,11 +108,11 @@ class Inputs:
         table = merge(blocks, nd)
         table, _ = without_constant_axes(table, table, nd)
         if len(table) > MANY:
-            table = deduplicated(table, nd, self.count)
+            table = deduplicate(table, nd, self.count)
             if self.SHARES * len(table) > self.count:
                 raise Dense
         shape, size = table.shape[1:], math.prod(table.shape[1:])
-        if size * self.count <= BITS:  # sets grow in a loop, and the pairs of a subset are contained in those of the set
+        if size * self.count <= BITS:  # in a loop sets grow, and only the pairs of the largest set are needed
             mask, before = mask_of(table, size, self.count), self.cliques.get(shape)
             if before is not None and not contains_members(mask, before[0], size):
                 if contains_members(before[1], table, size):
@@ -137,7 +135,7 @@ class Inputs:
         """Add the pairs between the members of two sets, element by element."""
         if not self.interactions:
             return
-        x, y = aligned(x, y)
+        x, y = align(x, y)
         numbers, nd = self.numbers, len(x.shape) + len(x.levels)
         for a in x.blocks:
             for b in y.blocks:
@@ -251,7 +249,7 @@ def broadcast(x: Dependence, shape: Shape) -> Dependence:
     return x.map(lambda b: broadcast_block(b, shape, nd, numbers), tuple(shape))
 
 
-def aligned(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
+def align(x: Dependence, y: Dependence) -> tuple[Dependence, Dependence]:
     """Two arrays as batches of the same levels."""
     if x.levels == y.levels:
         return x, y
@@ -293,24 +291,18 @@ def union(*xs: Any) -> Any:
             shape = broadcast_shape(shape, y.shape)
             x, y = broadcast(x, shape), broadcast(y, shape)
         if x.levels != y.levels:
-            x, y = aligned(x, y)
+            x, y = align(x, y)
         inputs = x.inputs
-        blocks = list(x.blocks)
-        for b in y.blocks:
-            for a in blocks:
-                if is_same_block(a, b, inputs.numbers):
-                    break
-            else:
-                blocks.append(b)
-        out = Dependence(inputs, tuple(blocks), shape, x.levels)
-        return packed(out) if len(blocks) > MANY else out
+        blocks = x.blocks + tuple([b for b in y.blocks if not any([is_same_block(a, b, inputs.numbers) for a in x.blocks])])
+        out = Dependence(inputs, blocks, shape, x.levels)
+        return pack(out) if len(blocks) > MANY else out
     out = xs[0]
     for x in xs[1:]:
         out = union(out, x)
     return out
 
 
-def packed(x: Dependence) -> Dependence:
+def pack(x: Dependence) -> Dependence:
     """The same sets without repetitions, in at most two blocks, one of which is common to all elements."""
     inputs, shape = x.inputs, (*(n for _, n in x.levels), *x.shape)
     nd, size = len(shape), math.prod(shape)
@@ -320,7 +312,7 @@ def packed(x: Dependence) -> Dependence:
     if rest:
         if sum(math.prod(b.shape[:b.ndim - nd]) for b in rest) * size > LIMIT:
             return inputs.all_dependent(x.members(), x.shape)
-        blocks += (deduplicated(merge(rest, nd), nd, inputs.count),)
+        blocks += (deduplicate(merge(rest, nd), nd, inputs.count),)
     return Dependence(inputs, blocks, x.shape, x.levels)
 
 
@@ -400,11 +392,7 @@ def getitem(x: Dependence, index: Any) -> Dependence:
             return elements_at(x, positions(x.shape)[index])
     if not dots:
         parts += (...,)  # so that a single element is an array, too
-    nd, shape = len(x.shape), None
-    blocks = []
-    for b in x.blocks:
-        lead = b.ndim - nd
-        found = b[(slice(None),) * lead + parts]
-        shape = found.shape[lead:]
-        blocks.append(found)
-    return Dependence(x.inputs, tuple(blocks), np.broadcast_to(0, x.shape)[parts].shape if shape is None else shape, x.levels)
+    nd = len(x.shape)
+    blocks = tuple([b[(slice(None),) * (b.ndim - nd) + parts] for b in x.blocks])
+    shape = blocks[0].shape[x.blocks[0].ndim - nd:] if blocks else np.broadcast_to(0, x.shape)[parts].shape
+    return Dependence(x.inputs, blocks, shape, x.levels)

@@ -32,7 +32,7 @@ def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
 def sum(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
     if type(x) is np.float64:
         return +x  # a new object, since saved values are compared by identity
-    if x.dtype.kind == "V":  # bfloat16 has too few digits for a sum
+    if x.dtype.kind == "V":  # sums of bfloat16 are computed in float32
         return np.add.reduce(x, axis=dim, keepdims=keepdim, dtype=np.float32).astype(x.dtype)
     return np.add.reduce(x, axis=dim, keepdims=keepdim)
 
@@ -43,7 +43,7 @@ def prod(x: Any, dim: Axes = None, keepdim: bool = False) -> Any:
 
 def cumsum(x: Any, dim: int) -> Any:
     if type(x) is np.ndarray and x.ndim:
-        return x.cumsum(dim)  # the method attributes its overflow warning to this module, where it is filtered; np.cumsum does not
+        return x.cumsum(dim)  # unlike np.cumsum, the method attributes an overflow warning to this module, where it is filtered
     return np.cumsum(x, axis=dim) if x.ndim else x + 0
 
 
@@ -57,7 +57,7 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Any:
     return x.reshape(shape)
 
 
-view = reshape  # the numeric carrier refuses copies
+view = reshape  # in the numeric carrier a copy is an error
 
 
 def permute(x: Any, dims: tuple[int, ...]) -> Any:
@@ -154,7 +154,7 @@ def roll(x: Any, shifts: Any, dims: Any) -> Any:
 
 def matmul(a: Any, b: Any) -> Any:
     y = np.matmul(a, b)
-    return y.astype(a.dtype) if a.dtype.kind == "V" else y  # bfloat16 is summed with more digits
+    return y.astype(a.dtype) if a.dtype.kind == "V" else y  # NumPy multiplies bfloat16 in float32
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -166,7 +166,7 @@ mv = dot = mm
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
-    if xs[0].dtype.kind == "V":  # bfloat16 is summed with more digits
+    if xs[0].dtype.kind == "V":  # sums of bfloat16 are computed in float32
         return einsum(equation, [x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
     if len(xs) == 1:
         return np.array(np.einsum(equation, *xs))

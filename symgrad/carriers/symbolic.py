@@ -1,4 +1,4 @@
-"""The symbolic carrier: SymPy expressions, with which a rule computes a formula."""
+"""The symbolic carrier: SymPy expressions, for which a rule returns a formula."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.carriers.cells import *  # noqa: F403  what is not defined below
+from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
 
-LARGEST = 2**53  # a larger integer-valued float may be a rounded integer
+LARGEST = 2**53  # the largest integer-valued float that is shown as an integer; larger ones may be rounded
 
 
 def exact_number(x: Any) -> Any:
-    """A Python number as the SymPy number of exactly its value."""
+    """A Python number as a SymPy number of exactly the same value."""
     if isinstance(x, float) and np.isfinite(x):
         return sympy.Rational(*x.as_integer_ratio())
     if isinstance(x, complex):
@@ -27,17 +27,17 @@ def exact_number(x: Any) -> Any:
     return sympy.sympify(x)
 
 
-def shown_number(x: Any) -> Any:
-    """A Python number in readable form: an integer if it is integral, else a float that prints as a short decimal."""
+def readable_number(x: Any) -> Any:
+    """A Python number as a SymPy integer if it is integer-valued, otherwise as a Float, which prints as a short decimal."""
     if isinstance(x, float):
         return sympy.Integer(int(x)) if builtins.abs(x) < LARGEST and x.is_integer() else sympy.Float(x)
     if isinstance(x, complex):
-        return shown_number(x.real) + sympy.I * shown_number(x.imag)
+        return readable_number(x.real) + sympy.I * readable_number(x.imag)
     return sympy.sympify(x)
 
 
-def _truth(x: Any) -> Any:
-    """The truth value of a condition, or of a number that is compared with zero."""
+def _as_condition(x: Any) -> Any:
+    """A condition unchanged; for a number, the condition that it is not zero."""
     return sympy.Ne(x, 0) if isinstance(x, sympy.Expr) else x
 
 
@@ -53,7 +53,7 @@ def _comparison(relation: Any) -> Any:
 
 
 def _may_be_complex(x: Any) -> bool:
-    """Whether an imaginary unit or a symbol that is not real is in an expression."""
+    """Whether an expression contains the imaginary unit or a symbol that is not real."""
     return bool(x.has(sympy.I)) or not builtins.all(s.is_real for s in x.free_symbols)
 
 
@@ -61,26 +61,26 @@ _magnitude = _each(lambda x: sympy.Abs(x) if _may_be_complex(x) else x)
 
 
 class Expressions(Cells):
-    """Arrays of SymPy expressions with numbers in readable form."""
+    """Arrays of SymPy expressions with readable numbers."""
 
     carrier, complex_parts = sys.modules[__name__], (sympy.re, sympy.im)
-    number, may_be_complex = staticmethod(shown_number), staticmethod(_may_be_complex)
+    number, may_be_complex = staticmethod(readable_number), staticmethod(_may_be_complex)
     folds = {
         np.add: lambda row: sympy.Add(*row), np.multiply: lambda row: sympy.Mul(*row),
         np.maximum: lambda row: sympy.Max(*row), np.minimum: lambda row: sympy.Min(*row),
         np.logaddexp: lambda row: sympy.log(sympy.Add(*map(sympy.exp, row))),
-        np.logical_and: lambda row: sympy.And(*map(_truth, row)), np.logical_or: lambda row: sympy.Or(*map(_truth, row)),
+        np.logical_and: lambda row: sympy.And(*map(_as_condition, row)), np.logical_or: lambda row: sympy.Or(*map(_as_condition, row)),
     }
 
 
 class ExactExpressions(Expressions):
-    """Arrays of SymPy expressions with every number as a rational of exactly its value."""
+    """Arrays of SymPy expressions with rational numbers of exactly the same values."""
 
     number = staticmethod(exact_number)
 
 
 def lift_value(value: Any, exact: bool = False) -> Any:
-    """A number or an array of numbers as expressions without symbols: in readable form, or `exact` for proofs."""
+    """A number or an array of numbers as expressions without symbols: readable numbers, or with `exact` rational ones for proofs."""
     return (ExactExpressions if exact else Expressions).lift(value)
 
 
@@ -109,9 +109,9 @@ logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
 eq, ne, lt, le, gt, ge = (_comparison(relation) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
 Expressions.ufuncs = {np.equal: eq, np.not_equal: ne, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
-logical_and = _each(lambda a, b: sympy.And(_truth(a), _truth(b)), 2)
-logical_or = _each(lambda a, b: sympy.Or(_truth(a), _truth(b)), 2)
-logical_not = _each(lambda a: sympy.Not(_truth(a)))
+logical_and = _each(lambda a, b: sympy.And(_as_condition(a), _as_condition(b)), 2)
+logical_or = _each(lambda a, b: sympy.Or(_as_condition(a), _as_condition(b)), 2)
+logical_not = _each(lambda a: sympy.Not(_as_condition(a)))
 isfinite = _each(lambda x: sympy.true)
 isnan = isinf = _each(lambda x: sympy.false)
 
@@ -136,24 +136,24 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 sinc_derivative = _each(_sinc_derivative, 2)
 
 
-def _assuming(expr: Any, condition: Any, truth: bool, depth: int = 4) -> Any:
-    """An expression simplified under the assumption that a condition has a truth value, as in the safe `where` of a rule."""
+def _assuming(expr: Any, condition: Any, holds: bool, depth: int = 4) -> Any:
+    """An expression simplified under the assumption that a condition holds or does not, as for nested selections by the same condition."""
     if isinstance(expr, sympy.Piecewise) and len(expr.args) == 2 and expr.args[0][1] == condition:
-        return expr.args[0 if truth else 1][0]
+        return expr.args[0 if holds else 1][0]
     if not depth or not isinstance(expr, (sympy.Add, sympy.Mul, sympy.Pow, sympy.Function)):
         return expr
-    args = [_assuming(arg, condition, truth, depth - 1) for arg in expr.args]
+    args = [_assuming(arg, condition, holds, depth - 1) for arg in expr.args]
     return expr if builtins.all(map(operator.is_, args, expr.args)) else expr.func(*args)
 
 
 def _choice(condition: Any, a: Any, b: Any) -> Any:
-    condition = _truth(condition)
+    condition = _as_condition(condition)
     if condition == sympy.true or a == b:
         return a
     if condition == sympy.false:
         return b
     if not isinstance(a, sympy.Expr):
-        return sympy.ITE(condition, _truth(a), _truth(b))
+        return sympy.ITE(condition, _as_condition(a), _as_condition(b))
     return sympy.Piecewise((_assuming(a, condition, True), condition), (_assuming(b, condition, False), True))
 
 
@@ -170,8 +170,8 @@ def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def argmax(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    raise TypeError("argmax: which element is largest depends on the numbers, so it has no expression; use amax for the value")
+    raise TypeError("argmax: the position of the largest element depends on the numbers, so it has no expression; use amax for the value")
 
 
 def argmin(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    raise TypeError("argmin: which element is smallest depends on the numbers, so it has no expression; use amin for the value")
+    raise TypeError("argmin: the position of the smallest element depends on the numbers, so it has no expression; use amin for the value")

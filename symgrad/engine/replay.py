@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import fills
-from symgrad.carriers.guarding import guarded
+from symgrad.carriers.batched import has_shape_of
+from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
@@ -15,18 +15,9 @@ from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import SELECTED, TRACKED, Leaf, Node
-from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 
-__all__ = ["arguments", "call_rule", "guarded_jvp", "push", "pushforward", "replay"]
-
-
-def guarded_jvp(xp: Any, op: Op, tangents: Sequence[Any], y: Any, args: tuple) -> Any:
-    """The tangent of an op's value in a guarded pass."""
-    t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
-    if t is None or isinstance(t, tuple) or op.kind == "function":
-        return t
-    return guarded(xp, lambda given: [op.jvp(xp, given, y, args)], tangents, [t])[0]  # type: ignore[misc]
+__all__ = ["arguments", "call_rule", "push", "pushforward", "replay"]
 
 
 def call_rule(xp: Any, node: Node, tensors: Sequence[Any], args: tuple) -> Any:
@@ -64,9 +55,17 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
 
     `nodes` are the nodes on the way, oldest first, if they are known; `selects` says that an op behind them selects.
     """
-    out: dict[Node, Any] = dict(tangents)
     path = upstream(roots) if nodes is None else nodes
     selects = selects or any([node.selects for node in path])
+    out = _pushed(xp, path, tangents, read, selects, False)
+    if selects and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
+        return _pushed(xp, path, tangents, read, True, True)
+    return out
+
+
+def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: Read | None, selects: bool, is_guarded: bool) -> dict[Node, Any]:
+    """The tangents of all nodes on the way."""
+    out: dict[Node, Any] = dict(tangents)
     for node in path:
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
@@ -78,14 +77,17 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
         if node.op.jvp is None:
             continue
         y, args = (node.value, node.args) if read is None else read(node)
-        if node.residual_jvp is not None and xp is numeric:
+        jvp: Any = node.op.jvp
+        if node.residual_jvp is not None and xp is numeric and not is_guarded:
             t = node.residual_jvp(carried[0])
         else:
-            t = guarded_jvp(xp, node.op, carried, y, args) if selects else node.op.jvp(xp, carried, y, args)
+            t = jvp(xp, carried, y, args)
+            if is_guarded and t is not None and not isinstance(t, tuple) and node.op.kind != "function":
+                (t,) = guarded(xp, lambda given, jvp=jvp, y=y, args=args: [jvp(xp, given, y, args)], carried, [t])  # type: ignore[misc]
             if selects:
                 mark_as_guarded(t)
         if t is not None:
-            out[node] = t if isinstance(t, tuple) or fills(t, y) else xp.broadcast_to(t, tuple(y.shape))
+            out[node] = t if isinstance(t, tuple) or has_shape_of(t, y) else xp.broadcast_to(t, tuple(y.shape))
     return out
 
 

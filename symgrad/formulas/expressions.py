@@ -227,7 +227,7 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
         if named:
             return form.equations(form[node])  # type: ignore[index]
         parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
-        return form.equations(form.named(sum(parts[1:], parts[0]), derivative[0][1]))
+        return form.equations(form.with_names(sum(parts[1:], parts[0]), derivative[0][1]))
 
 
 def _named_leaves(roots: Sequence[Node]) -> list[Leaf]:

@@ -163,12 +163,12 @@ class LetForm(dict):
         self.patterns = _Patterns()
 
     def __setitem__(self, node: Node, cells: Any) -> None:
-        super().__setitem__(node, self.named(cells, node))
+        super().__setitem__(node, self.with_names(cells, node))
 
-    def named(self, cells: Any, node: Node) -> Any:
+    def with_names(self, cells: Any, node: Node) -> Any:
         """The cells with the symbol of an equation in place of each element that is not short (see `_is_short`)."""
         if hasattr(cells, "parts") or isinstance(cells, tuple):  # the outputs of a custom Function
-            return type(cells)(None if part is None else self.named(part, node) for part in getattr(cells, "parts", cells))
+            return type(cells)(None if part is None else self.with_names(part, node) for part in getattr(cells, "parts", cells))
         real = node.value.dtype.kind != "c"
         elements = cells.ravel().tolist()
         short = [e if _is_short(e) else self.line(e, real) for e in elements]
@@ -215,7 +215,7 @@ class LetForm(dict):
 
         def add(node: Node, g: Any) -> None:
             g = g if g.shape == node.value.shape else reading.xp.sum_to_size(g, node.value.shape)
-            pending[node] = self.named(self.patterns.call("sum", operator.add, (pending[node], g)), node) if node in pending else g
+            pending[node] = self.with_names(self.patterns.call("sum", operator.add, (pending[node], g)), node) if node in pending else g
 
         wanted = _paths(seeds, frozenset((target,)))
         for root, g in seeds:
@@ -223,7 +223,7 @@ class LetForm(dict):
         for node in reversed(upstream(list(pending), differentiable=True)):
             if node not in pending or node not in wanted:
                 continue
-            g = self.named(pending.pop(node), node)
+            g = self.with_names(pending.pop(node), node)
             if node is target:
                 return g
             needs = tuple(p if p in wanted else None for p in node.parents)

@@ -76,7 +76,7 @@ class ParsedFormula:
         """The value: a number for numbers, a Tensor with its graph for Tensors."""
         known, values = _functions(), dict(zip(self.names, args)) | values
         with np.errstate(all="ignore"):
-            return self.evaluate_with(lambda x: x, values, lambda step, operands: self._applied(
+            return self.evaluate_with(lambda x: x, values, lambda step, operands: self._apply(
                 known[step.value] if step.kind == "call" else step.value, operands, step))
 
     def evaluate_with(self, number: Callable[[Any], Any], values: Mapping[str, Any], apply_step: Callable[[Instruction, list[Any]], Any]) -> Any:
@@ -93,7 +93,7 @@ class ParsedFormula:
                 stack.append(apply_step(step, operands))
         return stack.pop()
 
-    def _applied(self, function: Any, operands: list[Any], step: Instruction) -> Any:
+    def _apply(self, function: Any, operands: list[Any], step: Instruction) -> Any:
         constant = all(isinstance(x, (float, bool)) for x in operands)
         if step.kind == "negate":
             return -operands[0]
@@ -185,14 +185,14 @@ class _Reader:
             self.push(Instruction("operation", sign, at, 2), max(self.degrees[-2:]))
 
     def product(self) -> None:
-        self.signed()
+        self.signed_power()
         while self.token in ("*", "/"):
             sign, at = self.token, self.start
             self.advance()
-            self.signed()
+            self.signed_power()
             self.push(Instruction("operation", sign, at, 2), sum(self.degrees[-2:]))
 
-    def signed(self) -> None:
+    def signed_power(self) -> None:
         """A power with preceding signs: -x**2 is -(x**2)."""
         signs = []
         while self.token in ("+", "-"):
@@ -209,7 +209,7 @@ class _Reader:
         if self.token in ("**", "^"):
             at, first = self.start, len(self.steps)
             self.advance()
-            self.signed()
+            self.signed_power()
             base, exponent = self.degrees[-2:]
             constant = self.constant(first, at)
             self.push(Instruction("operation", "**", at, 2), base * max(1.0, abs(constant)) if constant is not None else base + exponent)

@@ -20,7 +20,7 @@ from symgrad.autograd.bundles import Output, Values
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series, value
-from symgrad.carriers.guarding import guarded
+from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import NUMBERS, core
@@ -59,14 +59,13 @@ def _outputs(values: Sequence[Any], node: Node | None) -> Any:
     return Values(wrap(value, None if node is None else Output(node, k)) for k, value in enumerate(values))
 
 
-def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str) -> dict[Node, Any]:
+def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, caller: str, is_guarded: bool = False) -> dict[Node, Any]:
     """The series of every node between the inputs and the outputs, oldest first, from those of the inputs; a tuple for several outputs."""
     tracked = ev.tracked
     carrier = SeriesCarrier(traced, order, _core, wrap) if tracked else SeriesCarrier(numeric, order)
     reading = read_traced if tracked else read
     known: dict[Any, Any] = {node: carrier.polynomial(path) for node, path in zip(ev.nodes, paths)}
     finished = _last_uses(ev)
-    selects = any([node.selects for node in ev.path])
     for node in ev.path:
         if node in known:
             continue
@@ -84,8 +83,9 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
             known[node] = _first_order(carrier, node, tensors, y, args, caller)
         else:
             first = _outputs(node.value, node) if tracked and isinstance(node.value, tuple) else y
-            compute = functools.partial(carrier.apply, op, parameters=args[count:], first=first)
-            known[node] = _guarded(carrier, compute, tensors) if selects else compute(tensors)
+            known[node] = carrier.apply(op, tensors, args[count:], first=first)
+            if is_guarded:
+                known[node] = _guarded(carrier, functools.partial(carrier.apply, op, parameters=args[count:], first=first), tensors, known[node])
         carrier.solve()
         for p in finished.get(node, ()):
             known.pop(p, None)
@@ -93,9 +93,8 @@ def _propagate(ev: Evaluation, paths: Sequence[Sequence[Any]], order: int, calle
     return known
 
 
-def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any]) -> Any:
-    """The series of an op's value in a guarded pass."""
-    y = compute(tensors)
+def _guarded(carrier: SeriesCarrier, compute: Callable[[Sequence[Any]], Any], tensors: Sequence[Any], y: Any) -> Any:
+    """The series `y` of an op's value in a guarded pass."""
     carrier.solve()
     if type(y) is not Series:
         return y
@@ -207,8 +206,12 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
         paths = [[x._value, *(c if f == 1 else c / f for c, f in zip(_without_trailing_zeros([c._value for c in row]), factors))]
                  for x, row in zip(ev.inputs, given)]
     known = _propagate(ev, paths, order, caller)
-    rows = [_result_coefficients(ev, y, known[y._node].terms[1:] if y._node in known else (), factors) for y in ev.outputs]
-    del known, paths
+    ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
+    if any([node.selects for node in ev.path]) and any([has_nan(ev.xp, value(t)) for terms in ends for t in terms]):
+        known = _propagate(ev, paths, order, caller, True)
+        ends = [known[y._node].terms[1:] if y._node in known else () for y in ev.outputs]
+    rows = [_result_coefficients(ev, y, terms, factors) for y, terms in zip(ev.outputs, ends)]
+    del known, paths, ends
     return ev, [unshared_results(ev, row, [c for row in given for c in row]) for row in rows]
 
 

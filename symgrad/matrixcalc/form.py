@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Form", "transposed"]
+__all__ = ["Form", "transpose"]
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Form:
     symmetric: bool = False
 
 
-def transposed(form: Form) -> Form:
+def transpose(form: Form) -> Form:
     """The transpose, with products reversed; a symmetric form is its own transpose."""
     if form.rank == 0 or form.symmetric and form.rank == 2:
         return form
     if form.kind == "transpose":
         return form.args[0]
     if form.kind == "product":
-        return Form("product", tuple(map(transposed, reversed(form.args))), rank=-form.rank if abs(form.rank) == 1 else 2)
+        return Form("product", tuple(map(transpose, reversed(form.args))), rank=-form.rank if abs(form.rank) == 1 else 2)
     return Form("transpose", (form,), rank=-form.rank if abs(form.rank) == 1 else 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.matrixcalc.form import Form, transposed
+from symgrad.matrixcalc.form import Form, transpose
 from symgrad.matrixcalc.kronecker import kronecker_form
 from symgrad.matrixcalc.terms import (
     ONE,
@@ -41,7 +41,7 @@ def with_recorded_lengths(form: Form) -> Form:
         for f, p in zip(args, powers):
             number = number * f.value**p if f.kind == "number" else number
         scalars = [(f, p) for f, p in zip(args, powers) if f.kind != "number"]
-        return _scaled(number, scalars, args[-1] if len(args) > len(powers) else None)
+        return _scale(number, scalars, args[-1] if len(args) > len(powers) else None)
     return form if args == form.args else Form(form.kind, args, form.value, form.rank, form.symmetric)
 
 
@@ -67,7 +67,7 @@ def _product(*forms: Form) -> Form:
     left, right = chain[0].rank, chain[-1].rank
     rank = 0 if left == -1 and right == 1 else 1 if right == 1 else -1 if left == -1 else 2
     flat = tuple(chain)
-    return flat[0] if len(flat) == 1 else Form("product", flat, rank=rank, symmetric=rank == 2 and tuple(map(transposed, reversed(flat))) == flat)
+    return flat[0] if len(flat) == 1 else Form("product", flat, rank=rank, symmetric=rank == 2 and tuple(map(transpose, reversed(flat))) == flat)
 
 
 def _hadamard(items: Sequence[tuple[Form, Any]], rank: int) -> Form:
@@ -97,19 +97,19 @@ def form_of(total: Sum, broadcast: bool = False) -> Form:
     parts = [_term_form(t, total.out, broadcast or len(total.terms) > 1) for t in total.terms]
     if len(parts) == 1:
         number, form = parts[0]
-        return form if number == 1 else _scaled(number, (), form)
+        return form if number == 1 else _scale(number, (), form)
     shape = 2 if rank == 4 else rank
     symmetric = shape == 2 and Sum(total.out[::-1], total.terms).key == total.key if rank == 2 else False
     return Form("add", tuple(f for _, f in parts), tuple(n for n, _ in parts), shape, symmetric)
 
 
-def _scaled(number: Any, scalars: Sequence[tuple[Form, Any]], body: Form | None) -> Form:
+def _scale(number: Any, scalars: Sequence[tuple[Form, Any]], body: Form | None) -> Form:
     """A number times powers of scalars times a form."""
     if body is not None and body.kind == "scale":
         before, powers = body.value
         inner = tuple(zip(body.args[:-1], powers)) if len(body.args) > len(powers) else tuple(zip(body.args, powers))
         tail = body.args[-1] if len(body.args) > len(powers) else None
-        return _scaled(number * before, (*scalars, *inner), tail)
+        return _scale(number * before, (*scalars, *inner), tail)
     if body is not None and body.kind == "number":
         number, body = number * body.value, None
     if body is not None and body.rank == 0:
@@ -157,7 +157,7 @@ def _term_form(term: Term, out: Sequence[Index], broadcast: bool) -> tuple[Any, 
         return term.coefficient, Form("number", value=ONE, rank=0)
     network = _Network(term, out)
     body = kronecker_form(network, out) if len(out) == 4 else network.form()
-    return term.coefficient, _scaled(ONE, network.scalars, body)
+    return term.coefficient, _scale(ONE, network.scalars, body)
 
 
 class _Network:
@@ -207,10 +207,10 @@ class _Network:
                 if set(other[1]) != set(indices):
                     continue
                 closed = all(i not in self.out and self.degree(i) == 2 for i in indices)
-                second = other[0] if other[1] == indices else transposed(other[0])
+                second = other[0] if other[1] == indices else transpose(other[0])
                 self.remove(self.items[n], other)
                 if closed:
-                    self.scalars.append((_dot(form, second) if len(indices) == 1 else _trace(transposed(form), second), ONE))
+                    self.scalars.append((_dot(form, second) if len(indices) == 1 else _trace(transpose(form), second), ONE))
                 else:
                     self.items.insert(n, (_hadamard([(form, ONE), (second, ONE)], form.rank), indices))
                 return True
@@ -233,7 +233,7 @@ class _Network:
             squared = form.kind == "hadamard" and len(form.args) == 1 and form.value[0] == 2
             self.scalars.append((Form("square", form.args, rank=0) if squared else Form("sum", (form,), rank=0), ONE))
             return True
-        matrix = form if indices[1] is index else transposed(form)
+        matrix = form if indices[1] is index else transpose(form)
         self.items.append((_product(matrix, Form("ones", value=index.dimension, rank=1)), (others[0],)))
         return True
 
@@ -243,7 +243,7 @@ class _Network:
         if len(found) != 2 or {len(indices) for _, indices in found} != {1, 2}:
             return False
         vector, matrix = sorted(found, key=lambda item: len(item[1]))
-        form = matrix[0] if matrix[1][1] is index else transposed(matrix[0])
+        form = matrix[0] if matrix[1][1] is index else transpose(matrix[0])
         at = self.items.index(matrix)
         self.remove(*found)
         self.items.insert(min(at, len(self.items)), (_product(form, vector[0]), tuple(i for i in matrix[1] if i is not index)))
@@ -255,8 +255,8 @@ class _Network:
         if len(found) != 2 or any(len(indices) != 2 for _, indices in found):
             return False
         (left, one), (right, two) = found
-        left = left if one[1] is index else transposed(left)
-        right = right if two[0] is index else transposed(right)
+        left = left if one[1] is index else transpose(left)
+        right = right if two[0] is index else transpose(right)
         i = next(k for k in one if k is not index)
         k = next(k for k in two if k is not index)
         at = self.items.index(found[0])
@@ -309,29 +309,29 @@ class _Network:
         vectors = [next((item for item in self.items if item[1] == (index,)), None) for index in (i, k)]
         if found is None:
             column, row = (Form("ones", value=index.dimension, rank=1) if v is None else v[0] for v, index in zip(vectors, (i, k)))
-            return _product(column, transposed(row))
+            return _product(column, transpose(row))
         for v in vectors:
             if v is not None:
                 self._multiply_diagonal(v, next(item for item in self.items if set(item[1]) == {i, k}))
         form, indices = next(item for item in self.items if set(item[1]) == {i, k})
-        return form if indices[0] is i else transposed(form)
+        return form if indices[0] is i else transpose(form)
 
 
 def _dot(a: Form, b: Form) -> Form:
     """The inner product, in the order with fewer transposes."""
     if a == b:
         return Form("square", (a,), rank=0)
-    one, two = _product(transposed(a), b), _product(transposed(b), a)
+    one, two = _product(transpose(a), b), _product(transpose(b), a)
     return one if _transpose_count(one) <= _transpose_count(two) else two
 
 
 def _trace(a: Form, b: Form) -> Form:
     """The trace of a product, cyclically permuted so that it has the fewest transposes."""
-    if transposed(a) == b and a.kind != "product":
+    if transpose(a) == b and a.kind != "product":
         return Form("square", (b,), rank=0)
     output = _product(a, b)
     chain = output.args if output.kind == "product" else (output,)
-    reversed_chain = tuple(map(transposed, reversed(chain)))
+    reversed_chain = tuple(map(transpose, reversed(chain)))
     candidates = [c[n:] + c[:n] for c in (chain, reversed_chain) for n in range(len(c))]
     best = min(candidates, key=lambda c: sum(map(_transpose_count, c)))
     return Form("trace", (_product(*best),), rank=0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.matrixcalc.form import Form, transposed
+from symgrad.matrixcalc.form import Form, transpose
 from symgrad.matrixcalc.terms import Index, NoCompactForm
 
 __all__ = ["kronecker_form"]
@@ -32,7 +32,7 @@ def kronecker_form(network: Any, out: Sequence[Index]) -> Form:
             return Form("product", (both, Form("commutation", value=(k.dimension, l.dimension)))) if crossed else both
     if _separates(network, (i, j), (k, l)):
         left, right = (Form("vec", (_matrix_between(network, *pair),), rank=1) for pair in ((i, j), (k, l)))
-        return Form("product", (left, transposed(right)), symmetric=left == right)
+        return Form("product", (left, transpose(right)), symmetric=left == right)
     raise NoCompactForm("a product that couples rows with columns has no Kronecker form")
 
 

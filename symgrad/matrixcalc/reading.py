@@ -66,7 +66,7 @@ class TensorGraph:
                 x = values[below] if below is not None else lift(inner.args[0])  # type: ignore[index]
                 found = carrier.softmax(x, inner.args[1])  # type: ignore[index]
                 return found if name == "softmax" else found - 1
-        lifted = tuple(self._checked(a) if isinstance(a, _UnnamedLeaf) else a for a in args[:len(node.parents)])
+        lifted = tuple(self._lift_leaf(a) if isinstance(a, _UnnamedLeaf) else a for a in args[:len(node.parents)])
         rules: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": lambda *given: carrier.sqrt(self._var(*given)),
                                  "centred": lambda x, dim: x - self._mean(x, dim, True)}
         try:
@@ -78,7 +78,7 @@ class TensorGraph:
         except (TypeError, AttributeError, ValueError) as error:
             raise NoCompactForm(f"matrix_expr: {name} has no compact form ({error}); use .expr, which has a formula for every element") from None
 
-    def _checked(self, leaf: _UnnamedLeaf) -> Any:
+    def _lift_leaf(self, leaf: _UnnamedLeaf) -> Any:
         try:
             return lift(leaf.node.value)
         except NoCompactForm:

@@ -112,18 +112,6 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
     make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
     first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
 
-    def settle(self: Tensor, x: np.ndarray, args: tuple, parents: tuple, flags: int, operands: tuple) -> Tensor:
-        node = make(args, parents, x, flags)
-        try:
-            call(*operands)
-            self._node_slot = node
-        except BaseException:
-            interrupt(self)
-            raise
-        if all_threads.hooked:
-            move_retained(self, parents[0], node)
-        return self
-
     def binary(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x = self._value
         if type(x) is not np.ndarray or x.base is not None or special or alpha is not None or rounding_mode is not None:
@@ -144,8 +132,17 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         stamp(x, name)
         if flags:
             old = x.copy() if p is None or first or second and q is not None else released(x)
-            return settle(self, x, (old, z), (p, q), flags, (x, z, x))
-        call(x, z, x)
+            node = make((old, z), (p, q), x, flags)
+            try:
+                call(x, z, x)
+                self._node_slot = node
+            except BaseException:
+                interrupt(self)
+                raise
+            if all_threads.hooked:
+                move_retained(self, p, node)
+        else:
+            call(x, z, x)
         return self
 
     def unary(self: Tensor) -> Tensor:
@@ -158,8 +155,17 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
             return general(self)
         stamp(x, name)
         if flags:
-            return settle(self, x, (x.copy() if first else released(x),), (p,), flags, (x, x))
-        call(x, x)
+            node = make((x.copy() if first else released(x),), (p,), x, flags)
+            try:
+                call(x, x)
+                self._node_slot = node
+            except BaseException:
+                interrupt(self)
+                raise
+            if all_threads.hooked:
+                move_retained(self, p, node)
+        else:
+            call(x, x)
         return self
 
     method: Any = specialized(unary if op.arity == 1 else binary)

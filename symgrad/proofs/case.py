@@ -151,7 +151,7 @@ class Case:
             return
         leaves = [*(boxes[i] for i in self.active), g]
 
-        def scaled(letter: str, cotangents: Sequence[Box]) -> Box:
+        def directional(letter: str, cotangents: Sequence[Box]) -> Box:
             parts = [recorder.sum(recorder.mul(Box(recorder, recorder.lift(supply(f"{letter}_{name}", tuple(c.shape)))), c))
                      for name, c in zip([*names, "g"], cotangents)]
             total = parts[0]
@@ -159,12 +159,12 @@ class Case:
                 total = recorder.add(total, part)
             return total
 
-        below = scaled("t", pulled)
+        below = directional("t", pulled)
         for k in range(2, order + 1):
             found = recorder.gradients([(below, 1)], leaves)
             for name, c in zip([*names, "the cotangent"], found):
                 yield Key(k, f"vjp of vjp by {name}" if k == 2 else f"vjp of vjp of vjp by {name}"), elements(c)
-            below = scaled("u", found)
+            below = directional("u", found)
         through = recorder.gradients([(recorder.sum(recorder.mul(g, pushed)), 1)], leaves[:-1])
         for name, c in zip(names, through):
             yield Key(2, f"vjp of jvp by {name}"), elements(c)
@@ -192,11 +192,11 @@ class Case:
         for name in names:
             yield Key(1, f"vjp by {name}"), first[name]
 
-        def scaled(letter: str, parts: Mapping[str, list[Any]]) -> Any:
+        def directional(letter: str, parts: Mapping[str, list[Any]]) -> Any:
             return sympy.Add(*(t * e for name, es in parts.items()
                                for t, e in zip(self.supply(f"{letter}_{name}", self._shape(name)).ravel().tolist(), es)))
 
-        below = scaled("t", first)
+        below = directional("t", first)
         yield Key(1, "jvp"), [derivative(below, s) for s in g]
         for k in range(2, order + 1):
             found = {name: [region.derivative(below, s) for s in self.symbols[name].ravel().tolist()] for name in [*names, "g"]}
@@ -205,7 +205,7 @@ class Case:
                 yield Key(k, f"vjp of vjp by {by}" if k == 2 else f"vjp of vjp of vjp by {by}"), es
                 if k == 2 and name != "g":
                     yield Key(2, f"vjp of jvp by {name}"), es
-            below = scaled("u", found)
+            below = directional("u", found)
 
     def _shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.symbols[name].shape)

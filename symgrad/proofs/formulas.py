@@ -145,12 +145,12 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
         for index, formula in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is not None or size_of(formula) <= KEPT:
-                report.formulas[index] = known if known is not None else _shortened(formula, end - clock())
+                report.formulas[index] = known if known is not None else _shorten(formula, end - clock())
         break
     return rules
 
 
-def _shortened(e: Any, seconds: float) -> Any:
+def _shorten(e: Any, seconds: float) -> Any:
     """The shortest form of an expression that is found within the time; a long expression unchanged."""
     return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest_form(e, min(2.0, seconds))
 
@@ -177,7 +177,7 @@ def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
             return None
         with limited(3.0):
             found = Formulas(run, names, entry.order, exact=False)
-            out = _shortened(found.derivatives[entry.index] - found.reference(entry.index), 2.0)
+            out = _shorten(found.derivatives[entry.index] - found.reference(entry.index), 2.0)
             return None if out == 0 else out  # 0 if the rules give no number here although their formula is right
     except (OutOfTime, KeyError, *FAILURES):
         return None

@@ -93,14 +93,14 @@ class ElementaryFunction:
     def __call__(self, *xs: Any) -> Any:
         call = self._call
         if call is None:
-            call = self._call = self._compiled()
+            call = self._call = self._compile()
         out = call(*xs)
         _, mantissa, exponent, bits = out._mpf_
         if not mantissa and exponent or abs(exponent + bits) > HUGE:
             raise (TooLarge if mantissa and exponent > 0 else Undefined)(str(self.expr))
         return out
 
-    def _compiled(self) -> Callable[..., Any]:
+    def _compile(self) -> Callable[..., Any]:
         e, p = self.expr, [placeholder(i) for i in range(self.arity)]
         if e in p:
             i = p.index(e)

@@ -46,7 +46,7 @@ class ElementReference(Reference):
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """Σ g t t' ∂ᵢ∂ₐ∂ₑf over all arguments a, e, ... that have tangents, summed over broadcast axes."""
-        return [_summed(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
+        return [_sum_to_shape(self._total(xs, i, cotangent, *tangents), x.shape) if is_active(x) else None for i, x in enumerate(xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """Σ t ∂ₐf over all arguments a that have tangents."""
@@ -162,7 +162,7 @@ def _products(factors: Sequence[np.ndarray]) -> list[Any]:
         return [math.prod(map(mpmath.mpf, row[1:]), start=mpmath.mpf(row[0])) for row in zip(*rows)]
 
 
-def _summed(x: np.ndarray, shape: Index) -> np.ndarray:
+def _sum_to_shape(x: np.ndarray, shape: Index) -> np.ndarray:
     """An array summed down to the shape of a broadcast argument."""
     if x.shape == shape:
         return x

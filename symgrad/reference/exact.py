@@ -102,7 +102,7 @@ def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
     for digits in rungs():
         entries = exact.entries(digits)
         with precise.working_precision(digits):
-            verdicts = {k: _compared(exact, entries[k], None if before is None else before[k], digits) for k in due}
+            verdicts = {k: _compare(exact, entries[k], None if before is None else before[k], digits) for k in due}
             agreeing = {k: agreeing_digits(entries[k].rule, entries[k].reference) for k in due if verdicts[k] != OPEN}
             fewest = min([fewest, *(d for k, d in agreeing.items() if verdicts[k] == DIFFERENT or d >= AGREED)])
         wrong = [entries[k] for k in due if verdicts[k] == DIFFERENT]
@@ -114,7 +114,7 @@ def agreement(exact: Exact) -> tuple[float, ComparedNumber | None]:
     raise Undecided(f"more than {MOST} digits")
 
 
-def _compared(exact: Exact, e: ComparedNumber, earlier: ComparedNumber | None, digits: int) -> str:
+def _compare(exact: Exact, e: ComparedNumber, earlier: ComparedNumber | None, digits: int) -> str:
     """Whether the rule and the reference agree; a difference counts if it is larger than the rounding of any term of the computation."""
     def noise() -> Any:
         return exact.evaluation(digits).scale * mpmath.mpf(10) ** (15 - digits)

@@ -145,11 +145,11 @@ class Quotients:
     def _rows(self, rung: str, wanted: Sequence[tuple[int, Index]], points: Sequence[Point], order: int) -> dict[Point, list[Any]]:
         """The values around each point that a quotient needs, in the order of `wanted`."""
         rows: dict[Point, list[Any]] = {p: [] for p in points}
-        for _, p, value in self._evaluated(rung, [(side, offset, p) for side, offset in wanted for p in points], order):
+        for _, p, value in self._evaluate(rung, [(side, offset, p) for side, offset in wanted for p in points], order):
             rows[p].append(value)
         return rows
 
-    def _evaluated(self, rung: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
+    def _evaluate(self, rung: str, requests: Sequence[tuple[int, Index, Point]], order: int) -> Iterator[tuple[Index, Point, Any]]:
         """The function at shifted points, with the digits that a quotient of that order needs; one call for all points of the same precision."""
         count = {p: RUNGS[rung].digits(p, order) for _, _, p in requests}
         keyed = [(count[p] + MORE * side, offset, p) for side, offset, p in requests]

@@ -71,7 +71,7 @@ def enclosures(run: Run, values: Mapping[int, np.ndarray], names: Sequence[str],
     while True:
         with ball.precision(bits):
             found, obstacle = _balls_of(ball, run, max(values))
-            if not obstacle and all(map(_is_narrow, found.values())) or 2 * bits > MOST or clock() > end:
+            if not obstacle and all(map(_is_narrow, found.values())) or 2 * bits > MOST or clock() >= end:
                 return [_enclosure(found.get(index, ball.arb.nan()), index, values[len(index)][index], run.result.value.dtype, names, bits, obstacle)
                         for k in values for index in itertools.combinations_with_replacement(range(len(names)), k)]
         bits *= 2

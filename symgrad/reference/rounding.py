@@ -90,7 +90,7 @@ class RoundedEvaluation:
         assert isinstance(self.references, OracleReferenceValues)
         for seed in SEEDS[:count]:
             if (t.order, seed) not in self.samples:
-                self.samples[t.order, seed] = list(self._sampled(self.references, t.order, seed))
+                self.samples[t.order, seed] = list(self._sample(self.references, t.order, seed))
         found, place = [s for seed in SEEDS[:count] for s in self.samples[t.order, seed]], (t.order, t.index, t.directional)
         largest = max((abs(numbers.get(place, t.value) - t.value) for numbers, flushed in found if numbers and not flushed), default=mpmath.mpf(0))
         scale = max(abs(e.value) for e in self.references.entries if e.order == t.order)
@@ -99,7 +99,7 @@ class RoundedEvaluation:
         return _Error(largest, lost or bool(largest and 2 * largest >= scale),
                       [mpmath.mpf(0) if numbers is None else numbers.get(place, t.value) for numbers, flushed in found if flushed])
 
-    def _sampled(self, references: OracleReferenceValues, order: int, seed: int | None) -> Iterator[tuple[dict[Any, Any] | None, bool]]:
+    def _sample(self, references: OracleReferenceValues, order: int, seed: int | None) -> Iterator[tuple[dict[Any, Any] | None, bool]]:
         """The numbers of an order by their slots, or None if undefined, and whether intermediate values underflowed to 0 or overflowed."""
         digits = max(1, mpmath.libmp.prec_to_dps(1 - int(np.log2(float(self.kind.epsilon)))))
         full = min(references.full, order)

@@ -57,14 +57,14 @@ class Reference:
 
         The number is an element of the gradient by argument `wrt`; without `wrt`, of the tangent; without tangents, of the value.
         """
-        return self.number(xs, at, wrt, *_lifted(xs, cotangent, tangents), certain=True)
+        return self.number(xs, at, wrt, *_lift_all(xs, cotangent, tangents), certain=True)
 
     def condition(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:
         """The condition of one number, chosen as in `certain`: Σ |input ∂ number / ∂ input| over arguments, cotangent and tangents.
 
         Each input is changed by a relative 10⁻¹⁰, which also changes a variance of 0.
         """
-        inputs = _lifted(xs, cotangent, tangents)
+        inputs = _lift_all(xs, cotangent, tangents)
         with precise.working_precision(self.digits):
             base, total = self.number(xs, at, wrt, *inputs), mpmath.mpf(0)
             for changed in self.perturbed(xs, inputs):
@@ -86,31 +86,31 @@ class Reference:
         cells, g, tangents = inputs
         for i, c in enumerate(cells):
             if is_active(xs[i]):
-                yield from (([*cells[:i], x, *cells[i + 1:]], g, tangents) for x in _scaled(c, max(map(abs, c.ravel().tolist()), default=0)))
+                yield from (([*cells[:i], x, *cells[i + 1:]], g, tangents) for x in _perturbations(c, max(map(abs, c.ravel().tolist()), default=0)))
         if g is not None:
-            yield from ((cells, x, tangents) for x in _scaled(g))
+            yield from ((cells, x, tangents) for x in _perturbations(g))
         for n, ts in enumerate(tangents):
             for i, t in enumerate(ts):
                 if t is not None:
-                    yield from ((cells, g, [*tangents[:n], [*ts[:i], x, *ts[i + 1:]], *tangents[n + 1:]]) for x in _scaled(t))
+                    yield from ((cells, g, [*tangents[:n], [*ts[:i], x, *ts[i + 1:]], *tangents[n + 1:]]) for x in _perturbations(t))
 
     def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float, *derivative: Any) -> bool:
         """Whether an element of the value may differ by rounding of the inputs, as next to a jump of a function of numbers."""
         return False
 
 
-def _lifted(xs: Arrays, cotangent: np.ndarray | None, tangents: Sequence[Tangents]) -> tuple[list[Any], Any, list[Any]]:
+def _lift_all(xs: Arrays, cotangent: np.ndarray | None, tangents: Sequence[Tangents]) -> tuple[list[Any], Any, list[Any]]:
     return ([precise.lift_value(x) for x in xs], None if cotangent is None else precise.lift_value(cotangent),
             [[None if t is None else precise.lift_value(t) for t in ts] for ts in tangents])
 
 
-def _scaled(x: Any, least: Any = 0) -> Iterator[Any]:
+def _perturbations(x: Any, least: Any = 0) -> Iterator[Any]:
     for place, v in enumerate(x.ravel().tolist()):
         if (v or least) and not isinstance(v, bool):
-            yield _shifted(x, place, (v or least) * precise.context.convert(PART))
+            yield _shift_element(x, place, (v or least) * precise.context.convert(PART))
 
 
-def _shifted(x: Any, place: int, h: Any) -> Any:
+def _shift_element(x: Any, place: int, h: Any) -> Any:
     out = x.copy()
     out.reshape((-1,)).view(np.ndarray)[place] += h
     return out
@@ -138,7 +138,7 @@ class ArrayReference(Reference):
             for digits in (DIGITS, MOST):
                 first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
                 with precise.working_precision(digits):
-                    found = [_agreed(a, b) for a, b in zip(first.ravel().tolist(), second.ravel().tolist())]
+                    found = [_common_value(a, b) for a, b in zip(first.ravel().tolist(), second.ravel().tolist())]
                 self._values[key] = array_of(found, first.shape)
                 if None not in found:
                     break
@@ -149,7 +149,7 @@ class ArrayReference(Reference):
         return self._gradient(xs, cotangent, tangents, ENTRIES[min(len(tangents), 2)])
 
     def _gradient(self, xs: Arrays, cotangent: np.ndarray, tangents: Sequence[Tangents], most: int) -> list[np.ndarray | None]:
-        cells, g, directions = _lifted(xs, cotangent, tangents)
+        cells, g, directions = _lift_all(xs, cotangent, tangents)
         out: list[np.ndarray | None] = []
         start, base = zlib.crc32(b"".join(x.tobytes() for x in xs)), _Values(self.reader, xs, cells)
         for i, x in enumerate(xs):
@@ -161,7 +161,7 @@ class ArrayReference(Reference):
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The derivative of the value along the tangents."""
-        cells, _, (direction,) = _lifted(xs, None, [ts])
+        cells, _, (direction,) = _lift_all(xs, None, [ts])
         base = _Values(self.reader, xs, cells)
         shape = self.value(xs).shape
         return array_of([base.derivative([direction], place) for place in range(math.prod(shape))], shape)
@@ -209,7 +209,7 @@ class _Values:
             cells = list(self.cells)
             for move, h in nonzero:
                 if isinstance(move[0], int):
-                    cells[move[0]] = _shifted(cells[move[0]], move[1], h)
+                    cells[move[0]] = _shift_element(cells[move[0]], move[1], h)
                 else:
                     cells = [c if t is None else c + t * h for c, t in zip(cells, move)]
             side = np.copysign(np.inf, float(nonzero[0][1])) if nonzero else 0.0
@@ -229,7 +229,7 @@ class _Values:
         return math.ldexp(0.5, max(-1000, min(bits, 1000)))
 
 
-def _agreed(a: Any, b: Any) -> Any:
+def _common_value(a: Any, b: Any) -> Any:
     if isinstance(a, (bool, int)):
         return mpmath.mpf(int(b))
     if not precise.context.isfinite(b):
@@ -261,18 +261,18 @@ class RuleReference(Reference):
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
         with precise.working_precision(RULES):
-            return _finite(self._forward(_lifted(xs, None, ())[0]))
+            return _finite(self._forward(_lift_all(xs, None, ())[0]))
 
     def gradient(self, xs: Arrays, cotangent: np.ndarray, *tangents: Tangents) -> list[np.ndarray | None]:
         """The pullback."""
         with precise.working_precision(RULES):
-            cells, g, _ = _lifted(xs, cotangent, ())
+            cells, g, _ = _lift_all(xs, cotangent, ())
             return [_finite(c) if is_active(x) else None for c, x in zip(self._vjp(cells, g), xs)]
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The pushforward."""
         with precise.working_precision(RULES):
-            cells, _, (direction,) = _lifted(xs, None, [ts])
+            cells, _, (direction,) = _lift_all(xs, None, [ts])
             return _finite(self._jvp(cells, direction))
 
     def certain(self, xs: Arrays, at: Index, wrt: int | None, cotangent: np.ndarray | None, *tangents: Tangents) -> Any:

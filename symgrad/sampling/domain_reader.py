@@ -237,7 +237,7 @@ def _from_sympy(given: Any, name: str) -> Domain:
 
 
 def _floats_in(piece: Piece) -> Interval:
-    """The interval of the floats in a piece; an end that is no float is rounded, and included if the rounded end lies in the piece."""
+    """The interval of the floats in a piece; an end that is not a float is rounded, and included if the rounded end lies in the piece."""
     low = -math.inf if piece.low is None else float(piece.low)
     high = math.inf if piece.high is None else float(piece.high)
     if low == high:

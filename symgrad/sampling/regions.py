@@ -76,7 +76,7 @@ def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = ""
     out = []
     for label, low, high in rows:
         for interval in domain.intervals:
-            ends = _clipped(interval, low, high, floats)
+            ends = _clip(interval, low, high, floats)
             if ends is not None:
                 out.append(Region(prefix + label, argument, *ends))
     for c in dict.fromkeys([*(e for i in domain.intervals for e in (i.low, i.high)), *domain.excluded]):
@@ -84,7 +84,7 @@ def regions_of(domain: Domain, floats: Floats, argument: int = 0, name: str = ""
     return out
 
 
-def _clipped(interval: Interval, low: float, high: float, floats: Floats) -> tuple[float, float] | None:
+def _clip(interval: Interval, low: float, high: float, floats: Floats) -> tuple[float, float] | None:
     """The part of [low, high] in an interval, as floats of the type; None if it is empty."""
     first, last = int(floats.rank(max(low, min(interval.low, high)))), int(floats.rank(min(high, max(interval.high, low))))
     if interval.low > high or interval.high < low:

@@ -96,7 +96,7 @@ class _Entry(NamedTuple):
     wilds: tuple[Any, ...]
     formula: Any
 
-    def called(self, binding: Mapping[Any, Any]) -> Call:
+    def call(self, binding: Mapping[Any, Any]) -> Call:
         """The op applied to the values of the symbols."""
         return Call(self.op, tuple([binding[w] for w in self.wilds]))
 
@@ -206,11 +206,11 @@ def _recognise(e: Any, accepted: Callable[[str], bool]) -> Call | None:
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
             patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
             for binding, rest in _matches(patterns, list(e.args), {}):
-                call = entry.called(binding)
+                call = entry.call(binding)
                 return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
         else:
             for binding in _bindings(entry.formula, e, {}):
-                return entry.called(binding)
+                return entry.call(binding)
     return None
 
 

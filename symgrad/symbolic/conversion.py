@@ -128,8 +128,8 @@ class FormulaFunction:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         self.__signature__ = inspect.Signature([inspect.Parameter(p.name, kind) for p in self.parameters])
         self.__name__ = self.__qualname__ = "formula"
-        takes = ", ".join(p.name + (f" of shape {p.described}" if p.described else "") for p in self.parameters)
-        self.__doc__ = f"{_shortened(given)}\n\nA differentiable function of {takes or 'nothing'}; shapes broadcast."
+        takes = ", ".join(p.name + (f" of shape {p.shape_text}" if p.shape_text else "") for p in self.parameters)
+        self.__doc__ = f"{_shorten(given)}\n\nA differentiable function of {takes or 'nothing'}; shapes broadcast."
 
     def _program(self, stable: bool) -> OpProgram:
         if stable not in self._programs:
@@ -189,10 +189,10 @@ class FormulaFunction:
         return _function(step.name)(*[results[i] for i in step.inputs])
 
     def __repr__(self) -> str:
-        return f"<formula {_shortened(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
+        return f"<formula {_shorten(self.expr)} of {', '.join(p.name for p in self.parameters) or 'nothing'}>"
 
 
-def _shortened(given: Any) -> str:
+def _shorten(given: Any) -> str:
     try:
         text = str(given)
     except RecursionError:
@@ -253,7 +253,7 @@ def tensor_of(data: Any, values: Any = None, dtype: Any = None, requires_grad: b
     missing = [str(s) for s in wanted if str(s) not in given]
     if missing:
         raise ValueError(f"tensor: {', '.join(missing)} {'has' if len(missing) == 1 else 'have'} no value; give one, as in "
-                         f"tensor({_shortened(data)}, {{{missing[0]}: 1.0}})")
+                         f"tensor({_shorten(data)}, {{{missing[0]}: 1.0}})")
     if not wanted:
         numbers = np.array([number_of(e) for e in expressions]).reshape(shape)
         return new_leaf(read_data(numbers if shape else numbers[()].item(), dtype), requires_grad, symbol)

@@ -26,7 +26,7 @@ class _Quiet:
     def __exit__(self, *error: Any) -> None: ...
 
 
-def _shared(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[str, Any]], widened: Callable[[Any], Any]) -> dict[str, Any]:
+def _common_functions(xp: Any, where: Callable[..., Any], base: Callable[[Any], Mapping[str, Any]], widened: Callable[[Any], Any]) -> dict[str, Any]:
     """The functions of generated code that are common to both frameworks, defined by a namespace of elementary functions.
 
     `base(x)` returns the namespace of wide numbers for arrays of the kind of x, and `widened(x)` the array in the highest precision.
@@ -101,7 +101,7 @@ def _torch_names() -> dict[str, Any]:
         m, e = torch.frexp(x)
         return m, e.to(x.dtype)
 
-    names |= _shared(torch, where, lambda x: base, lambda x: x.double())
+    names |= _common_functions(torch, where, lambda x: base, lambda x: x.double())
     base = names | {"where": where, "frexp": frexp, "ldexp": lambda m, e: torch.ldexp(torch.as_tensor(m, dtype=e.dtype), e), "average": average,
                     "longest": 1e306, "like": lambda x, y: x.to(y.dtype)}
     return names
@@ -114,7 +114,7 @@ def _jax_names() -> dict[str, Any]:
     def base(x: Any) -> dict[str, Any]:
         return short if x.dtype.itemsize < 8 else long
 
-    names |= _shared(jnp, jnp.where, base, lambda x: x.astype(jnp.result_type(float))) | {"cbrt": jnp.cbrt}
+    names |= _common_functions(jnp, jnp.where, base, lambda x: x.astype(jnp.result_type(float))) | {"cbrt": jnp.cbrt}
     long = names | {"where": jnp.where, "frexp": jnp.frexp, "ldexp": lambda m, e: jnp.ldexp(m, e.astype(int)), "average": average, "longest": 1e306}
     long |= {"like": lambda x, y: x.astype(y.dtype)}
     short = long | {"longest": 1e36}
@@ -167,7 +167,7 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
             "jvp": staticmethod(jvp), "generate_vmap_rule": True})
         return kind.apply
 
-    def converted(xs: Sequence[Any]) -> list[Any]:
+    def convert(xs: Sequence[Any]) -> list[Any]:
         tensors = [x for x in xs if isinstance(x, torch.Tensor)]
         dtype = functools.reduce(torch.promote_types, (t.dtype for t in tensors)) if tensors else torch.get_default_dtype()
         if not dtype.is_floating_point:
@@ -175,7 +175,7 @@ def torch_function(formula: OpFormula) -> Callable[..., Any]:
         device = tensors[0].device if tensors else None
         return [torch.as_tensor(x, device=device).to(dtype) for x in xs]
 
-    return _public(formula, function, converted, "torch tensors")
+    return _public(formula, function, convert, "torch tensors")
 
 
 def jax_function(formula: OpFormula) -> Callable[..., Any]:
@@ -197,21 +197,21 @@ def jax_function(formula: OpFormula) -> Callable[..., Any]:
         rule.defjvp(jvp)
         return rule
 
-    def converted(xs: Sequence[Any]) -> list[Any]:
+    def convert(xs: Sequence[Any]) -> list[Any]:
         arrays = [jax.numpy.asarray(x) for x in xs]
         dtype = jax.numpy.result_type(float, *arrays) if not any(jax.numpy.issubdtype(a.dtype, jax.numpy.floating) for a in arrays) else (
             jax.numpy.result_type(*[x for x in xs]))
         return [a.astype(dtype) for a in arrays]
 
-    return _public(formula, function, converted, "JAX arrays")
+    return _public(formula, function, convert, "JAX arrays")
 
 
-def _public(formula: OpFormula, function: Callable[[Order], Callable[..., Any]], converted: Callable[[Sequence[Any]], list[Any]], what: str) -> Any:
+def _public(formula: OpFormula, function: Callable[[Order], Callable[..., Any]], convert: Callable[[Sequence[Any]], list[Any]], what: str) -> Any:
     """The function that users call, which converts its arguments."""
     def call(*xs: Any) -> Any:
         if len(xs) != len(formula.symbols):
             raise TypeError(f"{formula.name} takes {len(formula.symbols)} argument{'s' * (len(formula.symbols) != 1)}, not {len(xs)}")
-        arguments = converted(xs)
+        arguments = convert(xs)
         return function(formula.zero)(*[arguments[i] for i in formula.form(formula.zero).places])
 
     call.__name__ = call.__qualname__ = formula.name

@@ -223,7 +223,7 @@ def _closed_variants(mean: Any) -> Iterator[Any]:
                 with_closed(lambda e: join_logarithms(sympy.factor(stable_form(e)))), with_closed(sympy.expand))
 
 
-def _trusted(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[float, float]:
+def _trusted_range(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tuple[float, float]:
     """The range of sizes of a single argument without errors; no limits for several arguments."""
     if len(points[0]) > 1:
         return 0.0, math.inf
@@ -277,7 +277,7 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     found = probe.errors(code)
     bad, guard = (found >= OVERFLOW) & ((found == OVERFLOW) | (found > LOST)), None
     if bad.any() or form.has(Mean):
-        trial = Guard(code, *_trusted(probe.points, bad)), own
+        trial = Guard(code, *_trusted_range(probe.points, bad)), own
         guarded = maker(form, trial)(patches)
         errors = probe.errors(guarded)
         if (errors >= OVERFLOW).sum() < (found >= OVERFLOW).sum() + form.has(Mean):

@@ -58,7 +58,7 @@ class FormulaReport(BaseReport):
 
     @property
     def worst(self) -> float:
-        """The largest error, in units in the last place beyond what a change of the arguments by one explains."""
+        """The largest error in units in the last place, divided by the condition number."""
         return max(line.worst for line in self.lines)
 
     @property
@@ -191,7 +191,7 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     'proved'
     """
     expr, given = read_formula(name, expr, arguments)
-    domains = domains_given(name, given, domain)
+    domains = domains_of_symbols(name, given, domain)
     symbols = tuple(sympy.Symbol(s.name, **d.assumptions) for s, d in zip(given, domains))
     expr = expr.xreplace(dict(zip(given, symbols)))
     formula = OpFormula(name, symbols, expr, domains)
@@ -309,7 +309,7 @@ def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[A
     return out
 
 
-def domains_given(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
+def domains_of_symbols(name: str, symbols: Sequence[Any], domain: Any) -> tuple[Domain, ...]:
     """One domain for each symbol: the given one, or that of its assumptions. Raises TypeError and ValueError for invalid domains."""
     several = isinstance(domain, (tuple, list)) and any(isinstance(x, (Domain, sympy.Set, tuple, list, str)) for x in domain)
     if several and (len(symbols) > 1 or len(domain) == 1):  # for one argument, a list of pairs is a union

@@ -13,7 +13,7 @@ import sympy
 from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Indexed, IndexedBase
 
-from symgrad.carriers.symbolic import shown_number
+from symgrad.carriers.symbolic import readable_number
 
 __all__ = ["Parameter", "elements_of", "formulas_of", "owner_of", "parameters_of", "identifiers"]
 
@@ -31,7 +31,7 @@ class Parameter:
         self.name, self.given, self.cells, self.shape = name, given, cells, shape
 
     @property
-    def described(self) -> str:
+    def shape_text(self) -> str:
         """The shape as text; "" for a number."""
         return "(" + ", ".join("..." if n < 0 else str(n) for n in self.shape) + ("," if len(self.shape) == 1 else "") + ")" if self.shape else ""
 
@@ -50,7 +50,7 @@ class Parameter:
         fits = len(own) == n and all(a < 0 or a == b for a, b in zip(self.shape, own))
         if not fits or any(i >= size for index in self.cells for i, size in zip(index, own)):
             last = max(self.cells, default=()) if fits else ()
-            reason = f"has no element {list(last)}" if fits else f"does not end in its shape {self.described}"
+            reason = f"has no element {list(last)}" if fits else f"does not end in its shape {self.shape_text}"
             raise ValueError(f"the value of {self.name} has the shape {list(shape)}, which {reason}")
         return tuple(shape[:len(shape) - n])
 
@@ -94,7 +94,7 @@ def _cells(given: Any, expressions: Sequence[Any]) -> tuple[str, dict[tuple[int,
         return str(given), {index: given[index] for index in np.ndindex(shape)}, shape
     array = np.array(given.tolist() if hasattr(given, "tolist") else given, dtype=object)
     if not all(isinstance(s, sympy.Symbol) for s in array.ravel()):
-        raise TypeError(f"from_sympy: {given!r} is no symbol and no array of symbols")
+        raise TypeError(f"from_sympy: {given!r} is neither a symbol nor an array of symbols")
     stems = {re.sub(r"(_\d+)+$|\d+$", "", s.name) for s in array.ravel()}
     return stems.pop() if len(stems) == 1 and "" not in stems else "xs", {i: array[i] for i in np.ndindex(array.shape)}, array.shape
 
@@ -144,7 +144,7 @@ def parameters_of(expressions: Sequence[Any], symbols: Any = None) -> list[Param
 def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
     """An expression, or an array of them, as a list of expressions and a shape.
 
-    Raises TypeError for text, which is never evaluated, and for an object that is no formula.
+    Raises TypeError for text, which is never evaluated, and for an object that is not a formula.
     """
     if isinstance(given, (str, bytes)):
         raise TypeError(f"{name}: text is not evaluated; symgrad.formulas.parsing.parse reads a formula from text, and symgrad.to_sympy takes what "
@@ -159,7 +159,7 @@ def formulas_of(given: Any, name: str) -> tuple[list[Any], tuple[int, ...]]:
         array = np.array(given, dtype=object)
         return [formulas_of(e, name)[0][0] for e in array.ravel()], array.shape
     if isinstance(given, (int, float, complex, np.generic)):
-        return [shown_number(given.item() if isinstance(given, np.generic) else given)], ()
+        return [readable_number(given.item() if isinstance(given, np.generic) else given)], ()
     if isinstance(given, (sympy.Expr, sympy.logic.boolalg.Boolean)):
         return [given], ()
     raise TypeError(f"{name}: expected a SymPy expression, an Array or a Matrix, not {type(given).__name__}")

@@ -177,7 +177,7 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
 
     All values are multiplied by `nudge`; values that are not given are in another order if `mirrored`.
 
-    Raises TypeError for arguments that the function does not take, and what the function raises.
+    Raises TypeError for unknown arguments, and the exceptions of the function.
     """
     if not callable(function):
         raise TypeError(f"expected a function, a Tensor or a SymPy expression, not {type(function).__name__}")

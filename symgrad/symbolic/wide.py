@@ -54,16 +54,16 @@ class Wide:
         """The nearest float, 0 or infinity."""
         if isinstance(self.m, float):
             return math.ldexp(self.m, int(self.e)) if self.m else 0.0
-        return self.shifted(0.0)
+        return self.scaled_down(0.0)
 
-    def shifted(self, e: Any) -> Any:
+    def scaled_down(self, e: Any) -> Any:
         """The number divided by 2ᵉ as a float."""
         return _scale(self.m, self.e - e, self.base)
 
     def __add__(self, other: Any) -> Wide:
         other = self.like(other)
         e = self.base["where"](self.e > other.e, self.e, other.e)
-        return Wide.of(self.shifted(e) + other.shifted(e), self.base, e)
+        return Wide.of(self.scaled_down(e) + other.scaled_down(e), self.base, e)
 
     def __mul__(self, other: Any) -> Wide:
         other = self.like(other)
@@ -182,7 +182,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
     def root(n: int, f: Callable[[Any], Any]) -> Callable[[Wide], Wide]:
         def call(u: Wide) -> Wide:
             e = floor(where(u.m == 0, 0 * u.e, u.e) / n)
-            return Wide.of(f(u.shifted(n * e)), base, e)
+            return Wide.of(f(u.scaled_down(n * e)), base, e)
 
         return call
 
@@ -197,7 +197,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         a, b = of(a), of(b)
         e = where(a.e > b.e, a.e, b.e)
         small = (a.e - b.e < TINY) & (b.m > 0)
-        return chosen(small, a / b, Wide.of(base["atan2"](a.shifted(e), b.shifted(e)), base))
+        return chosen(small, a / b, Wide.of(base["atan2"](a.scaled_down(e), b.scaled_down(e)), base))
 
     def choose(*parts: Any) -> Wide:
         out = parts[-1]

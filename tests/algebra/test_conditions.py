@@ -1,4 +1,4 @@
-"""The numbers that conditions ask for: of formulas, recorded graphs and sources, with bands around them; and what `identical` finds with them."""
+"""Boundaries of conditions in formulas, recorded graphs and sources, the numbers near them, and their use in `identical`."""
 
 import math
 
@@ -37,21 +37,21 @@ PLACES = [
 
 
 @pytest.mark.parametrize("formula, expected", PLACES, ids=[str(e) for e, _ in PLACES])
-def test_the_places_of_a_formula(formula, expected):
+def test_boundaries_of_a_formula(formula, expected):
     found = [v for _, v in boundaries([formula], ["x"], [1.3])]
     assert all(any(math.isclose(v, e, rel_tol=1e-15, abs_tol=1e-300) for v in found) for e in expected)
 
 
-def test_ties_are_sought_with_the_other_arguments_fixed():
+def test_ties_are_computed_with_the_other_arguments_fixed():
     assert boundaries([when(Eq(x, y))], ["x", "y"], [1.3, 2.5]) == [(0, 2.5), (1, 1.3)]
 
 
-def test_what_is_smooth_asks_for_nothing():
+def test_a_smooth_formula_has_no_boundary_points():
     assert boundaries([sin(x) * exp(x) + x**3], ["x"], [1.0]) == []
 
 
 @pytest.mark.parametrize("c", [7.25, 40.0, -1e-3, 0.0, 1e300, 1e-310])
-def test_numbers_around_a_place_fill_bands_of_every_width(c):
+def test_nearby_numbers_fill_bands_of_every_width(c):
     found, size = np.array(nearby_numbers(c)), abs(c) or 1.0
     assert found[0] == c and len(set(found)) == len(found) and np.isfinite(found).all()
     assert {math.nextafter(c, math.inf), math.nextafter(c, -math.inf)} <= set(found)
@@ -62,12 +62,12 @@ def test_numbers_around_a_place_fill_bands_of_every_width(c):
     assert all(float(np.float32(v)) == v for v in nearby_numbers(7.25, "float32"))
 
 
-def test_places_come_before_their_neighbours():
+def test_boundaries_come_before_their_neighbours():
     found = boundary_numbers([Abs(x - 3) + Abs(x - 5)], ["x"], [1.0], each=3)
     assert {v for _, v in found[:3]} == {3.0, 4.0, 5.0} and len(found) == 9
 
 
-def test_zeros_of_what_numpy_cannot_compute_are_none():
+def test_zeros_of_a_function_unknown_to_numpy_are_empty():
     assert zeros(sympy.zeta(x) - 2, x) == [] and switching_functions(sympy.zeta(x)) == []
 
 
@@ -93,8 +93,8 @@ def test_the_constants_of_a_formula_a_graph_and_a_source():
     (x > 1000) & (x < 1000 + Rational(1, 10**6)),
     (x**2 > 20) & (x**2 < 20 + Rational(1, 10**7)), (exp(x) > 1000) & (exp(x) < 1000 + Rational(1, 10**5))],
     ids=str)
-def test_identical_looks_where_a_condition_holds(condition):
-    """Far away, at one number, and in a narrow piece."""
+def test_identical_compares_where_a_condition_holds(condition):
+    """Conditions that hold far away, at one number, and in a narrow interval."""
     found = symgrad.identical(when(condition), x)
     assert found.verdict == "refuted" and found.values[0] != found.values[1]
 
@@ -104,7 +104,7 @@ ONE_SIDED = [Eq(x**3 + x, 3), (x > 1000) & Eq(Mod(x, 64), 5), Abs(exp(x) - x**3 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("condition", ONE_SIDED, ids=str)
-def test_identical_does_not_verify_a_piece_that_it_did_not_visit(condition):
+def test_identical_does_not_verify_an_unvisited_piece(condition):
     found = symgrad.identical(when(condition), x)
     assert found.verdict == "refuted" or found.verdict == "not checkable" and str(condition) in found.reason
 
@@ -118,15 +118,15 @@ def test_identical_visits_lines_and_corners(condition):
     (Abs(exp(x) - x), exp(x) - x), (Max(exp(x), x), exp(x)), (floor(2 * x), floor(x) + floor(x + Rational(1, 2))),
     (Piecewise((x, x**2 + 1 > 0), (2, True)), x), (Piecewise((1, Eq(exp(x), 0)), (0, True)), 0), (Piecewise((1, (x > 3) & (x < 2)), (0, True)), 0)],
     ids=str)
-def test_a_condition_that_never_changes_is_no_objection(a, b):
+def test_a_constant_condition_does_not_prevent_a_verdict(a, b):
     assert symgrad.identical(a, b).verdict in ("proved", "verified")
 
 
-def test_a_condition_that_never_changes_in_the_range_is_no_objection():
+def test_a_condition_that_is_constant_in_the_range_does_not_prevent_a_verdict():
     assert symgrad.identical(Piecewise((log(x) * 0 + sin(x) ** 2 + 1, x > 3), (x, True)), 2 - sympy.cos(x) ** 2, {x: sympy.Interval(5, 9)})
 
 
-def test_the_constants_of_what_a_source_calls_and_products_of_them():
+def test_constants_of_called_functions_and_their_products():
     class Rule:
         @staticmethod
         def backward(g):

@@ -30,7 +30,7 @@ def whole(f, argnums, *xs):
 
 
 def held(operator, wanted):
-    """The operator is this matrix, in all its products."""
+    """Check all products of an operator against a dense matrix."""
     n = len(wanted)
     scale = max(abs(wanted).max(initial=0.0), 1.0) * 2.0**-52
     v, block = np.random.default_rng(1).normal(size=n), np.random.default_rng(2).normal(size=(n, 3))
@@ -146,7 +146,7 @@ def test_benchmark_problems(name):
 
 
 def test_the_hessian_of_a_large_model_is_never_dense():
-    """A million by a million, of which only the factors are computed."""
+    """The matrix is a million by a million; only its factors are computed."""
     n, rows = 1_000_000, symgrad.tensor(np.random.default_rng(3).normal(size=(2, 1_000_000)))
     x = symgrad.tensor(np.random.default_rng(4).uniform(0.5, 1.5, n))
     h = hessian_factors(lambda x: (x**3).sum() + (rows @ x * 1e-3).square().sum())(x)
@@ -205,7 +205,7 @@ def test_random_programs_have_all_kinds_of_factors():
     assert {hessian_factors(program(seed))(x).report.form for seed in range(120)} >= {"X' D X", "J' S J", "sparse", "zero"}
 
 
-# What it is for others
+# Factored Hessians in other functions
 
 
 def test_trees_keywords_and_other_transforms():

@@ -1,4 +1,4 @@
-"""`identical`: the corpus, expressions rewritten and spoiled at random, and everything that must be refused or cannot be decided."""
+"""`identical`: a corpus of identities, randomly rewritten and changed expressions, refused input and undecided cases."""
 
 import threading
 from fractions import Fraction
@@ -39,7 +39,7 @@ def fields(cases):
 # ---------------------------------------------------------------------- the corpus
 
 
-def test_the_corpus_is_large_enough_and_says_nothing_twice():
+def test_the_corpus_is_large_and_without_duplicates():
     assert len(TRUE) >= 200 and len(FALSE) >= 200
     for cases in (TRUE, FALSE):
         claims = [(case.a, case.b, str(case.assumptions)) for case in cases]
@@ -50,7 +50,7 @@ ANSWERS = {}  # so that no test asks twice
 
 
 def verdict_of(case):
-    """What `identical` says of a case of the corpus."""
+    """The result of `identical` for a case of the corpus, cached."""
     if id(case) not in ANSWERS:
         ANSWERS[id(case)] = identical(case.a, case.b, case.assumptions, seconds=GENEROUS)
     return ANSWERS[id(case)]
@@ -89,7 +89,7 @@ def test_false_identities_are_refuted(cases):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("cases", fields(FALSE))
 def test_no_false_identity_is_proved_by_the_decision_procedure_alone(cases, monkeypatch):
-    """The digits are a second pair of eyes; the procedure must not need them."""
+    """The decision procedure must be correct without the numeric comparison."""
     monkeypatch.setattr(deciding, "_by_sympy", lambda *args: False)
     for case in cases:
         a, b = sympy.sympify(case.a), sympy.sympify(case.b)
@@ -100,7 +100,7 @@ def test_no_false_identity_is_proved_by_the_decision_procedure_alone(cases, monk
         assert not deciding.vanishes(a, b, dict(zip(known.values(), ranges)), float("inf")), f"{case.a} == {case.b}"
 
 
-# ---------------------------------------------------------------------- rewritten and spoiled at random
+# ---------------------------------------------------------------------- rewritten and changed expressions
 
 LEAVES = st.sampled_from([x, y, x + 1, x - y, sympy.Integer(2), Rational(-1, 3)])
 
@@ -115,7 +115,7 @@ def _grown(children):
 
 EXPRESSIONS = st.recursive(LEAVES, _grown, max_leaves=4)
 
-# Each makes of an expression two that are the same function.
+# Each maps an expression to two expressions of the same function.
 REWRITINGS = [
     lambda e: (sin(2 * e), 2 * sin(e) * cos(e)),
     lambda e: (cos(2 * e), 1 - 2 * sin(e) ** 2),
@@ -136,7 +136,7 @@ REWRITINGS = [
 
 @pytest.mark.sweep
 @given(EXPRESSIONS, st.sampled_from(REWRITINGS), st.integers(0, 3))
-def test_what_is_rewritten_is_never_refuted(e, rewriting, seed):
+def test_rewritten_expressions_are_never_refuted(e, rewriting, seed):
     a, b = rewriting(e)
     found = identical(a, b, seconds=0.5, points=12, seed=seed)
     assert found.verdict in ("proved", "verified"), str(found)
@@ -145,7 +145,7 @@ def test_what_is_rewritten_is_never_refuted(e, rewriting, seed):
 @pytest.mark.sweep
 @given(EXPRESSIONS, st.sampled_from(REWRITINGS), st.sampled_from([lambda e: e + TINY, lambda e: e * (1 + TINY) + TINY * (3 + sin(e)),
                                                                   lambda e: e + Max(TINY, x), lambda e: e + TINY / (1 + x**2)]))
-def test_what_is_spoiled_is_always_refuted(e, rewriting, spoiled):
+def test_changed_expressions_are_always_refuted(e, rewriting, spoiled):
     a, b = rewriting(e)
     found = identical(a, spoiled(b), seconds=GENEROUS)
     assert found.verdict == "refuted", str(found)
@@ -156,7 +156,7 @@ def test_what_is_spoiled_is_always_refuted(e, rewriting, spoiled):
 
 
 @given(EXPRESSIONS, st.randoms(use_true_random=False))
-def test_a_value_is_never_further_off_than_its_error(e, rng):
+def test_the_error_of_a_value_is_never_larger_than_measured(e, rng):
     symbols = [x, y]
     program = Evaluator([e], symbols)
     point = next(points_in([Range(), Range()], [], Random(rng.random())))
@@ -177,23 +177,23 @@ ONE = sin(x) ** 2 + cos(x) ** 2
 
 @pytest.mark.parametrize("e", [sympy.sign(1 - tanh(x) ** 2 - 1 / sympy.cosh(x) ** 2), sympy.floor(ONE), sympy.Heaviside(ONE - 1),
                                log(-1 + I * (ONE - 1)), sqrt(-1 + I * (ONE - 1)), sympy.Eq(exp(-x) + ONE, 1), 1 / (ONE - 1)])
-def test_what_the_digits_do_not_decide_is_undecided(e):
-    """A zero by cancellation has no sign, an integer within the error no floor, and a number on a branch cut no logarithm."""
+def test_decisions_within_the_error_are_undecided(e):
+    """The sign of a zero by cancellation, the floor of an integer with an error and the logarithm next to a branch cut are undecided."""
     [found] = Evaluator([e], [x]).at([Fraction(1000)], Arithmetic(50))
     assert isinstance(found, Undecided), found
 
 
-def test_an_error_is_never_measured_as_nothing_after_cancellation():
-    """Both computations give exactly 1 for tanh(1000), so only the random change shows what is unknown about 1 - tanh(1000)."""
+def test_the_measured_error_after_cancellation_is_not_zero():
+    """Both computations of tanh(1000) give exactly 1, so that only the random change measures the error of 1 - tanh(1000)."""
     fifty = Arithmetic(50)
     [found] = Evaluator([1 - tanh(x)], [x]).at([Fraction(1000)], fifty)
     assert -170 < fifty.error(found) < -120 and not fifty.apart(found, Fraction(0))
 
 
-# ---------------------------------------------------------------------- never a silent zero
+# ---------------------------------------------------------------------- wrong symbolic zeros
 
 
-def test_a_silent_zero_of_the_algebra_is_caught_by_the_digits(monkeypatch):
+def test_a_wrong_symbolic_zero_is_refuted_numerically(monkeypatch):
     monkeypatch.setattr(comparison, "vanishes", lambda *args: True)
     assert identical(x, x + TINY).verdict == "refuted"
     assert identical(sin(x), sin(x) * (1 + Rational(1, 10**60))).verdict == "refuted"
@@ -207,14 +207,14 @@ def test_a_silent_zero_of_the_algebra_is_caught_by_the_digits(monkeypatch):
     sympy.sign(log((x**2 - 2) ** 2 + 1)), sympy.sign(2 - sqrt(2 + 2 * cos(x))),
     sympy.sign(sqrt(x**4 - 4 * x**2 + 5) + sqrt(1 + (x**2 - 2) ** 2) - 2)])
 def test_a_number_that_may_be_0_is_not_positive(e):
-    """It is 0 at irrational points only, which no sample meets: the algebra must see it by itself."""
+    """The number is 0 at irrational points only, which are never sampled, so that the algebra must detect it."""
     assert not deciding.vanishes(e, sympy.Integer(1), {x: Range()}, float("inf"))
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("e", [sympy.atan(sympy.tan(x)), sympy.atan(sympy.cot(x)), sympy.asin(sin(x)), sympy.acos(cos(x)),
                                sympy.atan2(sin(x), cos(x)), sympy.I * log(exp(-I * x))])
-def test_a_derivative_and_one_value_prove_nothing_across_a_jump(e):
+def test_a_derivative_and_one_value_are_no_proof_across_a_jump(e):
     inside = {x: Range((Piece(Fraction(0), Fraction(1571, 1000)),))}  # just beyond half of pi
     assert not deciding.vanishes(e, e.xreplace({x: Rational(1)}) + sympy.diff(e, x).subs(x, 1).simplify() * (x - 1),
                                  {x: Range((Piece(Fraction(-4), Fraction(4)),))}, float("inf"))
@@ -228,14 +228,14 @@ def test_no_proof_without_numbers(monkeypatch):
     assert identical(nowhere, x).verdict == "not checkable"
 
 
-def test_without_the_algebra_it_is_verified_and_says_at_how_many_points(monkeypatch):
+def test_without_algebra_the_verdict_is_verified_with_the_number_of_points(monkeypatch):
     monkeypatch.setattr(comparison, "vanishes", lambda *args: False)
     found = identical(sin(2 * x), 2 * sin(x) * cos(x), points=17)
     assert found.verdict == "verified" and found.points == 17 and found.digits >= 50
     assert "17 points" in found.reason
 
 
-def test_cancellation_is_not_taken_for_a_difference():
+def test_cancellation_is_not_a_difference():
     """At x = 1000, 1 - tanh(x)² is 0 to any usual number of digits, and 1/cosh(x)² is not."""
     far = {x: Interval(500, 1000)}
     assert identical(1 - tanh(x) ** 2, 1 / sympy.cosh(x) ** 2, far)
@@ -261,13 +261,13 @@ def test_the_difference_is_simplified():
     assert found.difference == 2 * x and found.point == {x: 1}
 
 
-def test_values_are_shown_with_as_many_digits_as_it_takes():
+def test_values_are_shown_with_enough_digits_to_differ():
     text = str(identical(sin(x), sin(x) * (1 + Rational(1, 10**40))))
     first, second = text.splitlines()[1].split(": ")[1].split(" and ")
     assert first != second
 
 
-def test_an_answer_cannot_be_changed():
+def test_an_identity_is_immutable():
     found = identical(x, x)
     assert isinstance(found, Identity) and found.verdict == "proved" and found.seconds >= 0
     with pytest.raises(AttributeError):
@@ -293,7 +293,7 @@ def test_the_global_precision_of_mpmath_is_unchanged():
     assert mpmath.mp.prec == before
 
 
-# ---------------------------------------------------------------------- what is compared
+# ---------------------------------------------------------------------- arguments
 
 
 def test_numbers_floats_and_complex_numbers():
@@ -333,7 +333,7 @@ def test_unevaluated_derivatives_integrals_and_sums_are_evaluated():
     assert identical(sympy.Sum(x**k, (k, 0, 3)), 1 + x + x**2 + x**3).verdict == "proved"
 
 
-def test_functions_of_code_generation_and_our_heads():
+def test_functions_of_code_generation_and_stable_functions():
     from sympy.codegen.cfunctions import expm1, hypot, log1p
 
     from symgrad.algebra.stable_functions import sigmoid, softplus
@@ -345,7 +345,7 @@ def test_functions_of_code_generation_and_our_heads():
     assert identical(softplus(x), log(1 + exp(-x))).verdict == "refuted"
 
 
-def test_unknown_functions_are_checked_where_they_cancel():
+def test_undefined_functions_that_cancel_are_checked():
     f, g = Function("f"), Function("g")
     assert identical((f(x) + 1) ** 2, f(x) ** 2 + 2 * f(x) + 1).verdict == "proved"
     found = identical(f(x), g(x) + f(y))
@@ -353,7 +353,7 @@ def test_unknown_functions_are_checked_where_they_cancel():
     assert identical(sympy.diff(f(x) * x, x), f(x) + x * f(x).diff(x)).verdict == "proved"
 
 
-def test_what_has_no_numbers_is_not_checkable_and_says_why():
+def test_expressions_without_numbers_are_not_checkable():
     unknown = sympy.Integral(exp(-Abs(sin(x)) ** x), (x, 0, y))
     found = identical(unknown, 1, seconds=0.3)
     assert found.verdict == "not checkable" and "Integral" in found.reason
@@ -373,13 +373,13 @@ def test_strings_are_never_evaluated(bad):
         identical(np.array([bad], dtype=object), x)
 
 
-def test_what_is_no_expression_is_refused():
+def test_other_objects_are_refused():
     for bad in (object(), None, {1: 2}, lambda: 1, [x], S.Reals):
         with pytest.raises(TypeError, match="expected"):
             identical(bad, x)
 
 
-# ---------------------------------------------------------------------- where symbols range
+# ---------------------------------------------------------------------- ranges of symbols
 
 
 t = sympy.Symbol("t")
@@ -393,7 +393,7 @@ def test_assumptions_are_domains_sets_or_words(given_range):
     assert identical(sqrt(t**2), -t, {t: given_range}).verdict == "refuted"
 
 
-def test_assumptions_add_to_what_a_symbol_says():
+def test_assumptions_are_combined_with_those_of_the_symbol():
     assert identical(cos(sympy.pi * t) ** 2, 1, {t: INTEGER}).verdict == "proved"
     assert identical(cos(sympy.pi * t), 1, {t: "even"}).verdict == "proved"
     assert identical(cos(sympy.pi * t), 1, {t: "integer"}).verdict == "refuted"
@@ -416,7 +416,7 @@ def test_an_empty_range_is_not_checkable():
 
 
 @pytest.mark.parametrize("assumptions", [{x: "large"}, {x: 3}, {"x": "positive"}, {x: sympy.ConditionSet(x, sin(x) > 0)}, {x + 1: "positive"}])
-def test_assumptions_that_make_no_sense_are_refused(assumptions):
+def test_invalid_assumptions_are_refused(assumptions):
     with pytest.raises(TypeError, match="expected|must be|map"):
         identical(x, 2 * x, assumptions)
 
@@ -427,7 +427,7 @@ RANGES = [REAL, POSITIVE, UNIT_OPEN, NONZERO, INTEGER, BOOLEAN,
 
 
 @given(st.sampled_from(RANGES), st.integers(0, 99))
-def test_points_are_made_inside_the_range(given_range, seed):
+def test_points_are_inside_the_range(given_range, seed):
     [r] = ranges_of([t], {t: given_range})
     source = points_in([r], [Fraction(1, 2), Fraction(-7)], Random(seed))
     assert all(next(source)[0] in r for _ in range(40))
@@ -447,7 +447,7 @@ def test_points_have_every_size_and_lie_on_both_sides():
 # ---------------------------------------------------------------------- time and threads
 
 
-def test_it_works_in_other_threads_too():
+def test_identical_works_in_other_threads():
     found = []
     thread = threading.Thread(target=lambda: found.extend([identical(sin(2 * x), 2 * sin(x) * cos(x)), identical(sin(2 * x), 2 * sin(x)),
                                                            identical(sympy.besselj(Rational(1, 2), p), sin(p) * sqrt(2 / (sympy.pi * p)))]))
@@ -456,13 +456,13 @@ def test_it_works_in_other_threads_too():
     assert [identity.verdict for identity in found] == ["proved", "refuted", "proved"]
 
 
-def test_too_little_time_gives_a_weaker_word_and_never_a_wrong_one():
+def test_too_little_time_gives_a_weaker_verdict_but_not_a_wrong_one():
     hard = sympy.expand((x + y + 1) ** 12)
     assert identical(hard, (x + y + 1) ** 12, seconds=0.001).verdict in ("verified", "proved")
     assert identical(hard + TINY, (x + y + 1) ** 12, seconds=0.001).verdict == "refuted"
 
 
-def test_enormous_exponents_do_no_harm():
+def test_enormous_exponents_are_handled():
     assert identical(p ** (x + TINY), p**x).verdict == "refuted"
     assert identical((p ** TINY) ** (10**12), p).verdict == "proved"
     assert identical(x ** (10**9), x ** (10**9 + 1)).verdict == "refuted"

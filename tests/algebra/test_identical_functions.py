@@ -1,4 +1,4 @@
-"""`identical` over the whole catalogue of SymPy's functions, at integers, and where mpmath and SymPy differ."""
+"""`identical` for all of SymPy's functions, at integers, and where mpmath and SymPy differ."""
 
 import inspect
 from fractions import Fraction
@@ -17,7 +17,7 @@ n, m, k, j = symbols("n m k j", integer=True)
 N = sympy.Symbol("N", integer=True, nonnegative=True)
 FIRST = (sympy.Integer(2), sympy.Integer(1), Rational(1, 2), Rational(1, 3), Rational(1, 4))  # arguments before the last
 
-# What is no function of numbers, needs a special call, or is made only of integers.
+# Functions that need a special call: they are not functions of numbers, or their arguments are integers.
 CALLS = {
     "hyper": [sympy.hyper([1, Rational(1, 2)], [Rational(3, 2)], x)], "meijerg": [sympy.meijerg([[1], [2]], [[Rational(1, 2)], [0]], x)],
     "motzkin": [sympy.motzkin(5) * x], "chebyshevt_root": [sympy.chebyshevt_root(5, 2) * x], "chebyshevu_root": [sympy.chebyshevu_root(5, 2) * x],
@@ -100,7 +100,7 @@ def test_the_inverse_of_a_difference_of_error_functions():
     assert identical(sympy.erf2(Rational(1, 2), sympy.erf2inv(Rational(1, 2), x)), x, {x: sympy.Interval.open(-1, Rational(1, 4))})
 
 
-# ---------------------------------------------------------------------- where mpmath is wrong, or means something else
+# ---------------------------------------------------------------------- errors and other conventions of mpmath
 
 
 def test_conventions_are_those_of_sympy():
@@ -158,7 +158,7 @@ def test_a_bound_is_an_integer_only_where_the_sum_needs_it():
 
 
 def test_the_numbers_of_a_sum_are_those_of_its_terms():
-    """Karr's convention: the sum from 1 to -3 is minus the one from -2 to 0; and an unknown function of the index has no numbers."""
+    """Karr's convention: the sum from 1 to -3 is minus the sum from -2 to 0; an undefined function of the index has no value."""
     e = sympy.Sum(k**2, (k, 1, n))
     assert Evaluator([e], [n]).at([Fraction(-3)], Arithmetic(30)) == [Fraction(-5)]
     assert Evaluator([sympy.Product(k, (k, 2, n))], [n]).at([Fraction(5)], Arithmetic(30)) == [Fraction(120)]

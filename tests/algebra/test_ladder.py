@@ -1,4 +1,4 @@
-"""The ladder of precision and the measure of errors in the last place, on numbers whose true values are known."""
+"""The ladder of precision and errors in units in the last place, for numbers with known values."""
 
 import math
 
@@ -13,7 +13,7 @@ from symgrad.types.ulp import ulp_of
 
 
 def computed(function):
-    """A function of the working precision as the ladder takes it; the digits of every evaluation are recorded."""
+    """A function of the working precision in the form that the ladder expects, and the recorded digits of every evaluation."""
     seen = []
 
     def evaluate(digits, places):
@@ -25,32 +25,32 @@ def computed(function):
 
 
 @pytest.mark.parametrize("exponent", [20, 100, 250])
-def test_what_cancels_is_computed_with_more_digits(exponent):
+def test_cancelling_terms_are_computed_with_more_digits(exponent):
     evaluate, seen = computed(lambda: (1 + precise.context.mpf(10) ** -exponent) - 1)
     (found,) = settle(evaluate)
     assert abs(found * mpmath.mpf(10) ** exponent - 1) < 1e-15 and seen[-1] > exponent + 30
 
 
-def test_a_zero_is_not_believed_with_few_digits():
+def test_a_zero_with_few_digits_is_not_settled():
     evaluate, seen = computed(lambda: precise.context.zero)
     assert settle(evaluate, 1, rungs()) == [0] and seen[-1] == 520
     noise, _ = computed(lambda: precise.context.sin(precise.context.pi))  # another tiny number on every rung
     assert settle(noise) == [0]
 
 
-def test_a_zero_that_nothing_depends_on_is_exact():
+def test_an_integer_zero_is_exact():
     evaluate, seen = computed(lambda: 0)
     assert settle(evaluate) == [0] and seen == [65]
 
 
-def test_what_does_not_settle_is_none_and_what_is_no_number_is_itself():
+def test_unsettled_numbers_are_none_and_nan_is_settled():
     evaluate, seen = computed(lambda: precise.context.sin(precise.context.mpf(precise.context.dps)))
     assert settle(evaluate, 1, rungs(65, 200)) == [None] and seen == [65, 130, 200]
     assert settle(lambda digits, places: [3, mpmath.inf], 2) == [3, mpmath.inf]
     assert settle(lambda digits, places: [mpmath.mpf(digits)] * len(places), 2, confirmed=lambda place, x: place == 1)[1] == 65
 
 
-def test_only_what_is_open_is_computed_again():
+def test_only_open_numbers_are_recomputed():
     asked = []
 
     def evaluate(digits, places):
@@ -76,7 +76,7 @@ def test_two_computations_of_a_number():
     assert agreeing_digits(x, x * (1 + mpmath.mpf("1e-9"))) == pytest.approx(9, abs=1) and agreeing_digits(mpmath.mpc(1, 1), 1) == 0
 
 
-def test_the_condition_is_by_how_many_relative_errors_a_number_moves():
+def test_the_condition_number_is_the_ratio_of_relative_changes():
     rng = np.random.default_rng(0)
     with precise.working_precision(65):
         x = precise.lift_value(np.array([1e4]))
@@ -90,7 +90,7 @@ def test_the_condition_is_by_how_many_relative_errors_a_number_moves():
     assert condition(0, mpmath.mpf(1)) == math.inf
 
 
-def test_the_digits_of_others_do_not_change():
+def test_the_precision_of_other_users_does_not_change():
     before = mpmath.mp.dps, precise.context.dps
     with pytest.raises(ZeroDivisionError), precise.working_precision(100):
         assert mpmath.mp.dps == precise.context.dps == 100

@@ -1,4 +1,4 @@
-"""Rewriting into forms that keep their digits: every form is the same function, to fifty digits."""
+"""Rewriting into stable forms: every form equals the given expression to fifty digits."""
 
 import mpmath
 import pytest
@@ -94,7 +94,7 @@ def test_form(expr):
 
 
 @pytest.mark.parametrize("expr", UNCHANGED, ids=str)
-def test_what_has_no_better_form_stays(expr):
+def test_expressions_without_a_better_form_are_unchanged(expr):
     assert elementary(stable_form(expr)) == expr
 
 
@@ -116,11 +116,11 @@ def test_forms_are_identical(expr, at):
     assert abs(before - after) <= mpmath.mpf("1e-45") * max(1, abs(before))
 
 
-@pytest.mark.parametrize("head", [head for head in DEFINITIONS if head not in (*KINKED, Mean, Ratio)], ids=lambda head: head.__name__)
-def test_heads_differentiate_and_evaluate_as_their_definitions(head):
-    args = (x, y)[:head.nargs.args[0]] if head is not log1mexp else (-p,)
+@pytest.mark.parametrize("function", [f for f in DEFINITIONS if f not in (*KINKED, Mean, Ratio)], ids=lambda f: f.__name__)
+def test_stable_functions_differentiate_and_evaluate_as_their_definitions(function):
+    args = (x, y)[:function.nargs.args[0]] if function is not log1mexp else (-p,)
     at = {x: Rational(7, 5), y: Rational(-3, 10), p: Rational(1, 3)}
-    f = head(*args)
+    f = function(*args)
     for arg in (s for s in (x, y, p) if s in f.free_symbols):
         for order in (1, 2, 3):
             ours, truth = (elementary(e.diff(arg, order)).xreplace(at).evalf(50) for e in (f, elementary(f)))
@@ -146,7 +146,7 @@ def test_quotients_of_one_inner_argument():
             assert elementary(Ratio(which, 0, x).diff(x, order)) == formula.diff(VARIABLE, order).xreplace({VARIABLE: x})
 
 
-def test_suggestions_say_what_and_where():
+def test_suggestions_have_the_part_and_its_better_form():
     found = suggestions(x * (exp(x) - 1) + log(1 + exp(y)) + Max(x, 0))
     assert set(found) == {(exp(x) - 1, expm1(x), "expm1"), (log(1 + exp(y)), softplus(y), "softplus")}
     assert suggestions(x / (1 + Abs(x))) == []
@@ -154,6 +154,6 @@ def test_suggestions_say_what_and_where():
     assert only == (3 - 3 * tanh(x) ** 2, 3 * sech_squared(x), "sech_squared")
 
 
-def test_forms_keep_their_digits_where_the_formulas_do_not():
+def test_stable_forms_keep_digits_that_formulas_lose():
     at = {x: sympy.Float("1e-9", 20)}
     assert abs(stable_form(1 - cos(x)).xreplace(at).evalf(17) / sympy.Float("5e-19", 30) - 1) < 1e-15

@@ -1,4 +1,4 @@
-"""`symgrad.prove` on every elementwise op of the registry made wrong by a millionth: refuted by numbers, and not proved by formulas alone."""
+"""`symgrad.prove` on every elementwise op of the registry with a partial wrong by a millionth: numbers refute it, and formulas do not prove it."""
 
 from unittest import mock
 
@@ -18,7 +18,7 @@ ELEMENTWISE = [pytest.param(op, id=op.name) for op in differentiable_ops() if op
 
 
 def with_partial(op, i):
-    """The elementwise op, declared anew with one partial off, for every carrier."""
+    """An elementwise op declared again with one wrong partial derivative."""
     partial = op.partials[i]
     wrong = (lambda xp, y, *xs: FACTOR * partial(xp, y, *xs)) if callable(partial) else FACTOR * partial or 1e-6
     partials = (*op.partials[:i], wrong, *op.partials[i + 1:])
@@ -30,7 +30,7 @@ def with_partial(op, i):
 
 
 def proved_by_formulas(op):
-    """Whether the rules would be proved if numbers had nothing to say."""
+    """Whether the rules would be proved without numeric comparison."""
     def agreeing(case, region, truths, *rest):
         return {key: NumericResult(POINTS) for key in truths}, ""
 

@@ -1,4 +1,4 @@
-"""`prove`: right rules are proved, wrong ones refuted, and what cannot be proved says why."""
+"""`prove`: correct rules are proved, wrong ones refuted, and others have a reason."""
 
 import json
 
@@ -16,7 +16,7 @@ from symgrad.types.domains import COMPLEX
 
 
 def made(constructor, name, *rules, **rest):
-    """An op that no carrier and no registry knows."""
+    """An op outside of the registry."""
     try:
         return getattr(constructors, constructor)(name, *rules, **rest)
     finally:
@@ -24,7 +24,7 @@ def made(constructor, name, *rules, **rest):
 
 
 def constant(x):
-    """The value of a recorded number without its place in the graph, as `detach` gives it."""
+    """The value of a recorded number without its node, as of `detach`."""
     return Box(x.recorder, x.value) if isinstance(x, Box) else x
 
 
@@ -105,17 +105,17 @@ def test_a_refuting_point_is_simple_and_the_difference_is_in_the_arguments():
     assert kink[1].difference.free_symbols == {x, g} and 0 < kink[1].point["x"] <= 1
 
 
-def test_the_registry_stays_as_it_was():
+def test_the_registry_is_unchanged():
     before = dict(REGISTRY)
     for make, _, _ in WRONG.values():
         make()
     assert before == REGISTRY
 
 
-# What is right
+# Correct rules
 
 
-def test_ops_of_ones_own_are_proved(declare):
+def test_declared_ops_are_proved(declare):
     swish = declare("swish_of", lambda xp, x: x * xp.sigmoid(x), lambda xp, y, x: xp.sigmoid(x) + x * xp.sigmoid_slope(xp.sigmoid(x), x))
     proof = prove(swish)
     assert proof.verdict == "proved" and proof.kind == "elementwise" and all(s.points >= 20 for s in proof.statements)
@@ -127,7 +127,7 @@ def test_ops_of_ones_own_are_proved(declare):
 
 @pytest.mark.parametrize("given, name", [("arctan", "atan"), ("mul", "mul"), (symgrad.mul, "mul"), (REGISTRY["mul"], "mul"),
                                          (symgrad.Tensor.mul, "mul")])
-def test_an_op_is_given_by_its_name_its_function_or_itself(given, name):
+def test_an_op_is_given_by_name_function_or_op(given, name):
     proof = prove(given, 1, complex=False)
     assert (proof.op, proof.verdict, proof.order) == (name, "proved", 1)
 
@@ -145,20 +145,20 @@ def test_functions_with_kinks_are_proved_between_them():
     assert len(of("amax")) == 8 + 9 + 6 and {verdict for _, verdict in of("amax")} == {"proved"}
 
 
-def test_another_convention_at_a_kink_is_no_wrong_derivative():
+def test_another_convention_at_a_kink_is_not_refuted():
     op = made("elementwise", "ramp", lambda xp, x: xp.relu(x), lambda xp, y, x: xp.indicator(xp.ge(x, 0), y))
     assert prove(op, 2, complex=False).verdict == "proved"
 
 
-def test_inner_kinks_are_not_mistaken_for_wrong_derivatives():
+def test_inner_kinks_are_not_refuted():
     op = made("elementwise", "distance", lambda xp, x: xp.abs(x - 2), lambda xp, y, x: xp.sign(x - 2))  # which says nothing of a kink at 2
     assert prove(op, 2, complex=False).ok
 
 
-# What is known to be neither
+# Rules that are neither proved nor refuted
 
 
-def test_what_has_no_rule_says_why():
+def test_ops_without_a_rule_have_a_reason():
     for given, words in (("argmax", "whole numbers"), ("eq", "truth values"), ("reference", "constants"), (symgrad.sinc, "no rule of its own"),
                          ("batch", "vmap")):
         proof = prove(given)
@@ -174,13 +174,13 @@ def test_an_op_without_a_formula_is_not_checkable():
     assert proof.verdict == "not checkable" and "formula" in proof.statements[0].reason
 
 
-def test_numbers_alone_verify_and_say_how_many(monkeypatch):
+def test_numbers_alone_verify_with_the_number_of_points(monkeypatch):
     monkeypatch.setattr(proving_statements, "claims_of", lambda *args: ({}, "the rules have no formula: on purpose"))
     proof = prove("exp", 1, complex=False, points=11)
     assert proof.verdict == "verified" and all(s.points == 11 and "on purpose" in s.reason for s in proof.statements)
 
 
-def test_a_silent_zero_proves_nothing(monkeypatch):
+def test_a_wrong_symbolic_zero_is_no_proof(monkeypatch):
     right = proving_statements.identical
     monkeypatch.setattr(proving_statements, "identical", lambda a, b=0, *args, **kwargs: right(0, 0))
     assert prove(WRONG["the sign"][0](), 1, complex=False).verdict == "refuted"
@@ -196,13 +196,13 @@ def test_formulas_alone_refuse_a_wrong_rule_too(what, monkeypatch, third_slope):
     assert prove(make(), 3 if order == 3 else 2, complex=False).verdict == "refuted"
 
 
-def test_without_time_nothing_is_proved_that_takes_some():
+def test_without_time_only_trivial_statements_are_proved():
     proof = prove("direction", 2, complex=False, seconds=0.0, points=2)
     assert proof.ok and proof.seconds < 30
     assert prove("mul", 2, complex=False, seconds=0.0).verdict == "proved"  # whose formulas are the same as they stand
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_is_refused():
     with pytest.raises(ValueError, match="order must be 1, 2 or 3, not 4"):
         prove("exp", 4)
     with pytest.raises(ValueError, match="order must be"):

@@ -1,4 +1,4 @@
-"""Ball arithmetic: every ball holds the truth, and a check with `rigorous=True` reports intervals that do."""
+"""Ball arithmetic: every ball contains the reference value, and so do the intervals of a check with `rigorous=True`."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def exactly(x):
 
 
 def holds(b, true):
-    """Whether a ball holds the truth, of which all but the last hundred of its digits are right."""
+    """Whether a ball contains the reference value, all but the last hundred of whose digits are correct."""
     if isinstance(b, (bool, ball.Maybe)):
         return b is ball.MAYBE or b == true
     if not b.is_finite() or not precise.context.isfinite(true):
@@ -61,7 +61,7 @@ def truths(op, xs, parameters):
 
 
 def check_holds(op, parameters, xs, bits=256):
-    """Every ball holds the truth; gives the balls. Raises AssertionError with the op, the point and both."""
+    """The balls of an op. Raises AssertionError with the op, the point and both numbers if one does not contain the reference value."""
     true = truths(op, xs, parameters)
     with ball.precision(bits):
         found = everything(op, ball, xs, parameters)
@@ -76,7 +76,7 @@ def test_the_carrier_has_the_names_of_the_protocol():
 
 
 @pytest.mark.parametrize("op, parameters", ELEMENTWISE)
-def test_every_ball_of_an_elementwise_op_holds_fifty_digits(op, parameters):
+def test_every_ball_of_an_elementwise_op_contains_the_reference_value(op, parameters):
     rng, narrow, all_ = np.random.default_rng(0), 0, 0
     for x in points(op, rng, ordinary=8, limit=12):
         for b in check_holds(op, parameters, x):
@@ -86,7 +86,7 @@ def test_every_ball_of_an_elementwise_op_holds_fifty_digits(op, parameters):
 
 
 @pytest.mark.parametrize("op, parameters", SHAPED)
-def test_every_ball_of_an_op_on_arrays_holds_fifty_digits(op, parameters):
+def test_every_ball_of_an_op_on_arrays_contains_the_reference_value(op, parameters):
     found = check_holds(op, parameters, arrays(op, np.random.default_rng(0)))
     assert all(isinstance(b, bool) or b.is_finite() and (b.is_exact() or b.rel_accuracy_bits() > 150) for b in found)
 
@@ -111,7 +111,7 @@ def test_a_function_that_is_too_narrow_is_caught(name, monkeypatch):
         check_holds(op, (), [2.3])
 
 
-def test_what_balls_do_not_decide_is_maybe():
+def test_undecided_conditions_of_balls_are_maybe():
     with ball.precision(64):
         root = ball.lift_value(2.0)
         near = ball.square(ball.sqrt(root))
@@ -135,7 +135,7 @@ def test_choices_are_certain_where_an_element_is_compared_with_itself():
         assert [float(k) for k in ball.argmax(x, 1).tolist()] == [2, 0] and [float(k) for k in ball.argmin(x, 1).tolist()] == [0, 2]
 
 
-def test_rounding_goes_to_even_and_holds_both_where_it_is_open():
+def test_rounding_is_to_even_and_contains_both_integers_if_undecided():
     with ball.precision(64):
         assert [float(v) for v in ball.round(ball.lift_value(np.array([0.5, 1.5, 2.5, -0.5, -1.5, 3.2, 1e300])))] == [0, 2, 2, 0, -2, 3, 1e300]
         half = ball.square(ball.sqrt(ball.lift_value(0.5)))
@@ -167,7 +167,7 @@ def by_mpmath(*x):
 
 
 @pytest.mark.sweep
-def test_enclosures_hold_value_gradient_hessian_and_third_derivatives():
+def test_enclosures_contain_value_gradient_hessian_and_third_derivatives():
     at = [0.1, 0.2]
     report = symgrad.check(helmholtz, at, order=3, points=4, rigorous=True)
     true = the_truth(by_mpmath, at, 3)
@@ -202,7 +202,7 @@ def test_a_float_without_digits_is_far_from_its_enclosure():
     assert value.value == 0 and not value.inside and value.ulp > 1e15 and value.lower <= 1.6993417021166356e-17 <= value.upper and value.bits > 128
 
 
-def test_a_kink_that_cannot_be_excluded_stays_wide_and_says_so():
+def test_an_enclosure_at_a_possible_kink_is_wide_with_a_reason():
     report = symgrad.check(lambda x: (x.sqrt() ** 2 - 2).abs(), 2.0, points=4, rigorous=True)
     value, first, _ = report.enclosures
     assert value.narrow and value.lower <= 0 <= value.upper and not value.inside and value.ulp == math.inf
@@ -210,7 +210,7 @@ def test_a_kink_that_cannot_be_excluded_stays_wide_and_says_so():
     assert any("df/dx stays wide" in note for note in report.notes)
 
 
-def test_a_rule_that_must_know_which_way_to_go_leaves_everything_open():
+def test_an_undecided_branch_of_a_rule_has_no_enclosure():
     report = symgrad.check(lambda x: (symgrad.stack([x.sqrt() ** 2, 0 * x + 2]).max(0).values), 2.0, points=4, rigorous=True)
     assert report.enclosures[0].narrow  # the value of a tie is known, its derivative is not
     assert report.enclosures[0].lower <= 2 <= report.enclosures[0].upper and not report.enclosures[1].narrow
@@ -274,7 +274,7 @@ def test_without_python_flint_the_extra_is_named(monkeypatch):
     assert symgrad.check(lambda x: x.exp(), 0.3, points=4).verdict == "proved"
 
 
-def test_a_rule_that_no_ball_can_follow_is_named(declare):
+def test_a_rule_without_a_form_for_balls_is_named(declare):
     lookup = declare("lookup", lambda xp, x: xp.exp(x), lambda xp, y, x: xp.gamma_of_nothing(x) if xp.__class__.__name__ == "RecordingCarrier" else y)
     report = symgrad.check(lambda x: lookup(x), 0.3, points=4, rigorous=True)
     assert report.verdict == "not checkable" and "gamma_of_nothing" in report.reason

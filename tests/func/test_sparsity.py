@@ -17,7 +17,7 @@ from symgrad.types.domains import COMPLEX
 from tests.support.points import arrays, examples
 from tests.support.sparse import check_hessian, check_jacobian, dense_hessian, mask, points, recorded, rosenbrock
 
-# What people know
+# Known patterns
 
 
 KNOWN = [
@@ -93,7 +93,7 @@ def call(op, parameters):
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("op, parameters", CASES)
-def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
+def test_every_op_has_the_pattern_of_its_rules(monkeypatch, op, parameters):
     xs = arrays(op, np.random.default_rng(3))
     fixed = [x for x in xs if x.dtype == bool]
     free = [x for x in xs if x.dtype != bool]
@@ -116,7 +116,7 @@ def test_every_op_depends_on_what_its_rules_say(monkeypatch, op, parameters):
         check_hessian(monkeypatch, lambda x, alone=alone: (weights * alone(x)).sin().sum(), free[i])
 
 
-# Where the ends of programs are
+# Inputs and outputs of programs
 
 
 def test_sets_of_one_shape_that_do_not_contain_each_other(monkeypatch):

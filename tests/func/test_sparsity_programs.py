@@ -63,18 +63,18 @@ def test_the_pattern_of_one_step_is_minimal(monkeypatch):
         assert (there == (dense_hessian(lambda x, rule=rule: rule(x).sum(), [points(N)]) != 0)).all()
 
 
-# Sets that grow
+# Growing sets
 
 
 def relaxed(x, steps):
-    """Steps in which neighbours on a ring meet, and a product with a far one."""
+    """Steps on a ring: each element interacts with its neighbours and with a distant element."""
     for _ in range(steps):
         x = x + 0.1 * (x.roll(1, 0) - 2 * x + x.roll(-1, 0)) - 0.05 * x**3
     return (x * x.roll(11, 0)).sum()
 
 
 def bounded(x, steps):
-    """The same between walls."""
+    """The same without periodic boundaries."""
     for _ in range(steps):
         x = symgrad.cat([x[:1], x[1:-1] + 0.1 * (x[2:] - 2 * x[1:-1] + x[:-2]) - 0.05 * x[1:-1] ** 3, x[-1:]])
     return (x**2).sum()

@@ -12,8 +12,8 @@ from symgrad.graph.op import REGISTRY, elementwise
 from tests.support.points import arrays, domain, examples, numbers, of_numbers
 
 OBJECTS = {"symbolic": symbolic, "precise": precise}
-ENTRANCE = {  # what a carrier offers to those who call it, and rules never see
-    "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "shown_number", "LARGEST"},
+MODULE_NAMES = {  # names of a carrier's module that are not part of the protocol
+    "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "readable_number", "LARGEST"},
     "precise": {"Digits", "lift_value", "context", "working_precision", "GUARD"},
 }
 ELEMENTWISE = [(op, parameters) for op in REGISTRY.values() if op.kind == "elementwise" for parameters in examples(op)]
@@ -29,7 +29,7 @@ def by_name(cases):
 
 
 class Closed:
-    """A carrier that gives a rule the names of the protocol and no other."""
+    """A carrier with the functions of the protocol only."""
 
     def __init__(self, carrier):
         self.carrier = carrier
@@ -41,7 +41,7 @@ class Closed:
 
 
 def exact(x):
-    """A SymPy number, or a truth value, as the precise carrier has it."""
+    """A SymPy number or boolean as an element of the precise carrier."""
     if isinstance(x, sympy.logic.boolalg.BooleanAtom):
         return bool(x)
     return precise.context.make_mpf(sympy.N(x, 60, maxn=1000)._as_mpf_val(precise.context.prec))
@@ -63,7 +63,7 @@ def test_a_carrier_has_exactly_the_names_of_the_protocol(name):
     carrier = OBJECTS[name]
     library = {key for key, value in vars(carrier).items() if inspect.ismodule(value) or key in ("annotations", "Any", "Cells", "fold", "cache")}
     public = {key for key in vars(carrier) if not key.startswith("_")} - library
-    assert public - ENTRANCE[name] == PROTOCOL
+    assert public - MODULE_NAMES[name] == PROTOCOL
 
 
 def test_the_numeric_carrier_has_the_names_of_the_protocol():
@@ -77,7 +77,7 @@ def test_a_carrier_does_not_fall_through_to_its_library():
 
 @pytest.mark.parametrize("op, parameters", **by_name(ELEMENTWISE))
 def test_elementwise_values(op, parameters):
-    """At float arguments: SymPy's fifty digits, the precise carrier's, and the machine's are one number."""
+    """At float arguments SymPy's value with fifty digits, that of the precise carrier and the float agree."""
     rng = np.random.default_rng(0)
     points = list(zip(*(numbers(domain(op, i), rng, 6) for i in range(op.arity)))) + list(op.special)
     points += [(x,) * op.arity for x in TAILS if all(x in domain(op, i) for i in range(op.arity))]
@@ -94,7 +94,7 @@ def test_elementwise_values(op, parameters):
 @pytest.mark.sampled(142)
 @pytest.mark.parametrize("op, parameters", **by_name(OTHERS))
 def test_other_values(op, parameters):
-    """The ops that lay out, sum and reduce: on arrays, and with numbers put in for symbols afterwards."""
+    """Structural ops and reductions, on arrays; numbers are substituted for symbols in the results."""
     given = arrays(op, np.random.default_rng(1))
     machine = np.asarray(call(op, numeric, given, parameters))
     digits = call(op, Closed(precise), [precise.lift_value(x) for x in given], parameters)
@@ -211,7 +211,7 @@ def test_halves_round_to_even(x, nearest):
 
 @pytest.mark.parametrize("order", range(6))
 def test_derivatives_of_sinc(order):
-    """Next to 0, where the closed form cancels, against the power series; elsewhere against SymPy."""
+    """Near 0, where the closed form cancels, against the power series, otherwise against SymPy."""
     u = sympy.Symbol("u")
     series = sum((-1) ** k * (sympy.pi * u) ** (2 * k) / sympy.factorial(2 * k + 1) for k in range(12)).diff(u, order)
     closed = sympy.diff(sympy.sin(sympy.pi * u) / (sympy.pi * u), u, order)
@@ -230,7 +230,7 @@ def test_cancellation_raises_the_working_precision():
     assert close(precise.logsumexp(precise.lift_value(np.full(2, half))).item(), true, 1e-50)
 
 
-def test_outside_a_domain_reals_stay_real():
+def test_real_arguments_outside_a_domain_give_nan():
     minus, zero = precise.lift_value(-2.0), precise.lift_value(0.0)
     for name in ("log", "log1p", "log2", "log10", "sqrt", "rsqrt", "asin", "acos", "acosh", "atanh"):
         assert precise.isnan(getattr(precise, name)(minus)).item()
@@ -256,7 +256,7 @@ def test_a_guarded_where_simplifies_to_one_piecewise():
 
 
 def test_comparisons_by_operators_are_those_of_the_protocol():
-    """So that a rule may be written with either; of two formulas, `==` asks whether the numbers are equal."""
+    """Rules may use either; `==` of two formulas compares the numbers."""
     x = symbolic.Expressions.fill([X], ())
     for found, name in ((x == 0, "eq"), (x != 0, "ne"), (x < 0, "lt"), (x <= 0, "le"), (x > 0, "gt"), (x >= 0, "ge")):
         assert found.item() == getattr(symbolic, name)(x, 0).item() and found.item().free_symbols == {X}

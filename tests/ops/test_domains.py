@@ -1,4 +1,4 @@
-"""`domain=` is read in one way by every tool that takes it: the same forms, the same points, the same errors."""
+"""`domain=` is the same for all functions with this argument: the same forms, the same points, the same errors."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_every_tool_reads_every_form(tool, form):
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("form", ["positiv", "0,1", (1, 2, 3), ("a", "b"), sympy.ConditionSet(x, sympy.sin(x) > 0)], ids=str)
-def test_every_tool_refuses_what_is_no_domain_with_the_same_words(tool, form):
+def test_every_tool_refuses_an_invalid_domain_with_the_same_message(tool, form):
     with pytest.raises(TypeError, match=r"the domain of x is .*expected a pair \(low, high\), a list of pairs, a symgrad Domain, a SymPy set"):
         tool(form)
 
@@ -60,12 +60,12 @@ def test_every_tool_refuses_a_domain_without_points(tool, form):
 
 
 @pytest.mark.parametrize("tool", [checked, scanned, made])
-def test_every_tool_refuses_a_name_that_is_no_argument(tool):
+def test_every_tool_refuses_an_unknown_argument_name(tool):
     with pytest.raises(TypeError, match="domain names q, but the arguments are x"):
         tool({"q": "positive"})
 
 
-def test_the_domain_limits_what_is_compared():
+def test_comparisons_stay_inside_the_domain():
     for domain in ("positive", (0, 5), "0..5", [(0, 1), (2, 3)]):
         assert symgrad.identical(sympy.sqrt(x**2), x, {x: domain}).verdict == "proved"
     for domain in ("negative", (-5, 0), "-5..0", [(0, 1), (-3, -2)]):
@@ -73,7 +73,7 @@ def test_the_domain_limits_what_is_compared():
 
 
 def test_the_ends_of_sets_are_exact():
-    """An end that is no float: the floats inside are those of the set, and `identical` keeps the end itself."""
+    """For an end that is not a float, the floats inside are those of the set, and `identical` uses the exact end."""
     third = sympy.Rational(1, 3)
     (interval,) = made(sympy.Interval.open(0, third)).domain[0].intervals
     assert float(third) in interval and 0.0 not in interval and math.nextafter(1 / 3, 1) not in interval

@@ -1,4 +1,4 @@
-"""Formulas of tensors: they evaluate to the tensors' values, their derivatives agree with SymPy's, and they cost nothing unless asked for."""
+"""Formulas of tensors: their values are those of the tensors, their derivatives agree with SymPy's, and they are computed on demand only."""
 
 import gc
 import math
@@ -23,7 +23,7 @@ def leaves(**values):
 
 
 def numbers(*tensors):
-    """What to put in for the symbols of named leaves: their values, exactly."""
+    """The exact values of the symbols of named leaves."""
     return {sympy.Symbol(name, real=True): sympy.Rational(float(v))
             for t in tensors for name, v in zip(names(t._node), np.asarray(t.value).ravel())}
 
@@ -35,7 +35,7 @@ def evaluated(expr, values):
 
 
 def substituted(lines, count):
-    """The last `count` equations of a let-form written out."""
+    """The last `count` equations of a let-form with all intermediate values substituted."""
     known = {}
     for symbol, expr in lines:
         known[symbol] = expr.xreplace(known)
@@ -43,7 +43,7 @@ def substituted(lines, count):
 
 
 def proved_equal(a, b, values):
-    """Whether two expressions differ by a literal 0, and also have one value at a point: SymPy can simplify to a silent 0."""
+    """Whether two expressions differ by a literal 0 and are equal at a point, since SymPy may simplify to a wrong 0."""
     return sympy.simplify((a - b).rewrite(sympy.exp)) == 0 and np.allclose(evaluated(a, values), evaluated(b, values), rtol=1e-14, atol=0)
 
 
@@ -179,7 +179,7 @@ def test_gradients_are_the_derivatives_of_the_formula(name):
 
 @pytest.mark.parametrize("name", ["sine of product", "quotient", "tanh", "sigmoid", "exponentials"])
 def test_second_derivatives_are_the_derivatives_of_the_formula(name):
-    """Once through the recorded gradient, once through the pullback of it."""
+    """By the recorded gradient, and by its pullback."""
     a, b = leaves(**POINT)
     out = FUNCTIONS[name](a, b)
     (first,) = autograd.grad(out, a, create_graph=True)
@@ -244,8 +244,8 @@ def test_formulas_are_kept_after_backward():
     assert out.expr == x * sympy.sin(x) and out.assignments()
 
 
-def test_a_derivative_keeps_the_conditions_of_its_rule():
-    """At the point the indicator is a number; the formula must know what it depends on."""
+def test_a_derivative_has_the_conditions_of_its_rule():
+    """The indicator is a number at the point, but the formula must contain its condition."""
     (a,) = leaves(x=2.0)
     (first,) = autograd.grad(a.relu() * a, a, create_graph=True)
     assert first.item() == 4 and first.expr.subs(x, -2) == 0 and first.expr.subs(x, 2) == 4
@@ -305,7 +305,7 @@ def test_the_let_form_of_an_array_is_its_formula():
 
 
 def test_the_let_form_is_linear_in_the_number_of_ops():
-    """Forty squarings of a sum: written out, the formula has 2^40 leaves."""
+    """Forty squarings of a sum: the flat formula has 2^40 leaves."""
     (a,) = leaves(x=0.5)
     out = a
     for _ in range(40):
@@ -338,7 +338,7 @@ def test_the_error_for_a_deep_formula_names_the_remedy():
 
 
 def test_gradients_of_a_long_chain_have_a_let_form():
-    """Each step uses the leaf, so that its cotangent is a sum of as many terms as there are steps."""
+    """Each step uses the leaf, so that the cotangent of the leaf has one term for each step."""
     (a,) = leaves(x=0.5)
     out = a
     for _ in range(3000):
@@ -395,7 +395,7 @@ def test_a_comparison_that_always_holds_adds_no_condition():
 
 
 def test_a_loop_keeps_its_last_condition():
-    """The same question about changed values replaces the answer; its formula is kept once."""
+    """The same condition on changed values replaces the former one; its formula is stored once."""
     (a,) = leaves(x=8.0)
     while a.square() > 5:
         old = a * 1
@@ -429,7 +429,7 @@ def test_a_branch_on_unnamed_tensors_adds_no_condition():
     assert a._node.conditions == []
 
 
-# What it costs
+# Memory and import time
 
 
 QUESTIONS = {"nothing": lambda a, out: None, "expr": lambda a, out: (out.expr, a.grad.expr), "conditions": lambda a, out: out.conditions,
@@ -465,7 +465,7 @@ def test_a_long_named_graph_is_freed_without_recursion():
     assert last() is None
 
 
-def test_sympy_is_loaded_when_a_formula_is_asked_for():
+def test_sympy_is_loaded_on_first_use_of_a_formula():
     code = ("import sys, symgrad; x = symgrad.tensor(1.0, requires_grad=True, symbol='x'); y = x * 2 if x > 0 else x; y.backward(); "
             "assert not {'sympy', 'mpmath'} & set(sys.modules); y.expr; assert 'sympy' in sys.modules")
     subprocess.run([sys.executable, "-c", code], check=True)

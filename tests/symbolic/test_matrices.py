@@ -1,4 +1,4 @@
-"""Matrix calculus: formulas of values, gradients and Hessians, the faces they have, and what is refused."""
+"""Matrix calculus: formulas of values, gradients and Hessians, their notations, and refused input."""
 
 import random
 
@@ -80,7 +80,7 @@ def test_a_recorded_gradient_reads_as_the_derived_one(name):
 
 
 def test_the_gradient_of_log_softmax_has_a_compact_form_where_it_is_derived():
-    """As it is recorded it takes the largest element apart, for the sake of its digits, and that has no compact form."""
+    """The recorded gradient subtracts the largest element against cancellation, which has no compact form."""
     A, x, b = named("A", 4, 3), named("x", 3), named("b", 4)
     y = (b * symgrad.log_softmax(A @ x, 0)).sum()
     assert str(matrix_gradient(y, x)) == "Aᵀ(b − sum(b) softmax(A x))"
@@ -126,7 +126,7 @@ def test_symmetric_arrays():
     assert not mixed.gradient("S").is_compact
 
 
-# Other faces
+# Notations
 
 
 def test_a_formula_as_text_source_numbers_and_elements():
@@ -290,7 +290,7 @@ def test_operations_refuse_matrices_that_are_not_square():
         solve(symgrad.eye(2), symgrad.ones(3))
 
 
-# Bad input
+# Refused input
 
 
 def test_unsupported_arguments_are_refused():

@@ -21,7 +21,7 @@ def compact(identity):
 
 
 def leaves(identity):
-    """Arrays of eighths, of two or three elements along an axis, as named tensors."""
+    """Named tensors with multiples of 1/8, and two or three elements along each axis."""
     words = dict.fromkeys(w for text in identity.arrays.values() for w in text.split() if w != "symmetric")
     sizes = {w: 2 + (n == 0 and len(words) > 1) for n, w in enumerate(words)}
     rng, out = np.random.default_rng(1), {}
@@ -45,7 +45,7 @@ def number(expression, at):
 
 
 def number_of_derivative(expression, by, at):
-    """The derivative by some symbols, of an expression in which all others are numbers already."""
+    """The derivative by some symbols of an expression in which all others are replaced by numbers."""
     fixed = {s: v for s, v in at.items() if s not in by}
     return number(sympy.diff(sympy.sympify(expression).xreplace(fixed), *by), at)
 

@@ -59,7 +59,7 @@ def by_mpmath(name, order):
 
 
 def truth(name, order, at):
-    """A derivative with many digits, beside a point where the formula is 0/0; and the condition of the point."""
+    """A derivative with many digits, next to a point where the formula is 0/0, and the condition number of the point."""
     with mpmath.workdps(DIGITS):
         f, values = by_mpmath(name, order), [mpmath.mpf(v) for v in at]
         if len(values) > 1:
@@ -113,14 +113,14 @@ def test_on_the_diagonal_and_beside_it(name, order):
     assert_digits(name, order, points)
 
 
-def test_what_is_lost_is_said(made):
+def test_lost_digits_are_reported(made):
     with pytest.warns(RuntimeWarning, match=r"lossy_op: the code of the formula is wrong by .* ULP at x = .*, y = "):
         op = made("lossy_op", cos(x) * cosh(y) - 1)
     assert op.report.worst > 1e7 and "ULP at" in str(op.report)
 
 
 @pytest.mark.sweep
-def test_nothing_is_said_of_what_is_right(made):
+def test_accurate_code_has_no_warning(made):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         op = made("quiet_op", (exp(x) - exp(y)) / (x - y), check=True)

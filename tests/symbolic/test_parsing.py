@@ -1,4 +1,4 @@
-"""Formulas and values are parsed by a whitelist: anything else is an error that shows its place, and nothing is evaluated as Python."""
+"""Formulas and values are parsed with a whitelist: other text is an error with its position, and nothing is evaluated as Python."""
 
 import math
 import time
@@ -56,7 +56,7 @@ def test_names_are_in_order_of_appearance_and_once_each():
 
 
 @pytest.mark.parametrize("text", REFUSED)
-def test_what_is_not_on_the_whitelist_is_refused_with_its_place(text):
+def test_names_outside_the_whitelist_are_refused_with_their_position(text):
     with pytest.raises(ParseError) as caught:
         parse(text)(**dict.fromkeys(("x", "y", "z"), symgrad.tensor(0.5)))
     lines = str(caught.value).splitlines()

@@ -1,4 +1,4 @@
-"""What the printers write is run, and agrees with the function it was written from: NumPy's source with NumPy, C's with a small interpreter."""
+"""Printed source is executed and compared with the function: NumPy source with NumPy, C source with a small interpreter."""
 
 import ast
 import itertools
@@ -24,7 +24,7 @@ from tests.support.points import examples, of_numbers, points
 
 X, Y, Z = sympy.symbols("x y z")
 def named(value):
-    """What a parameter is called in the name of a test: a function has an address, and no name."""
+    """The id of a parameter in a test name; functions have no stable repr."""
     return value if isinstance(value, str) else value.__name__ if isinstance(value, type) else ""
 
 
@@ -33,7 +33,7 @@ CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in REG
 
 
 def run(source, name="f"):
-    """The function that a source defines; the source is ours, and holds nothing but imports and functions."""
+    """The function defined by generated source, which contains only imports and functions."""
     tree = ast.parse(source)
     assert all(isinstance(node, (ast.Import, ast.FunctionDef)) for node in tree.body)
     names: dict = {}
@@ -42,7 +42,7 @@ def run(source, name="f"):
 
 
 def helmholtz(x, y, w):
-    """Something of everything: shared parts, a product with an array, a choice and a power."""
+    """A function with common subexpressions, a product with an array, a selection and a power."""
     s = (x * y).sin()
     return (w * w).sum() * s.exp() + symgrad.where(x > y, s.sinh(), s / 3) + (1 + x * x) ** 1.5 - s.sigmoid() * w[1]
 
@@ -269,7 +269,7 @@ def test_unsupported_formulas_are_refused(call, error, words):
         call()
 
 
-def test_the_interpreter_of_c_refuses_what_it_cannot_read():
+def test_the_interpreter_of_c_refuses_unsupported_code():
     for source in ("double f(double x)\n{\n    return x;\n}\n", "#include <math.h>\n\nint x;\n"):
         with pytest.raises(AssertionError):
             compiled(source)

@@ -1,4 +1,4 @@
-"""The truth of the testing kit against SymPy's derivatives and mpmath, at points where functions are hard; kinks, jumps, steps and arrays."""
+"""The references of the testing kit against SymPy's derivatives and mpmath, at numerically difficult points; kinks, jumps, steps and arrays."""
 
 import math
 
@@ -63,7 +63,7 @@ def test_mixed_derivatives_are_sympys(text):
             assert agree(d, true), (k, point, d, true)
 
 
-def test_every_kind_of_formula_is_read_alike():
+def test_all_kinds_of_formulas_give_the_same_reference():
     point = [np.array([0.7, -1.25])]
     ways = ["x*exp(-x**2/3)", X * sympy.exp(-X**2 / 3), sympy.Lambda(X, X * sympy.exp(-X**2 / 3)), lambda xp, x: x * xp.exp(-x**2 / 3),
             lambda x: x * symgrad.exp(-x**2 / 3)]
@@ -89,7 +89,7 @@ def test_long_steps_do_not_hide_the_steps_of_a_function(name, point):
     assert found is None or found == 0
 
 
-def test_a_remainder_is_no_polynomial_although_it_repeats_itself():
+def test_a_periodic_remainder_is_not_a_polynomial():
     points = Attack(REGISTRY["remainder"]).truth.quotients
     assert points.derivative((1, 0), [(1e100, 1e-8)]) == [1] and points.derivative((0, 2), [(-2.59265421, 1e-20)]) == [0]
 
@@ -100,7 +100,7 @@ def test_a_remainder_is_linear_between_its_steps_however_large_the_quotient_is()
     assert points.derivative((1, 1), [(1e60, 1.7)]) == [0] and points.derivative((0, 1), [(1e60, 11.0)])[0] < -9e58
 
 
-def test_what_lies_beyond_floats_is_infinite_and_a_zero_can_be_made_sure():
+def test_numbers_beyond_floats_are_infinite_and_zeros_can_be_certain():
     points = Attack(REGISTRY["exp"]).truth.quotients
     assert points.derivative((1,), [(1e300,)]) == [mpmath.inf] and points.derivative((2,), [(-1e300,)]) == [0]
     gumbel = Attack(lambda x: x, formula="1 - exp(-exp(x))", framework="symgrad").truth.quotients
@@ -119,7 +119,7 @@ def test_broadcast_gradients_are_summed_and_coefficients_count():
     assert truth.condition(xs, (0, 0), 0, g) >= 12
 
 
-def test_movement_is_the_condition():
+def test_the_condition_is_the_change_by_moved_inputs():
     truth = Attack(REGISTRY["sub"]).truth
     xs = [np.array(1.0), np.array(1.0 - 2.0**-50)]
     assert abs(truth.condition(xs, (), None, None) - 2) < 1e-9 and truth.value(xs).item() == 2.0**-50
@@ -151,7 +151,7 @@ def test_moved_points_are_exact_and_quotients_are_binomial():
     assert stencil((2,), (1,)) == (((0,), 1), ((1,), -2), ((2,), 1)) and spread((1e300, 1e-300)) == 600
 
 
-def test_opaque_functions_have_no_truth():
+def test_opaque_functions_have_no_reference():
     assert Attack(lambda x: x, framework="symgrad").truth is None
 
 
