@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as _numpy
 
-from symgrad import autograd, cuda
+from symgrad import autograd, cuda, random
 from symgrad.autograd import (
     enable_grad,
     inference_mode,
@@ -20,7 +20,6 @@ from symgrad.autograd import (
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories import creation as _creation
-from symgrad.factories import generators as random
 from symgrad.factories.creation import (
     arange,
     as_tensor,
@@ -44,26 +43,6 @@ from symgrad.factories.creation import (
     triu_indices,
     zeros,
     zeros_like,
-)
-from symgrad.factories.generators import (
-    Generator,
-    bernoulli,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    multinomial,
-    normal,
-    poisson,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    seed,
-    set_rng_state,
 )
 from symgrad.frameworks.examples import example
 from symgrad.methods import counting as _counting
@@ -115,6 +94,26 @@ from symgrad.methods.predicates import (
 from symgrad.methods.printing import get_printoptions, set_printoptions
 from symgrad.public import METHODS as _METHODS
 from symgrad.public import tensor
+from symgrad.random import (
+    Generator,
+    bernoulli,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    multinomial,
+    normal,
+    poisson,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    seed,
+    set_rng_state,
+)
 from symgrad.types import return_types
 from symgrad.types.devices import FORMATS as _FORMATS
 from symgrad.types.devices import LAYOUTS as _LAYOUTS

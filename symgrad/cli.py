@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.machinery
-import importlib.util
 import inspect
 import json
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
 from symgrad.frameworks.examples import examples_of
+from symgrad.frameworks.files import (
+    MODULE,
+    BadInput,
+    error_location,
+    functions_with_inputs,
+    load_file,
+    matching_function,
+    named_function,
+    split_target,
+)
 from symgrad.reports.base import BaseReport
 from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
@@ -37,7 +43,6 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 AGREED, BAD_INPUT, INTERRUPTED = 0, 2, 130
-MODULE = "symgrad_checked_file"
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
 EPILOG = """examples:
@@ -48,10 +53,6 @@ EPILOG = """examples:
   symgrad ghostwrite mypackage.ops:swish -o tests/test_swish.py         a test file, for pytest to attack the op
 
 exit code: 0 proved, verified or imprecise, 1 refuted, 2 bad input, 3 imprecise with --strict"""
-
-
-class BadInput(Exception):
-    """Invalid input, with a message for the user."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,8 +106,8 @@ def _count(text: str) -> int:
     return number
 
 
-def _protected(argument: str) -> str:
-    """An argument; one that begins with a minus and is no option, such as the formula -x**2, follows a space, so that it is not read as one."""
+def _escape_leading_minus(argument: str) -> str:
+    """The argument, after a space if it begins with a minus but is not an option, such as the formula -x**2."""
     return f" {argument}" if re.match(r"-[^-oh]|-[oh][^\w./]", argument) else argument
 
 
@@ -116,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
-        options = _parser().parse_args([_protected(a) for a in (sys.argv[1:] if arguments is None else arguments)])
+        options = _parser().parse_args([_escape_leading_minus(a) for a in (sys.argv[1:] if arguments is None else arguments)])
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
@@ -129,15 +130,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _values(options: argparse.Namespace) -> dict[str, Any]:
+def _read_values(options: argparse.Namespace) -> dict[str, Any]:
     try:
         return dict(parse_values(options.at))
     except ParseError as error:
         raise BadInput(f"cannot read --at: {error}") from None
 
 
-def _tolerances(options: argparse.Namespace) -> Tolerances:
-    """How far a float may be off, and where."""
+def _read_tolerances(options: argparse.Namespace) -> Tolerances:
+    """The tolerances for floats and the range of the inputs."""
     from symgrad.checks.measuring import Tolerances  # imports SymPy, which takes a third of a second
 
     try:
@@ -145,12 +146,12 @@ def _tolerances(options: argparse.Namespace) -> Tolerances:
     except ValueError:
         raise BadInput(f"cannot read --range: {options.range!r}; write --range 1e-100,1e100") from None
     try:
-        return Tolerances(options.ulp, options.atol, options.rtol, ends)  # type: ignore[arg-type]  # which it refuses
+        return Tolerances(options.ulp, options.atol, options.rtol, ends)  # type: ignore[arg-type]
     except ValueError as error:
         raise BadInput(str(error).replace("check: ", "--", 1)) from None
 
 
-def _names(options: argparse.Namespace) -> list[str] | None:
+def _read_names(options: argparse.Namespace) -> list[str] | None:
     if options.wrt is None:
         return None
     names = [name.strip() for name in options.wrt.split(",")]
@@ -166,137 +167,27 @@ def _names(options: argparse.Namespace) -> list[str] | None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    path, name = _target(options.target)
-    at, wrt, tolerances = _values(options), _names(options), _tolerances(options)
+    path, name = split_target(options.target)
+    at, wrt, tolerances = _read_values(options), _read_names(options), _read_tolerances(options)
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
-        module = _loaded(path)
-        if name:
-            chosen = [(name, _named(module, name, path))]
+        module = load_file(path)
+        if not name and options.formula is not None:
+            from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
+
+            chosen = matching_function(module, path, names_of(options.formula) or ())
+        elif name:
+            chosen = [(name, named_function(module, name, path))]
         else:
-            chosen = _matching_function(module, path, options.formula) if options.formula is not None else _candidates(module, path, at)
-        reports = [_checked(name, function, at, wrt, path, options, tolerances) for name, function in chosen]
-    return _finish(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
+            chosen = functions_with_inputs(module, path, at)
+        reports = [_check_function(name, function, at, wrt, path, options, tolerances) for name, function in chosen]
+    return _print_reports(reports, options, {"file": str(path), "reports": [report.to_dict() for report in reports]})
 
 
-def _target(target: str) -> tuple[Path, str | None]:
-    """The file and the function of FILE[:FUNCTION]; a colon may be part of a path."""
-    path, name = Path(target), None
-    if not path.is_file() and ":" in target:
-        file, _, name = target.rpartition(":")
-        path = Path(file)
-        if path.is_file() and not name.isidentifier():
-            raise BadInput(f"{name!r} is not the name of a function; write {file}:FUNCTION")
-    if path.is_dir():
-        raise BadInput(f"{path} is a directory; name a Python file in it")
-    if not path.is_file():
-        raise BadInput(f"the file {path} does not exist")
-    return path, name
-
-
-def _loaded(path: Path) -> ModuleType:
-    """The file as a module: it is executed, but not as `__main__`."""
-    loader = importlib.machinery.SourceFileLoader(MODULE, str(path))
-    spec = importlib.util.spec_from_loader(MODULE, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[MODULE] = module
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise BadInput(f"{path} does not run\n{_location(error, path)}") from None
-    finally:
-        sys.path.remove(str(path.resolve().parent))
-    return module
-
-
-def _location(error: BaseException, path: Path) -> str:
-    """The line of the user's file that raised an error, and the error."""
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        line = (error.text or "").rstrip("\n")
-        lead = len(line) - len(line.lstrip())
-        column = max((error.offset or 1) - 1 - lead, 0)
-        return f"  {error.filename}, line {error.lineno}\n    {line.strip()}\n    {' ' * column}^\n  {type(error).__name__}: {error.msg}"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == path.resolve()]
-    place = f"  {path}, line {frames[-1].lineno}, in {frames[-1].name}\n    {frames[-1].line}\n" if frames else ""
-    what = f"it calls sys.exit({error.code!r})" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
-    return f"{place}  {what}"
-
-
-def _functions(module: ModuleType) -> dict[str, Callable[..., Any]]:
-    """The functions that the file defines, in order."""
-    return {name: f for name, f in vars(module).items()
-            if not name.startswith("_") and inspect.isroutine(f) and getattr(f, "__module__", None) == module.__name__ and not inspect.isclass(f)}
-
-
-def _named(module: ModuleType, name: str, path: Path) -> Any:
-    """A function of the file, or a tuple of a function and its derivatives."""
-    found = getattr(module, name, None)
-    if found is None:
-        known = ", ".join(_functions(module)) or "none"
-        raise BadInput(f"{path} has no function {name!r}; its functions are: {known}")
-    if not callable(found) and not (isinstance(found, tuple) and found and all(map(callable, found))):
-        raise BadInput(f"{name} in {path} is not a function, but of type {type(found).__name__}; a tuple (function, gradient) can be checked, too")
-    return found
-
-
-def _attached_inputs(function: Callable[..., Any]) -> dict[str, Any]:
-    """The inputs attached to a function: its defaults, updated with its example."""
-    defaults = {p.name: p.default for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
-    return defaults | (examples_of(function) or {})
-
-
-def _parameter_names(function: Callable[..., Any]) -> list[str]:
-    return [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-
-
-def _candidates(module: ModuleType, path: Path, at: Mapping[str, Any]) -> list[tuple[str, Callable[..., Any]]]:
-    """The functions to check when none is named: those whose parameters all have values, with a real number among them."""
-    functions = _functions(module)
-    out = []
-    for known, f in functions.items():
-        names = _parameter_names(f)
-        values = {**_attached_inputs(f), **at}
-        if names and all(name in values for name in names) and all(name in names for name in at) and (
-                examples_of(f) or at or any(_is_real(values[name]) for name in names)):
-            out.append((known, f))
-    if not out:
-        raise BadInput(f"no function in {path} has all its inputs{' with --at ' + ','.join(at) if at else ''}; {_listed(functions)}\n"
-                       f"give float defaults, decorate one with @symgrad.example(...), or name it and its inputs: "
-                       f"symgrad check {path}:FUNCTION --at x=1,y=[1,2]")
-    return out
-
-
-def _listed(functions: Mapping[str, Callable[..., Any]]) -> str:
-    return "the functions are: " + (", ".join(f"{name}{inspect.signature(f)}" for name, f in functions.items()) or "none")
-
-
-def _matching_function(module: ModuleType, path: Path, formula: str) -> list[tuple[str, Callable[..., Any]]]:
-    """The one function whose arguments have the names in a formula."""
-    from symgrad.checks.cross_reading import names_of  # imports SymPy, which takes a third of a second
-
-    names = names_of(formula) or ()
-    functions = _functions(module)
-    out = [(name, f) for name, f in functions.items() if set(names) <= set(inspect.signature(f).parameters)]
-    if len(out) != 1:
-        raise BadInput(f"{'no function' if not out else 'more than one function'} in {path} has the arguments {', '.join(names)}; "
-                       f"{_listed(functions)}\nname it: symgrad check {path}:FUNCTION --formula ...")
-    return out
-
-
-def _is_real(value: Any) -> bool:
-    """Whether a default is a float, an array or tensor of floats, or a sequence with one in it."""
-    if isinstance(value, (list, tuple)):
-        return any(map(_is_real, value))
-    return isinstance(value, float) or getattr(getattr(value, "dtype", None), "kind", "") == "f" or (
-        isinstance(value, symgrad.Tensor) and value.is_floating_point())
-
-
-def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
+def _check_function(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
              tolerances: Tolerances) -> Any:
-    asked = options.formula, options.domain, options.framework, options.gradient, options.returns
-    if any(option is not None for option in asked) or is_foreign(function):
-        return _compared(name, function, at, wrt, path, options, tolerances)
+    foreign_options = options.formula, options.domain, options.framework, options.gradient, options.returns
+    if any(option is not None for option in foreign_options) or is_foreign(function):
+        return _compare_with_formula(name, function, at, wrt, path, options, tolerances)
     signature = inspect.signature(function)
     values = (examples_of(function) or {}) | dict(at)
     open_ended = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
@@ -314,10 +205,10 @@ def _checked(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | N
     except (Exception, SystemExit) as error:
         if isinstance(error, ValueError) and str(error).startswith("check: "):
             raise BadInput(str(error).removeprefix("check: ")) from None
-        raise BadInput(f"{name} does not run at these inputs\n{_location(error, path)}") from None
+        raise BadInput(f"{name} does not run at these inputs\n{error_location(error, path)}") from None
 
 
-def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
+def _compare_with_formula(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | None, path: Path, options: argparse.Namespace,
               tolerances: Tolerances) -> CrossReport:
     """Check a function of any framework against a formula."""
     from symgrad.checks.cross import cross_check  # imports SymPy, which takes a third of a second
@@ -328,7 +219,7 @@ def _compared(name: str, function: Any, at: Mapping[str, Any], wrt: list[str] | 
         raise BadInput(f"cannot read --domain: {error}") from None
     if options.gradient and isinstance(function, tuple):
         raise BadInput(f"{name} in {path} comes with its derivatives; leave out --gradient")
-    given = (function, _named(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
+    given = (function, named_function(sys.modules[MODULE], options.gradient, path)) if options.gradient else function
     try:
         return cross_check(given, (examples_of(function) or {}) | dict(at), name=name, formula=options.formula, order=options.order,
                            domain=domains, framework=options.framework, returns=options.returns, wrt=wrt, points=options.points, seed=options.seed,
@@ -351,7 +242,7 @@ def _check_named(name: str, function: Callable[..., Any], values: Mapping[str, A
 
 
 def _derive(options: argparse.Namespace) -> int:
-    at, wrt = _values(options), _names(options)
+    at, wrt = _read_values(options), _read_names(options)
     options.formula = options.formula.strip()
     formula = parse(options.formula)
     for name in (*at, *(wrt or ())):
@@ -372,11 +263,11 @@ def _derive(options: argparse.Namespace) -> int:
     if options.latex and not options.json:
         _print(_latex(report))
         return _exit_code([report], options)
-    return _finish([report], options, report.to_dict())
+    return _print_reports([report], options, report.to_dict())
 
 
 def _latex(report: Report) -> str:
-    """The value's formula and those of its derivatives, one equation a line."""
+    """The formulas of the value and its derivatives as LaTeX, one equation per line."""
     import sympy  # takes a third of a second, and only this output needs it
 
     symbols = [sympy.Symbol(name) for name in report.names]
@@ -405,8 +296,8 @@ def _ghostwrite(options: argparse.Namespace) -> int:
 # Results
 
 
-def _finish(reports: Sequence[BaseReport], options: argparse.Namespace, data: dict[str, Any]) -> int:
-    """Print the reports, and give the exit code."""
+def _print_reports(reports: Sequence[BaseReport], options: argparse.Namespace, data: dict[str, Any]) -> int:
+    """Print the reports, and return the exit code."""
     if options.json:
         _print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
     elif sys.stdout.isatty():
@@ -427,9 +318,9 @@ def _exit_code(reports: Sequence[BaseReport], options: argparse.Namespace) -> in
 
 
 def _print(text: str) -> None:
-    """Print to standard output. A reader that has closed the pipe, such as `head`, changes nothing else."""
+    """Print to standard output; a pipe that its reader has closed, as by `head`, is not an error."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
         with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest is flushed there when the process ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the buffered rest is flushed there at exit

@@ -1,13 +1,8 @@
 """Random numbers: tensors of them, generators, and their state, with torch's names."""
 
-from symgrad.factories.generators import (
-    Generator,
+from symgrad.factories.generators import Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from symgrad.factories.random_tensors import (
     bernoulli,
-    default_generator,
-    fork_rng,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
     multinomial,
     normal,
     poisson,
@@ -18,8 +13,6 @@ from symgrad.factories.generators import (
     randn,
     randn_like,
     randperm,
-    seed,
-    set_rng_state,
 )
 
 __all__ = ["Generator", "bernoulli", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "multinomial", "normal",

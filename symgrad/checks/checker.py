@@ -345,7 +345,7 @@ class Checker:
 
 
 def _differ_as_floats(e: ComparedNumber) -> bool:
-    """Whether the two values of an entry still differ as floats; NaN differs from everything."""
+    """Whether the two values of an entry differ as floats; NaN differs from everything."""
     rule, truth = float(e.rule), float(e.reference)
     return not abs(rule - truth) <= 1e-12 * abs(truth)
 

@@ -25,11 +25,12 @@ from symgrad.types.domains import Domain
 
 __all__ = ["CrossChecker"]
 
-MAX_SPECIAL_POINTS = 60  # special points for one input, and a third more for several
-MAX_CONDITION_POINTS = 60  # numbers that the formula asks for
-MAX_CONSTANTS, NUMBERS_PER_CONSTANT, MAX_CONSTANT_INPUTS = 12, 13, 4  # constants of the source, numbers at and around one, and inputs that take them
-SHADOW_DIGITS = 65, 400  # digits in which the program is run
-MIN_RANDOM_POINTS = 8  # random points that are compared even when the time is over
+MAX_SPECIAL_POINTS = 60  # special points with one input; a third more with several
+MAX_CONDITION_POINTS = 60  # numbers at which conditions of the formula hold or change
+MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 12, 13  # constants of the source, and numbers at and around each
+MAX_CONSTANT_INPUTS = 4  # inputs that are set to these numbers
+SHADOW_DIGITS = 65, 400  # numbers of digits of the shadow execution
+MIN_RANDOM_POINTS = 8  # random points that are compared even after the time is used up
 Progress = Callable[[str, int, int], None]
 
 

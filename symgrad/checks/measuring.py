@@ -150,7 +150,7 @@ class Measure:
         return out
 
     def _explain(self, found: Finding, t: ReferenceNumber, rounded: RoundedEvaluation, program: Iterator[Exact | None], allowed: Any) -> None:
-        """Say whether digits are lost: the program is right in many digits, or else the formula's rounded steps lose as much."""
+        """Determine whether an error is a loss of digits: by the shadow values of the program, or by the rounded steps of the formula."""
         followed = False
         for exact in program:
             if exact is None:

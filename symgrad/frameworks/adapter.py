@@ -29,7 +29,7 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """How a function is called, and what it supports as far as known.
+    """Options of the call of a function, and claims about the operations that it supports.
 
     `parameters` are appended to the arrays. Of several results `output` is checked, or with `joined` all numbers as one vector. `order` is the
     highest order of derivatives, `random` is True for a function whose calls differ, `batched` for one that supports vmap. `gradient`, `hessian`,

@@ -309,7 +309,7 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
         operator = hessian_operator(func, argnums, chunk_size=chunk_size)(*args, **kwargs)
         n, wanted = operator.shape[0], 2 * count if which == "both" else count
         if not 1 <= count <= n or wanted > n:
-            raise ValueError(f"extreme_eigenvalues: count={count} with which={which!r} asks for {wanted} eigenvalues of a Hessian of {n} by {n}")
+            raise ValueError(f"extreme_eigenvalues: count={count} with which={which!r} requests {wanted} eigenvalues of a Hessian of {n} by {n}")
         start = np.random.default_rng(seed).normal(size=n).astype(operator.dtype)
         if n <= max(2 * wanted + 1, 20) or not (operator @ start).any():
             values, basis = np.linalg.eigh(operator.todense())

@@ -60,10 +60,10 @@ class NoFormula(Refused, NotImplementedError):
 
 
 class _Root(Rule):
-    """A solution of F(x, θ) = 0: the residual, and the linear system of its Jacobian in x."""
+    """A solution of F(x, θ) = 0: the residual, and the linear system whose matrix is its Jacobian in x, or with `transposed` the transpose."""
 
-    def __init__(self, residual: Residual, solution: Tensors, system: Any):
-        self.residual, self.solution = residual, solution
+    def __init__(self, residual: Residual, solution: Tensors, system: Any, transposed: bool = False):
+        self.residual, self.solution, self.transposed = residual, solution, transposed
         self.system = _System(self, system) if callable(system) or isinstance(system, str) else system
 
     def attach(self, tensors: Tensors, accept: Callable[[Sequence[Tensor]], None] = lambda found: None) -> Tensors:
@@ -113,7 +113,8 @@ class _Root(Rule):
 
     def linear(self, transpose: bool, xs: Tensors, tensors: Tensors, right: Tensors) -> Tensors:
         """The solution u of J u + right = 0, with the Jacobian J of the residual in the unknowns, or its transpose; differentiably."""
-        values = [wrap(v) for v in self.system.solve([-b._value for b in right], transpose)]
+        flipped = transpose != self.transposed
+        values = [wrap(v) for v in self.system.solve([-b._value for b in right], flipped)]
         if not thread.modes.grad:
             return values
         count = len(xs)
@@ -125,7 +126,7 @@ class _Root(Rule):
                 close_inputs(gates)
                 return [b if c is None else c + b for c, b in zip(moved, given[-count:])]
 
-        return _Root(residual, values, self.system.transposed_if(transpose)).attach([*xs, *tensors, *right])
+        return _Root(residual, values, self.system, flipped).attach([*xs, *tensors, *right])
 
 
 def _pull_back(found: Sequence[Tensor], gates: Some, cotangents: Some) -> Some:
@@ -152,10 +153,6 @@ class _System:
 
     def __init__(self, root: _Root, method: Any):
         self.root, self.method = root, method
-
-    def transposed_if(self, transpose: bool) -> _System | _Transposed:
-        """The system of the transposed Jacobian if `transpose`, else this one."""
-        return _Transposed(self) if transpose else self
 
     @functools.cached_property
     def recording(self) -> tuple[Sequence[Tensor], list[Tensor]]:
@@ -247,19 +244,6 @@ class _System:
         return out
 
 
-class _Transposed:
-    """The same system with the Jacobian transposed."""
-
-    def __init__(self, system: _System):
-        self.system = system
-
-    def transposed_if(self, transpose: bool) -> _System | _Transposed:
-        return self.system if transpose else self
-
-    def solve(self, right: Sequence[Any], transpose: bool) -> list[Any]:
-        return self.system.solve(right, not transpose)
-
-
 # The public functions
 
 
@@ -330,8 +314,8 @@ class _Solution:
         size = max((float(np.max(np.abs(f._value), initial=0.0)) for f in found), default=0.0)
         if self.tolerance is not None and not size <= self.tolerance:
             raise RuntimeError(f"{self.caller}: the residual is not zero at the result of the solver {function_name(self.solver)}: its largest "
-                               "element is "
-                               f"{size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None: no check)")
+                               f"element is {size:.3g}, above tolerance={self.tolerance:g}; solve more exactly, or raise the tolerance (None: no "
+                               "check)")
 
     def _each(self, leaves: list[Any], form: Any, options: dict[str, Any]) -> Any:
         """The solutions for the members of a batch, one after the other."""

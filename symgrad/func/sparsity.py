@@ -56,7 +56,7 @@ class Structure:
 
 
 class Plan:
-    """How to compute a sparse matrix: the products `matrix @ seed` for each of the `seeds`, then `recover` of them.
+    """A plan for the computation of a sparse matrix: the products `matrix @ seed` for each of the `seeds`, from which `recover` makes the matrix.
 
     `dense` means that sparse products would not be cheaper; such a plan has no seeds and no positions. A matrix of n columns is dense if it needs
     more than n / 2 colours, or if n > 16 and more than a quarter of its entries are nonzero. A plan that holds `for_any_constants` holds for every

@@ -11,7 +11,8 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.storage.views import as_strided
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.factories.generators import numpy_generator, random_integers
+from symgrad.factories.generators import numpy_generator
+from symgrad.factories.random_tensors import random_integers
 from symgrad.types.strides import address
 
 __all__ = ["bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]

@@ -169,7 +169,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if shape == x.shape:
         return self
     if any(n < 0 for n in shape):
-        raise RuntimeError(f"numel: integer multiplication overflow: resize_ was asked for the sizes {list(shape)}; none may be negative")
+        raise RuntimeError(f"numel: integer multiplication overflow: resize_ was called with the sizes {list(shape)}; none may be negative")
     block = _block(x)
     start = (address(x) - address(block)) // x.itemsize if np.may_share_memory(block, x) else 0
     kept, count = block[start:], math.prod(shape)

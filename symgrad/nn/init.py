@@ -9,7 +9,7 @@ from typing import Any
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import eye, full
-from symgrad.factories.generators import rand, randn
+from symgrad.factories.random_tensors import rand, randn
 
 __all__ = ["calculate_gain", "constant_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_", "uniform_", "xavier_normal_",
            "xavier_uniform_", "zeros_"]

@@ -27,8 +27,7 @@ def _put_transpose_values(xp, g, shape, index, accumulate):
 
 
 linear("put", _put, _put_transpose_input, _put_transpose_values, public=False, node_name="IndexPut", layout="first", shapes=((3, 4), (4,)),
-       examples=((0, False), (1, True)),
-       doc="A copy of the input with `values` at `index`.")
+       examples=((0, False), (1, True)), doc="A copy of the input with `values` at `index`.")
 
 
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
@@ -124,6 +123,5 @@ def _unfold_transpose(xp, g, shape, dim, size, step):
 
 
 linear("unfold", lambda xp, input, dimension, size, step: xp.unfold(input, dimension, size, step), _unfold_transpose, prepare=_unfold_arguments,
-       view=True,
-       examples=((1, 2, 1), (0, 3, 2)), usage="a.unfold(1, 2, 1)",
+       view=True, examples=((1, 2, 1), (0, 3, 2)), usage="a.unfold(1, 2, 1)",
        doc="The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view.")

@@ -219,6 +219,18 @@ def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
     return input, mat1, mat2, beta, alpha
 
 
+def _addmm_vjp(xp, g, y, input, a, b, beta, alpha):
+    scaled = _scale(alpha, g)
+    return _scale(beta, g), xp.mm(scaled, matrix_transpose(xp, b)), xp.mm(matrix_transpose(xp, a), scaled)
+
+
+primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.mm(mat1, mat2)) + _scale(beta, input), arity=3,
+          prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), vjp=_addmm_vjp,
+          saved=("", "mat2", "mat1"),
+          jvp=lambda xp, t, ta, tb, y, input, a, b, beta, alpha: _scale(alpha, xp.mm(ta, b) + xp.mm(a, tb)) + _scale(beta, t),
+          usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
+
+
 def _addmv_arguments(xp, input, mat, vec, *, beta=1, alpha=1):
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
@@ -264,9 +276,6 @@ def _define_added_product(name, product, transpose_first, transpose_second, **re
               arity=3, integers=True, examples=((1, 1), (0.5, 2.0)), **rest)
 
 
-_define_added_product("addmm", lambda xp, a, b: xp.mm(a, b), lambda xp, g, b: xp.mm(g, matrix_transpose(xp, b)),
-                      lambda xp, g, a: xp.mm(matrix_transpose(xp, a), g), prepare=_addmm_arguments, shapes=((2,), (3, 4), (4, 2)),
-                      usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 _define_added_product("addmv", lambda xp, a, b: xp.mv(a, b), outer_product, lambda xp, g, a: xp.mv(matrix_transpose(xp, a), g),
                       prepare=_addmv_arguments, shapes=((3,), (3, 4), (4,)), usage="symgrad.addmv(symgrad.ones(2), a, x)",
                       doc="beta * input + alpha * (mat @ vec), the input broadcast.")

@@ -64,13 +64,11 @@ def _log_softmax_jvp(xp, t, y, x, dim):
 
 
 primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
-          shapes=((2, 3),),
-          layout="rows",
+          shapes=((2, 3),), layout="rows",
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
           saved=("result",), usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
 primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
-          shapes=((2, 3),),
-          layout="rows",
+          shapes=((2, 3),), layout="rows",
           vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, saved=("result",),
           usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
 
@@ -170,7 +168,7 @@ def _nll(xp, each, total, at):
 
 
 def _nll_transpose(xp, g, index, total, at):
-    """The transpose of `_gathered`: a cotangent for each of the elements that `index` names."""
+    """The transpose of `_nll`: a cotangent for each of the elements that `index` names."""
     return -(xp.broadcast_to(g / total, (len(index[0]),)) if at is None else xp.getitem(g, at[0]))
 
 

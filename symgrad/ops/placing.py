@@ -172,8 +172,7 @@ def _masked_fill_transpose_value(xp, g, shape, mask):
 
 for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "MaskedFillBackward1"}.items():
     linear(_name, lambda xp, input, value, mask: xp.where(mask, value, input), _masked_fill_transpose_input, _masked_fill_transpose_value,
-           public=False, node_name=_node, selects=True,
-           saves=True, saved=("mask", "mask"), layout="rows",
+           public=False, node_name=_node, selects=True, saves=True, saved=("mask", "mask"), layout="rows",
            shapes=((2, 2), ()), examples=((index_array([[True, False], [False, True]]),),), doc="The input with a value where a mask is true.")
 
 

@@ -86,8 +86,7 @@ def _squeeze_arguments(xp, input, dim=None):
 
 
 linear("squeeze", lambda xp, input, shape, dim: xp.reshape(input, shape), lambda xp, g, shape, size, dim: xp.reshape(g, shape),
-       prepare=_squeeze_arguments,
-       view=True, examples=(((12,), None),),
+       prepare=_squeeze_arguments, view=True, examples=(((12,), None),),
        names=lambda node: f"SqueezeBackward{0 if node.args[2] is None else 1 if isinstance(node.args[2], int) else 4}",
        usage="symgrad.squeeze(a[:1], 0)", doc="The axes of size 1 removed: all of them, or those in `dim`.")
 
@@ -98,8 +97,7 @@ def _unsqueeze_arguments(xp, input, dim):
 
 
 linear("unsqueeze", lambda xp, input, shape: xp.reshape(input, shape), _reshape_transpose, prepare=_unsqueeze_arguments, view=True,
-       examples=(((1, 3, 4),),),
-       usage="symgrad.unsqueeze(a, -1)", doc="A new axis of size 1 at `dim`.")
+       examples=(((1, 3, 4),),), usage="symgrad.unsqueeze(a, -1)", doc="A new axis of size 1 at `dim`.")
 
 
 def _permute_transpose(xp, g, shape, dims):

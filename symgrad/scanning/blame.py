@@ -154,8 +154,7 @@ class Blame:
         operands, formula = self._operands(node)
         name, line = self._location(node)
         return Loss(node.op.name, self._reason(stage, value, reference), formula, operands, value, mpmath.nstr(reference, 17),
-                    self._expression(node), line,
-                    name, (worst.order,), (worst.region,), worst.point)
+                    self._expression(node), line, name, (worst.order,), (worst.region,), worst.point)
 
     def _reason(self, stage: Stage, value: float, reference: Any) -> str:
         largest, tiny = self.floats.largest, self.floats.normal

@@ -1,4 +1,4 @@
-"""What a scan found: the report, with the worst errors by region, where the digits are lost, and the forms that keep them."""
+"""The report of a scan: the largest errors by region, the operations in which digits are lost, and more accurate forms."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ THRESHOLDS = (1, 8, 64, 10**6)
 
 @dataclass(frozen=True)
 class Worst:
-    """The largest error of one order in one region: how many ULP, of which derivative, at which point, with the float and the true value.
+    """The largest error of one order in one region: its ULP, derivative and point, with the float (`value`) and the reference value (`truth`).
 
-    `condition` says by how many relative errors of the point the derivative moves: where it is large, no algorithm keeps every digit.
+    `condition` is the condition number of the derivative at the point; where it is large, no algorithm keeps all digits.
     """
 
     region: str
@@ -49,17 +49,17 @@ class Worst:
 
     @property
     def lost(self) -> bool:
-        """Whether the error is beyond the bound, whatever the condition."""
+        """Whether the error is beyond the bound, regardless of the condition."""
         return self.ulp > BOUNDS[self.order]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """Where the digits of a result are lost: the first operation whose result is wrong although its operands are right.
+    """An operation in which the digits of a result are lost: its result is inaccurate although its operands are accurate.
 
-    `formula` is the operation over its operands, `operands` their values, `value` the float and `truth` the exact result (as text: it may be
-    beyond any float), `line` the line of the user's code; in a backward pass `backward_of` is the node whose pullback computes it. `reason`
-    says how.
+    `formula` is the operation over its operands, `operands` their values, `value` the float and `truth` the reference value (as text, since it may
+    be beyond any float), `line` the line of the user's code; in a backward pass `backward_of` is the node whose pullback computes it. `reason`
+    describes the loss.
     """
 
     op: str
@@ -84,10 +84,10 @@ class Loss:
 
 @dataclass(frozen=True)
 class Better:
-    """A form that keeps the digits: `found` in the formula written as `better`, and the largest errors by order, before and after.
+    """A more accurate form: the part `found` of the formula rewritten as `better`, and the largest errors by order before and after.
 
-    Both were measured at the same points. `form` is the whole formula with the better form in it, `regions` says by order in how many regions
-    errors were beyond their bounds before, and how many of these are left.
+    Both were measured at the same points. `form` is the formula with the rewritten part, `regions` the number of regions by order with errors
+    beyond their bounds, before and after.
     """
 
     found: Any
@@ -106,7 +106,7 @@ class Better:
 
 @dataclass
 class Sample:
-    """The points of one region and the errors of every derivative there, NaN where there is no truth. The first `drawn` were drawn evenly."""
+    """The points of one region and the errors of every derivative there, NaN without a reference value. The first `drawn` were drawn evenly."""
 
     region: str
     argument: int
@@ -120,8 +120,8 @@ class AccuracyReport(BaseReport):
     """The answer of `symgrad.accuracy`; print it, show it in a notebook, or draw it with `plot`.
 
     `worst` has the largest error of each order in each region, `above` the part of the evenly drawn numbers of an order whose error is above
-    a threshold in ULP, `losses` the operations where the digits are lost, and `better` the forms that keep them. `samples` are all
-    points with their errors.
+    a threshold in ULP, `losses` the operations in which digits are lost, and `better` more accurate forms. `samples` are all points with their
+    errors.
     """
 
     DERIVED = "summary", "ok"
@@ -151,16 +151,16 @@ class AccuracyReport(BaseReport):
         return "accurate" if all(w.verdict in ("accurate", "ill-conditioned") for w in self.worst) else "imprecise"
 
     def of_order(self, order: int) -> Worst | None:
-        """The largest error of an order, None where there was nothing to compare."""
+        """The largest error of an order; None if no number was compared."""
         return max((w for w in self.worst if w.order == order), key=lambda w: w.ulp, default=None)
 
     def lost(self) -> list[Worst]:
-        """The largest error of each order in each region where it is beyond its bound."""
+        """The largest errors by order and region that are beyond their bounds."""
         return [w for w in self.worst if w.lost]
 
     @property
     def summary(self) -> str:
-        """What was found, in a few words."""
+        """The result in a few words."""
         bad = [w for w in self.worst if w.verdict in ("digits are lost", "not finite")]
         if bad:
             regions = len({w.region for w in bad})
@@ -171,11 +171,11 @@ class AccuracyReport(BaseReport):
 
     @property
     def headline(self) -> str:
-        """The first line: the function, and what was found."""
+        """The first line: the function and the result."""
         return f"{self.function}: {self.summary}"
 
     def parts(self) -> Iterator[Part]:
-        """What the report says, in order."""
+        """The parts of the printed report, in order."""
         where = ", ".join(f"{name} in {d}" for name, d in zip(self.names, self.domains))
         yield Line(f"{self.points:,} points ({self.dtype}) with {where}, in {self.seconds:.1f} s; the truth is {self.truth}")
         if self.formula is not None:

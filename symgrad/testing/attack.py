@@ -1,4 +1,4 @@
-"""`Attack`: a claimed op with its reference and its examples, under one profile and one seed; `attempt`: one check of it at one example."""
+"""`Attack`: a claimed op with its reference and its examples, for one profile and one seed; `run_at_example` runs one check at one example."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from symgrad.reference.elements import ElementReference
 from symgrad.reference.tensors import ArrayReference
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import drawn, edge_examples, strategy_of
+from symgrad.testing.drawing import edge_examples, random_examples, strategy_of
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Result, Wrong
 from symgrad.testing.profiles import Profile
-from symgrad.testing.references import reader_of
+from symgrad.testing.references import precise_reference
 from symgrad.testing.rounding import Rounding
 from symgrad.testing.silence import silence
 from symgrad.types.domains import COMPLEX
 
-__all__ = ["Attack", "Body", "Check", "When", "attempt", "given"]
+__all__ = ["Attack", "Body", "Check", "When", "run_at_example", "user_example"]
 
 
 class Attack(ClaimedOp):
-    """A claimed op, the examples it is called with, and the reference its results are compared with.
+    """A claimed op, the examples of its arguments, and the reference for its results.
 
     `truth` is the reference, None if the op has neither a formula nor a rule that can be read with many digits; `compared` has
     what the running check compared, with the arguments, and `lost` the results at its last example that lost digits and are right otherwise.
@@ -40,8 +40,8 @@ class Attack(ClaimedOp):
 
     @cached_property
     def truth(self) -> Any:
-        """The reference that results are compared with, None if there is none."""
-        found = reader_of(self)
+        """The reference for the results; None if there is none."""
+        found = precise_reference(self)
         if found is None or self.of_complex:
             return None
         reader, said = found
@@ -52,12 +52,12 @@ class Attack(ClaimedOp):
 
     @cached_property
     def rounding(self) -> Rounding:
-        """What floats make of the formula's own steps."""
+        """The rounding errors of the formula's own steps."""
         return Rounding(self)
 
     @cached_property
     def of_complex(self) -> str:
-        """Why references for real numbers do not apply: the op takes complex numbers, or returns some for real ones; "" where they apply."""
+        """The reason why references for real numbers do not apply ("" if they apply): the op takes or returns complex numbers."""
         if COMPLEX in self.domains:
             return "it takes complex numbers"
         return "its values are complex" if any(e.cotangent.dtype.kind == "c" for e in self.examples("points")[:1]) else ""
@@ -69,7 +69,7 @@ class Attack(ClaimedOp):
     def examples(self, kind: str) -> list[Example]:
         """The examples of a kind: the fixed edge examples, then as many random ones as the profile sets."""
         if kind not in self._drawn:
-            self._drawn[kind] = [*edge_examples(self, kind), *drawn(self, kind)]
+            self._drawn[kind] = [*edge_examples(self, kind), *random_examples(self, kind)]
         return self._drawn[kind]
 
 
@@ -91,8 +91,8 @@ class Check(NamedTuple):
     function: Callable[..., Result]
 
 
-def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents: Any) -> list[Example] | None:
-    """The example made of a user's inputs; a cotangent or tangents that are not given are ones."""
+def user_example(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents: Any) -> list[Example] | None:
+    """The example made of a user's inputs; missing cotangents and tangents are ones."""
     if inputs is None:
         return None
     xs = tuple(np.asarray(x) for x in inputs)
@@ -108,7 +108,7 @@ def given(attack: Attack, inputs: Sequence[Any] | None, cotangent: Any, tangents
     return [Example(xs, g, sets)]
 
 
-def attempt(check: Check, attack: Attack, example: Example) -> Wrong | None:
+def run_at_example(check: Check, attack: Attack, example: Example) -> Wrong | None:
     """The failure of a check at one example, None if it passes: what is wrong, or else the largest loss of digits.
 
     The example is copied: an op that writes to its arguments spoils no other check.

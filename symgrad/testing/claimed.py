@@ -1,4 +1,4 @@
-"""`ClaimedOp`: an op with its claims, and what follows from them and from a first call: names, domains, shapes and dtype of its arguments."""
+"""`ClaimedOp`: an op with its claims, and the names, domains, shapes and dtype of its arguments, derived from claims and from a first call."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.sampling.domain_reader import SIMPLE, domains_of, simple_number
 from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.examples import ORDINARY
-from symgrad.testing.failure import kind, raised_at, shown
+from symgrad.testing.failure import dtype_and_shape, exact_text, raised_at
 from symgrad.testing.formulas import is_scalar, names_in
 from symgrad.testing.profiles import Profile, profile_named
 from symgrad.testing.silence import silence
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain
 
-__all__ = ["ClaimedOp", "cast", "dtype_taken", "special_points"]
+__all__ = ["ClaimedOp", "cast", "example_dtype", "special_points"]
 
 TYPES = ("float64", "float32", "float16")
 SHAPES = ((4,), (2, 3), (1,), ())
-FITTING = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # beside (2, 3) or (3,), in the order of trials
+TRIAL_SHAPES = ((3, 4), (4, 3), (2, 3), (3,), (2,), (4,), (3, 3), (2, 2), (2, 4), (3, 2), (4, 2), ())  # beside (2, 3) or (3,), in the order of trials
 MOST_TRIED = 150
-NUMBERS = 3  # numbers of a domain that are tried
+MAX_TRIAL_NUMBERS = 3  # numbers of a domain that are tried
 
 
 class ClaimedOp:
@@ -50,7 +50,7 @@ class ClaimedOp:
     def __init__(self, op: Any, claims: Claims | None = None, profile: str | Profile = "dev", seed: int = 0, shrink: bool = True, **options: Any):
         self.claims = (claims or claims_of(op) or Claims()).but(**options)
         self.profile, self.seed = profile_named(profile), seed
-        self.subject, self.claims = _adapted(op, self.claims)
+        self.subject, self.claims = _adapter_for(op, self.claims)
         self.name = self.claims.name or self.subject.name
         self._looked = False
         self.shrink = shrink
@@ -90,7 +90,7 @@ class ClaimedOp:
     @cached_property
     def dtype(self) -> str:
         """The floating-point type of the examples: float64, or the widest type claimed. Raises ValueError if the op gives no value."""
-        return "float64" if self.subject.op is not None else dtype_taken(self)
+        return "float64" if self.subject.op is not None else example_dtype(self)
 
     @cached_property
     def domains(self) -> list[Domain]:
@@ -121,7 +121,7 @@ class ClaimedOp:
 
     def _acts_on_elements(self) -> bool:
         """Whether the elements of the op's value for vectors are its values for their elements."""
-        base = [np.roll(_three(d), k) for k, d in enumerate(self.domains)]
+        base = [np.roll(_three_numbers(d), k) for k, d in enumerate(self.domains)]
         try:
             with silence():
                 whole = self._value(base)
@@ -150,7 +150,7 @@ class ClaimedOp:
         """Shapes with different sides that the op takes, as those of the matrices of a product; None if it takes none of those that are tried."""
         values = [simple_number(d) or 0.0 for d in self.domains]
         for first in ((2, 3), (3,)):
-            for rest in itertools.islice(itertools.product(FITTING, repeat=len(values) - 1), MOST_TRIED):
+            for rest in itertools.islice(itertools.product(TRIAL_SHAPES, repeat=len(values) - 1), MOST_TRIED):
                 if self._takes((first, *rest), values):
                     return first, *rest
         return None
@@ -165,7 +165,7 @@ class ClaimedOp:
         return min(self.profile.order, self.subject.orders)
 
     def _look(self) -> None:
-        """Let the subject determine, by calls, what it supports."""
+        """Determine by calls what the subject supports."""
         values = [simple_number(d) or 0.0 for d in self.domains]
         try:
             with silence():
@@ -184,7 +184,7 @@ class ClaimedOp:
         return dict(zip(names, xs))
 
 
-def _adapted(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
+def _adapter_for(op: Any, claims: Claims) -> tuple[Adapter, Claims]:
     """The adapter for an op, with the claims that follow.
 
     An op is one of the registry, a symgrad function, a `Function` class, or a function of another framework; a tuple (function, gradient) is
@@ -219,7 +219,7 @@ def _options(claims: Claims) -> Options:
     return Options(**{f.name: getattr(claims, f.name) for f in dataclasses.fields(Options) if hasattr(claims, f.name)})
 
 
-def _three(domain: Domain) -> np.ndarray:
+def _three_numbers(domain: Domain) -> np.ndarray:
     """Three numbers of a domain, different and on both sides of 0 if it has them."""
     found = list(dict.fromkeys(x for x in (1.0, -2.0, *SIMPLE) if x in domain))[:3] or [simple_number(domain) or 0.0]
     return np.array((found * 3)[:3])
@@ -244,7 +244,7 @@ def cast(x: np.ndarray, dtype: str) -> np.ndarray:
     return x.astype(np.complex64 if x.dtype.kind == "c" else dtype)
 
 
-def dtype_taken(claimed: ClaimedOp) -> str:
+def example_dtype(claimed: ClaimedOp) -> str:
     """The floating-point type of the examples of a function: the widest type claimed, else float64.
 
     Raises ValueError if the function gives no value at several points of its domain, or takes single numbers only; the message has the remedy.
@@ -252,38 +252,39 @@ def dtype_taken(claimed: ClaimedOp) -> str:
     dtypes = claimed.claims.dtypes or ()
     wanted = next((name for name in TYPES if name in dtypes), TYPES[0])
     first: tuple[Exception, list[np.ndarray]] | None = None
-    for xs in _points(claimed):
+    for xs in _trial_points(claimed):
         xs = [cast(x, wanted) for x in xs]
-        error = _raised(claimed, xs)
+        error = _exception_of_call(claimed, xs)
         if error is None:
             if claimed.elementwise and first is not None and not any(x.ndim for x in xs):
-                raise ValueError(_numbers_alone(claimed, *first)) from first[0]
+                raise ValueError(_only_numbers_error(claimed, *first)) from first[0]
             return wanted
         first = first or (error, xs)
     if first is None or any(name.startswith("complex") for name in dtypes):
         return wanted
-    narrower = [name for name in TYPES if not dtypes and any(_raised(claimed, [cast(x, name) for x in xs]) is None for xs in _points(claimed))]
+    narrower = [name for name in TYPES if not dtypes
+                and any(_exception_of_call(claimed, [cast(x, name) for x in xs]) is None for xs in _trial_points(claimed))]
     raise ValueError(_refusal(claimed, *first, narrower)) from first[0]
 
 
-def _points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
+def _trial_points(claimed: ClaimedOp) -> Iterator[list[np.ndarray]]:
     """Arguments to try, filled with simple numbers of the domains: of the op's shapes, or of several shapes for an elementwise op."""
-    columns = [[x for x in (1.0, -2.0, *SIMPLE[1:]) if x in d][:NUMBERS] or [simple_number(d) or 0.0] for d in claimed.domains]
+    columns = [[x for x in (1.0, -2.0, *SIMPLE[1:]) if x in d][:MAX_TRIAL_NUMBERS] or [simple_number(d) or 0.0] for d in claimed.domains]
     count = len(claimed.names) if claimed.elementwise else len(claimed.shapes)
     several = [(s,) * count for s in SHAPES[claimed.subject.compiles:]]
     for shapes in several if claimed.elementwise else [claimed.shapes]:
         for k in range(max(map(len, columns), default=1)):
-            yield [_filled(shape, columns[min(i, len(columns) - 1)], k, claimed.domains[min(i, len(columns) - 1)])
+            yield [_fill(shape, columns[min(i, len(columns) - 1)], k, claimed.domains[min(i, len(columns) - 1)])
                    for i, shape in enumerate(shapes)]
 
 
-def _filled(shape: tuple[int, ...], column: Sequence[float], k: int, domain: Domain) -> np.ndarray:
+def _fill(shape: tuple[int, ...], column: Sequence[float], k: int, domain: Domain) -> np.ndarray:
     x = column[k % len(column)]
     out = np.full(shape, x) + (x * np.eye(*shape) if len(shape) == 2 else 0.0)
     return out.astype(bool) if domain == BOOLEAN else out + 0.5j if domain == COMPLEX else out
 
 
-def _raised(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exception | None:
+def _exception_of_call(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exception | None:
     """The exception a call raises, None if it gives a value."""
     try:
         with silence(), claimed.subject.context():
@@ -295,8 +296,8 @@ def _raised(claimed: ClaimedOp, xs: Sequence[np.ndarray]) -> Exception | None:
     return None
 
 
-def _said(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
-    given = ", ".join(f"{name} = {shown(x)} ({kind(x) if is_active(x) else x.dtype.name})" for name, x in claimed.inputs(xs).items())
+def _call_error(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
+    given = ", ".join(f"{name} = {exact_text(x)} ({dtype_and_shape(x) if is_active(x) else x.dtype.name})" for name, x in claimed.inputs(xs).items())
     further = f" and {', '.join(map(repr, claimed.claims.parameters))}" if claimed.claims.parameters else ""
     where = raised_at(error)
     raised = f"{type(error).__name__}{f' ({where})' if where else ''}: {str(error).strip().partition(chr(10))[0]}"
@@ -306,12 +307,12 @@ def _said(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str
 def _refusal(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray], narrower: Sequence[str]) -> str:
     names = ", ".join(claimed.inputs(xs))
     if narrower:
-        return (f"symgrad.testing: {claimed.name} takes no float64: {_said(claimed, error, xs)}. It takes {narrower[0]}: if it is made for that, "
-                f"claim dtypes=({narrower[0]!r},), and it is attacked in it")
-    return (f"symgrad.testing: {claimed.name} gives no value: {_said(claimed, error, xs)}. It is called with an array for each of {names}, then with "
-            f"what is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives")
+        return (f"symgrad.testing: {claimed.name} takes no float64: {_call_error(claimed, error, xs)}. It takes {narrower[0]}: if it is made for "
+                f"that, claim dtypes=({narrower[0]!r},), and it is attacked in it")
+    return (f"symgrad.testing: {claimed.name} gives no value: {_call_error(claimed, error, xs)}. It is called with an array for each of {names}, "
+            f"then with what is claimed as parameters; formula=, domain=, shapes=, parameters= and output= say what it takes and gives")
 
 
-def _numbers_alone(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
-    return (f"symgrad.testing: {claimed.name} takes single numbers alone: {_said(claimed, error, xs)}. Give a function of arrays, such as "
+def _only_numbers_error(claimed: ClaimedOp, error: Exception, xs: Sequence[np.ndarray]) -> str:
+    return (f"symgrad.testing: {claimed.name} takes single numbers alone: {_call_error(claimed, error, xs)}. Give a function of arrays, such as "
             f"numpy.vectorize({claimed.name}), or claim shapes=({'(), ' * len(xs)}) of the numbers it takes").replace(", ) of", ",) of")

@@ -1,4 +1,4 @@
-"""The examples an op is called with: arguments inside its domains, with a cotangent and tangents, fixed or drawn by hypothesis.
+"""The examples of an op: arguments inside its domains, with a cotangent and tangents, fixed or drawn by hypothesis.
 
 Hypothesis draws bytes, which encode a draft: arguments and two keys. A draft depends on domains and shapes alone, so that ops share them; the
 op adds the shape of its value. One byte encodes an element (see `symgrad.sampling.numbers`).
@@ -19,18 +19,18 @@ from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.sampling.numbers import table
 from symgrad.testing.claimed import ClaimedOp, cast
 from symgrad.testing.edges import edge_drafts
-from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_cuts
+from symgrad.testing.examples import KINDS, ORDINARY, SIZES, Draft, Example, Plan, Shape, off_branch_cuts
 from symgrad.testing.silence import in_a_thread, silence
-from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged, code_size, coded
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange, code_size, select_numbers
+from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.testing.strategies.tangents import readable
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, UNIT_OPEN, Domain
 
-__all__ = ["KINDS", "Example", "drawn", "edge_examples", "outside", "quiet", "strategy_of"]
+__all__ = ["KINDS", "Example", "edge_examples", "outside_hypothesis", "random_examples", "search_settings", "strategy_of"]
 
 SHAPES = ((), (1,), (4,), (2, 3))  # of examples of an elementwise op
 COMMON = ((2, 3), (3,), (2, 1, 2), (0,), (2, 0))  # shapes that arguments broadcast to
-FEW = {"points": ((), (2, 3)), "low": ((ORDINARY,),)}  # the shapes besides vectors, if every shape is compiled for
+FEW_SHAPES = {"points": ((), (2, 3)), "low": ((ORDINARY,),)}  # the shapes besides vectors, if every shape is compiled for
 # The smallest size where subnormal numbers are flushed to zero: products with numbers near 1 are still normal.
 FLUSHED = {"float64": 2.0**-1000, "float32": 2.0**-100, "float16": 2.0**-8}
 TIES = ("", "", "", "equal", "some", "next")
@@ -57,7 +57,7 @@ def plan_of(attack: ClaimedOp, kind: str) -> Plan:
                 attack.subject.compiles)
 
 
-def finished(attack: ClaimedOp, draft: Draft) -> Example:
+def complete_example(attack: ClaimedOp, draft: Draft) -> Example:
     """An example of a draft: with a cotangent of the value's shape, and tangents."""
     xs = tuple(cast(x.copy(), attack.dtype) for x in draft.xs)
     sets = tuple(tuple(cast(readable(x.shape, draft.tangents * (16 * k + i + 3), _kind_of(x)), attack.dtype) if is_active(x) else None
@@ -93,29 +93,29 @@ def strategy_of(attack: ClaimedOp, kind: str) -> Any:
         found = edge_examples(attack, kind)
         if not found:
             raise NotApplicable("it has no special points")
-        return hypothesis_needed().strategies.sampled_from(found)
+        return require_hypothesis().strategies.sampled_from(found)
     plan = plan_of(attack, kind)
     size = plan.size
-    return hypothesis_needed().strategies.binary(min_size=size, max_size=size).map(lambda code: finished(attack, decoded(plan, code)))
+    return require_hypothesis().strategies.binary(min_size=size, max_size=size).map(lambda code: complete_example(attack, decode_draft(plan, code)))
 
 
-def decoded(plan: Plan, code: bytes) -> Draft:
+def decode_draft(plan: Plan, code: bytes) -> Draft:
     """The draft that bytes encode: shapes, the arrangement of the arguments, their numbers, the keys. Zeros encode the simplest draft."""
     count = len(plan.domains)
     counts = plan.counts
     body = [code[start:start + code_size(n)] for n, start in zip(counts * 2, plan.starts)]
     filling = code[-3] * 256 + code[-4]
     shapes = plan.shapes or _shapes(plan, code[0], code[2:2 + count])
-    xs = [_coded(plan.table(i), body[i], counts[i], shape, filling) for i, shape in enumerate(shapes)]
+    xs = [_decode_numbers(plan.table(i), body[i], counts[i], shape, filling) for i, shape in enumerate(shapes)]
     way = code[1]
     if plan.kind == "complex":
         way //= len(AXES)
         xs = _complex(plan, xs, body[count:], AXES[code[1] % len(AXES)], filling)
     if plan.shapes is not None:
-        xs = [arranged(x, WAYS[way % len(WAYS)], d) for x, d in zip(xs, plan.domains)]
+        xs = [arrange(x, WAYS[way % len(WAYS)], d) for x, d in zip(xs, plan.domains)]
     else:
         how = TIES[way % len(TIES)]
-        xs = _tied(xs, "equal" if how == "next" and plan.kind == "low" else how, plan.domains)
+        xs = _with_ties(xs, "equal" if how == "next" and plan.kind == "low" else how, plan.domains)
     return Draft(tuple(plan.typed(x, i) for i, x in enumerate(xs)), code[-1], code[-2])
 
 
@@ -123,7 +123,7 @@ def _shapes(plan: Plan, common: int, parts: bytes) -> list[Shape]:
     """The shapes of the arguments of an elementwise op, decoded from bytes."""
     if plan.kind == "broadcast":
         return [_part(COMMON[common % len(COMMON)], k) for k in parts]
-    shapes = FEW.get(plan.kind, SHAPES) if plan.few else SHAPES
+    shapes = FEW_SHAPES.get(plan.kind, SHAPES) if plan.few else SHAPES
     return [() if plan.kind == "scalars" else shapes[common % len(shapes)]] * len(parts)
 
 
@@ -134,9 +134,9 @@ def _part(common: Shape, k: int) -> Shape:
     return options[k % len(options)]
 
 
-def _coded(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
+def _decode_numbers(entries: np.ndarray, code: bytes, count: int, shape: Shape, filling: int) -> np.ndarray:
     """Numbers in a shape, from the last bytes: hypothesis moves what matters to the end. A large array repeats them."""
-    found, size = coded(entries, code, count, filling), math.prod(shape)
+    found, size = select_numbers(entries, code, count, filling), math.prod(shape)
     return np.resize(found, shape) if size > count else found[count - size:].reshape(shape)
 
 
@@ -145,18 +145,18 @@ def _complex(plan: Plan, real: Sequence[np.ndarray], codes: Sequence[bytes], axi
     out = []
     for x, code, n, d in zip(real, codes, plan.counts, plan.domains):
         upright = axis == "imaginary" and 0.0 in d
-        part = _coded(table(UNIT_OPEN if upright else REAL, "float64", *SIZES["complex"]), code, n, x.shape, filling)
+        part = _decode_numbers(table(UNIT_OPEN if upright else REAL, "float64", *SIZES["complex"]), code, n, x.shape, filling)
         x = np.zeros(x.shape) if upright else x
         if axis == "real":
             part = np.zeros(x.shape)
         elif axis == "conjugate":
             half = x.size // 2
             x, part = (np.concatenate([v.ravel()[:x.size - half], sign * v.ravel()[:half]]).reshape(x.shape) for v, sign in ((x, 1), (part, -1)))
-        out.append(x if d == BOOLEAN else off_cuts(x, part))
+        out.append(x if d == BOOLEAN else off_branch_cuts(x, part))
     return out
 
 
-def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:
+def _with_ties(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.ndarray]:
     """Later arguments equal to the first, everywhere or at some places, or next to it, as far as their domains allow."""
     if not how or len({x.shape for x in xs}) != 1:
         return xs
@@ -171,47 +171,47 @@ def _tied(xs: list[np.ndarray], how: str, domains: Sequence[Domain]) -> list[np.
 
 def edge_examples(attack: ClaimedOp, kind: str) -> Sequence[Example]:
     """The fixed examples of a kind. Raises what `strategy_of` raises."""
-    return [finished(attack, draft) for draft in edge_drafts(attack, plan_of(attack, kind))]
+    return [complete_example(attack, draft) for draft in edge_drafts(attack, plan_of(attack, kind))]
 
 
-def drawn(attack: ClaimedOp, kind: str) -> list[Example]:
+def random_examples(attack: ClaimedOp, kind: str) -> list[Example]:
     """As many random examples as the profile sets, the same for the same seed; none of a kind with only fixed examples."""
     if kind in ("special", "empty"):
         return []
-    return [finished(attack, draft) for draft in _search(plan_of(attack, kind), attack.seed, attack.profile.examples)]
+    return [complete_example(attack, draft) for draft in _search(plan_of(attack, kind), attack.seed, attack.profile.examples)]
 
 
 @functools.lru_cache(maxsize=64)
 def _search(plan: Plan, seed: int, count: int) -> list[Draft]:
     """Drafts drawn by hypothesis, shared by ops with equal plans. Many are drawn at a time, which takes a tenth of the time."""
-    hypothesis = hypothesis_needed()
+    hypothesis = require_hypothesis()
     size = plan.size
     block = max(1, min(count, BLOCK // size))
     codes: dict[bytes, None] = {}
 
     def collect() -> None:
         @hypothesis.seed(seed)
-        @quiet(1 + math.ceil(count / block), [hypothesis.Phase.generate])
+        @search_settings(1 + math.ceil(count / block), [hypothesis.Phase.generate])
         @hypothesis.given(hypothesis.strategies.binary(min_size=size * block, max_size=size * block))
         def draw(many: bytes) -> None:
             codes.update(dict.fromkeys(many[k:k + size] for k in range(0, len(many), size)))
 
         draw()
 
-    outside(collect)
-    return [decoded(plan, code) for code in list(codes)[:count]]
+    outside_hypothesis(collect)
+    return [decode_draft(plan, code) for code in list(codes)[:count]]
 
 
-def quiet(examples: int, phases: Sequence[Any]) -> Any:
+def search_settings(examples: int, phases: Sequence[Any]) -> Any:
     """The hypothesis settings of internal searches: nothing is printed or stored, and there is no deadline."""
-    hypothesis = hypothesis_needed()
+    hypothesis = require_hypothesis()
     return hypothesis.settings(max_examples=examples, database=None, deadline=None, phases=phases, derandomize=False, report_multiple_bugs=False,
                                suppress_health_check=list(hypothesis.HealthCheck), print_blob=True, verbosity=hypothesis.Verbosity.quiet)
 
 
-def outside(function: Any) -> None:
+def outside_hypothesis(function: Any) -> None:
     """Run a search; inside a hypothesis test, run it in another thread, since hypothesis refuses nested tests in one thread."""
-    hypothesis = hypothesis_needed()
+    hypothesis = require_hypothesis()
     if not hypothesis.currently_in_test_context():
         function()
         return

@@ -15,20 +15,20 @@ from symgrad.proofs.statements import rule_boundary_points
 from symgrad.sampling.conditions import boundary_numbers, combined_numbers, constants_of_code, nearby_numbers
 from symgrad.sampling.numbers import GOLDEN, PAGES, PREFIX, edge_numbers, restricted_domain, simple_numbers
 from symgrad.testing.claimed import ClaimedOp, special_points
-from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_cuts
+from symgrad.testing.examples import EMPTY, LARGEST, ORDINARY, SIZES, Draft, Plan, off_branch_cuts
 from symgrad.testing.formulas import is_function
-from symgrad.testing.strategies.arrays import ARRANGEMENTS, arranged
+from symgrad.testing.strategies.arrays import ARRANGEMENTS, arrange
 from symgrad.types.domains import Domain
 
 __all__ = ["edge_drafts"]
 
-OWN = 90, 40, 30  # the number of edges of an argument, for one, two or more arguments
-COMBINED = 70  # combinations of edges
+MAX_EDGES = 90, 40, 30  # the number of edges of an argument, for one, two or more arguments
+MAX_COMBINATIONS = 70  # combinations of edges
 TIED = 16
-CONSTANTS, AROUND = 16, 13  # constants of a source, and numbers at and around one
-BESIDE = 7  # numbers at and next to a place of the formula
+MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 16, 13  # constants of a source, and numbers at and around one
+NUMBERS_PER_PLACE = 7  # numbers at and next to a place of the formula
 MOST_BEYOND = 24
-TAMES = 1e-5, 1e3  # the sizes of numbers that do not cause overflow or underflow
+MODERATE_SIZES = 1e-5, 1e3  # the sizes of numbers that do not cause overflow or underflow
 BROADCAST = (((2, 1), (3,), ()), ((3,), (2, 3), (1,)), ((), (2,), (2,)), ((1, 1), (2, 3), (3,)), ((2, 3), (), (1, 3)), ((0,), (1,), ()),
              ((2, 0), (1, 1), (0,)), ((1,), (), (1, 1)), ((2, 1, 2), (3, 1), (2,)))
 IMAGINARY = (0.5, -1.5, 2.25, -0.75, 3.0, 1.25, -2.0, 0.0)
@@ -40,16 +40,16 @@ def edge_drafts(attack: ClaimedOp, plan: Plan) -> list[Draft]:
     if plan.kind == "special":
         return _special(attack, plan)
     if plan.shapes is not None:
-        return list(_keyed([*_of_arrays(plan), *_of_constants(attack, plan)]))
+        return list(_with_keys([*_of_arrays(plan), *_of_constants(attack, plan)]))
     if plan.kind == "points":
-        return list(_keyed(_of_one_length(_vectors(attack, plan), plan)))
+        return list(_with_keys(_of_one_length(_vectors(attack, plan), plan)))
     if plan.kind in ("low", "complex"):
-        return list(_keyed(_of_one_length((_columns(part, plan) for part in _moderate(plan)), plan)))
-    return list(_keyed(_of_shapes(plan)))
+        return list(_with_keys(_of_one_length((_columns(part, plan) for part in _moderate(plan)), plan)))
+    return list(_with_keys(_of_shapes(plan)))
 
 
 def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: Plan) -> Iterator[list[np.ndarray]]:
-    """The same vectors, cut to one length where few shapes are wanted; the last part is repeated to that length."""
+    """The vectors, cut to one length if the plan has few shapes; the last part is repeated to that length."""
     for xs in vectors:
         if not plan.few or not xs:
             yield xs
@@ -58,7 +58,7 @@ def _of_one_length(vectors: Iterable[list[np.ndarray]], plan: Plan) -> Iterator[
             yield [np.resize(x[start:start + ORDINARY], ORDINARY) for x in xs]
 
 
-def _keyed(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft]:
+def _with_keys(argument_lists: Iterable[Sequence[np.ndarray]]) -> Iterator[Draft]:
     return (Draft(tuple(xs), 7 * k + 1, 11 * k + 1) for k, xs in enumerate(argument_lists) if xs)
 
 
@@ -85,11 +85,11 @@ def _vectors(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
     yield _columns(base, plan)
     places = _places(attack, plan)
     count = len(plan.domains)
-    own = [_edges(plan, i, [x for k, x in places if k == i])[:OWN[min(count, 3) - 1]] for i in range(count)]
+    own = [_edges(plan, i, [x for k, x in places if k == i])[:MAX_EDGES[min(count, 3) - 1]] for i in range(count)]
     single = [(*base[k % ORDINARY][:i], x, *base[k % ORDINARY][i + 1:]) for i in range(count) for k, x in enumerate(own[i])]
     tied = [(x,) * count for x in dict.fromkeys([*(p[0] for p in base), *own[0]]) if all(x in d for d in plan.domains)][:TIED] if count > 1 else []
-    for points in (single, tied, _combined(own) if count > 1 else [], _beyond(plan, base), _asked(attack, plan, base)):
-        tame = [p for p in points if all(x == 0 or TAMES[0] <= abs(x) <= TAMES[1] for x in p)]
+    for points in (single, tied, _combined(own) if count > 1 else [], _beyond(plan, base), _condition_points(attack, plan, base)):
+        tame = [p for p in points if all(x == 0 or MODERATE_SIZES[0] <= abs(x) <= MODERATE_SIZES[1] for x in p)]
         for part in (tame, [p for p in points if p not in tame]):
             if part:
                 yield _columns(part, plan)
@@ -104,7 +104,7 @@ def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
     domain = plan.domains[i]
     _, least, most = restricted_domain(domain, max(smallest, plan.smallest), min(largest, LARGEST[plan.dtype]))
     found = edge_numbers(domain, plan.dtype, least)
-    if len(found) > OWN[0]:
+    if len(found) > MAX_EDGES[0]:
         ends = (*domain.excluded, *(e for part in domain.intervals for e in (part.low, part.high) if math.isfinite(e)))
         nearest = tuple(sorted(ends, key=abs)[:2])
         close = edge_numbers(Domain(domain.name, domain.intervals[:2], nearest, domain.integer), plan.dtype, least)
@@ -117,7 +117,7 @@ def _edges(plan: Plan, i: int, further: Sequence[float]) -> list[float]:
 def _combined(own: Sequence[Sequence[float]]) -> list[Point]:
     """A fixed choice of combinations of edges, spread over all of them."""
     total = math.prod(len(numbers) for numbers in own)
-    chosen = range(total) if total <= COMBINED else sorted({int(math.fmod((k + 1) * GOLDEN, 1.0) * total) for k in range(COMBINED)})
+    chosen = range(total) if total <= MAX_COMBINATIONS else sorted({int(math.fmod((k + 1) * GOLDEN, 1.0) * total) for k in range(MAX_COMBINATIONS)})
     out = []
     for code in chosen:
         point = []
@@ -155,16 +155,16 @@ def _places(attack: ClaimedOp, plan: Plan) -> list[tuple[int, float]]:
     formula = formula.expr if isinstance(formula, sympy.Lambda) else formula
     try:
         expressions = expressions_of(formula, {name: () for name in attack.names}, {})[0]
-        return out + boundary_numbers(expressions[:4], attack.names, base, BESIDE)
+        return out + boundary_numbers(expressions[:4], attack.names, base, NUMBERS_PER_PLACE)
     except (ValueError, TypeError):  # the formula does not fit the op; the checks report it
         return out
 
 
-def _asked(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
-    """Points that the conditions of rules and formulas ask for, and the constants that a source names, with numbers around them."""
+def _condition_points(attack: ClaimedOp, plan: Plan, base: Sequence[Point]) -> list[Point]:
+    """Points at which conditions of rules and formulas hold or change, and the constants of the source with numbers around them."""
     op, count = attack.subject.op, len(plan.domains)
     out = [tuple(at.get(i, x) for i, x in enumerate(base[1])) for at in rule_boundary_points(op, attack.claims.parameters)] if op is not None else []
-    numbers = _named(attack)
+    numbers = _source_constants(attack)
     for i in range(count):
         out += [(*base[k % 4][:i], x, *base[k % 4][i + 1:]) for k, x in enumerate(numbers)]
     largest = min(SIZES["points"][1], LARGEST[plan.dtype])
@@ -175,10 +175,11 @@ def _constants(attack: ClaimedOp) -> list[float]:
     return constants_of_code(attack.subject.function if attack.subject.op is None else attack.subject.op)
 
 
-def _named(attack: ClaimedOp) -> list[float]:
-    """The constants of the source, with numbers around those that stand there."""
+def _source_constants(attack: ClaimedOp) -> list[float]:
+    """The constants of the source and their combinations, with numbers around the former."""
     found = _constants(attack)
-    return [y for k, c in enumerate(combined_numbers(found)[:CONSTANTS]) for y in nearby_numbers(c)[:AROUND if k < len(found) else 3]]
+    return [y for k,
+            c in enumerate(combined_numbers(found)[:MAX_CONSTANTS]) for y in nearby_numbers(c)[:NUMBERS_PER_CONSTANT if k < len(found) else 3]]
 
 
 def _moderate(plan: Plan) -> Iterator[list[tuple[Any, ...]]]:
@@ -226,17 +227,17 @@ def _of_arrays(plan: Plan) -> Iterator[list[np.ndarray]]:
             entries = plan.table(i)
             k = np.arange(math.prod(shape)) + 31 * turn + 17 * i
             columns = (5 * k % PREFIX) if how == "mixed" else PREFIX + (7 * k) % 13
-            x = arranged(entries[(5 * k) % PAGES, columns].reshape(shape), how, d)
+            x = arrange(entries[(5 * k) % PAGES, columns].reshape(shape), how, d)
             if complexes:
-                x = off_cuts(x, np.resize(IMAGINARY if how in ("", "mixed") else [0.0], shape))
+                x = off_branch_cuts(x, np.resize(IMAGINARY if how in ("", "mixed") else [0.0], shape))
             xs.append(plan.typed(x, i))
         yield xs
 
 
 def _of_constants(attack: ClaimedOp, plan: Plan) -> Iterator[list[np.ndarray]]:
-    """Arrays in which every second number is a constant that the source names."""
+    """Arrays in which every second number is a constant of the source."""
     assert plan.shapes is not None
-    named = [c for c in combined_numbers(_constants(attack))[:CONSTANTS] if TAMES[0] <= abs(c) <= TAMES[1]]
+    named = [c for c in combined_numbers(_constants(attack))[:MAX_CONSTANTS] if MODERATE_SIZES[0] <= abs(c) <= MODERATE_SIZES[1]]
     columns = [[c for c in named if c in d] for d in plan.domains]
     arrays = next(_of_arrays(plan))
     for turn in range(2 if any(columns) and plan.kind == "points" else 0):

@@ -14,11 +14,11 @@ from symgrad.sampling.numbers import table
 from symgrad.testing.strategies.arrays import code_size
 from symgrad.types.domains import BOOLEAN, COMPLEX, Domain
 
-__all__ = ["Draft", "Example", "Plan", "off_cuts", "only"]
+__all__ = ["Draft", "Example", "Plan", "off_branch_cuts", "only_tangent"]
 
 KINDS = ("points", "broadcast", "scalars", "empty", "low", "complex", "special")
 EMPTY = ((0,), (0, 2), (3, 0))
-MOST = 6  # elements of an argument of an elementwise op
+MAX_ELEMENTS = 6  # elements of an argument of an elementwise op
 ORDINARY = 20  # the number of ordinary points in a vector, and the length of all vectors if every shape is compiled for
 # The smallest and the largest size of a number: any size for an elementwise op; such that sums and products of many keep digits; such
 # that float16 holds it, with bfloat16's digits; such that the parts of a complex function do not cancel.
@@ -65,8 +65,8 @@ class Plan(NamedTuple):
 
     @property
     def counts(self) -> list[int]:
-        """How many numbers are drawn for each argument."""
-        return [MOST if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
+        """The number of numbers drawn for each argument."""
+        return [MAX_ELEMENTS if self.shapes is None else math.prod(self.shapes[i]) for i in range(len(self.domains))]
 
     @property
     def starts(self) -> list[int]:
@@ -97,11 +97,11 @@ class Plan(NamedTuple):
             raise NotApplicable(str(error)) from error
 
 
-def only(tangents: Sequence[np.ndarray | None], k: int) -> list[np.ndarray | None]:
+def only_tangent(tangents: Sequence[np.ndarray | None], k: int) -> list[np.ndarray | None]:
     """The tangents with all but that of one argument None."""
     return [t if i == k else None for i, t in enumerate(tangents)]
 
 
-def off_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
+def off_branch_cuts(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
     """Complex numbers; those on the imaginary axis lie between -i and i, since functions such as atan have cuts beyond."""
     return real + 1j * np.where((real == 0) & (np.abs(imaginary) >= 1), imaginary / 16, imaginary)

@@ -1,4 +1,4 @@
-"""The results of checks: passed, not applicable, or a failure with all that is needed to reproduce it."""
+"""The results of checks: passed, not applicable, or a failure with the data that reproduces it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from symgrad.reports.verdicts import IMPRECISE
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
-DIGITS = 21  # of a true number in a report
-ELEMENTS = 64  # of an array that a report shows
-LINES = 12  # of an exception's text
-LONG = 120  # characters of a number
+REFERENCE_DIGITS = 21  # of a true number in a report
+MAX_SHOWN_ELEMENTS = 64  # of an array that a report shows
+MAX_ERROR_LINES = 12  # of an exception's text
+MAX_NUMBER_TEXT = 120  # characters of a number
 HERE = PurePath(__file__).parents[1]
 
 
@@ -91,11 +91,11 @@ class Failure(BaseReport):
         wrong = self.wrong
         others = wrong.what.strip().splitlines()[1:]
         if others:
-            yield Code("\n".join(others[:LINES]))
+            yield Code("\n".join(others[:MAX_ERROR_LINES]))
         where = raised_at(wrong.__cause__)
         if where:
             yield Line(f"raised {where}")
-        rows = [(name, kind(x), shown(x)) for name, x in {**self.inputs, **self.given}.items()]
+        rows = [(name, dtype_and_shape(x), exact_text(x)) for name, x in {**self.inputs, **self.given}.items()]
         if self.parameters:
             rows.append(("further", "", ", ".join(map(repr, self.parameters))))
         yield Table("At", ("", "", ""), rows)
@@ -120,7 +120,7 @@ class Failure(BaseReport):
         at = f" at {list(wrong.index)}" if wrong.index else ""
         by = f", by {', '.join(self._names(wrong.wrt))}" if wrong.wrt else ""
         right = "true" if wrong.exact else "expected"
-        rows = [("returned" + at, shown(element(wrong.returned, wrong.index))), (right + at, digits(element(wrong.true, wrong.index))),
+        rows = [("returned" + at, exact_text(element(wrong.returned, wrong.index))), (right + at, digits(element(wrong.true, wrong.index))),
                 ("error", "" if wrong.ulp is None else ulp_text(wrong.ulp) + " ULP")]
         error = None if wrong.ulp is None or math.isnan(wrong.ulp) else wrong.ulp
         rows = [row for row, value in zip(rows, (wrong.returned, wrong.true, error)) if value is not None]
@@ -137,9 +137,9 @@ class Failure(BaseReport):
         """The failure as plain data: arrays with their dtypes, and the many digits of a reference as text."""
         wrong, arrays = self.wrong, {"inputs": self.inputs, "given": self.given}
         said = {"what": wrong.what, "order": wrong.order, "by": self._names(wrong.wrt), "index": plain(wrong.index), "ulp": plain(wrong.ulp),
-                "returned": typed(wrong.returned), "true": None if wrong.true is None else digits(element(wrong.true, wrong.index)),
+                "returned": json_value(wrong.returned), "true": None if wrong.true is None else digits(element(wrong.true, wrong.index)),
                 "exact": wrong.exact, "parameters": [repr(p) for p in self.parameters]}
-        return super().to_dict() | said | {name: {k: typed(x) for k, x in some.items()} for name, some in arrays.items()}
+        return super().to_dict() | said | {name: {k: json_value(x) for k, x in some.items()} for name, some in arrays.items()}
 
 
 def element(x: Any, index: tuple[int, ...] | None) -> Any:
@@ -155,22 +155,22 @@ def raised_at(error: BaseException | None) -> str:
     return f"in {PurePath(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else ""
 
 
-def shown(x: Any) -> str:
+def exact_text(x: Any) -> str:
     """A value as text that can be typed again, with exactly the digits that it needs.
 
-    >>> shown(np.array([0.1, -0.0])), shown(np.float32(0.1))
+    >>> exact_text(np.array([0.1, -0.0])), exact_text(np.float32(0.1))
     ('[0.1, -0.0]', '0.1')
     """
     if isinstance(x, np.ndarray) and x.dtype != object:
         if x.ndim == 0:
             return str(x[()])
-        return " ".join(np.array2string(x, separator=", ", threshold=ELEMENTS, max_line_width=10_000, formatter={"all": str}).split())
+        return " ".join(np.array2string(x, separator=", ", threshold=MAX_SHOWN_ELEMENTS, max_line_width=10_000, formatter={"all": str}).split())
     if isinstance(x, np.ndarray):
         return digits(x)
     return str(x) if isinstance(x, np.generic) else repr(x)
 
 
-def kind(x: Any) -> str:
+def dtype_and_shape(x: Any) -> str:
     """The dtype and the shape of an array."""
     return f"{x.dtype.name} {x.shape}" if isinstance(x, (np.ndarray, np.generic)) else ""
 
@@ -178,22 +178,26 @@ def kind(x: Any) -> str:
 def digits(x: Any) -> str:
     """A reference number, or an array of them, with twenty digits; a float unchanged."""
     if isinstance(x, np.ndarray) and x.dtype == object:
-        inner = ", ".join(digits(e) for e in x.flat[:ELEMENTS]) + (", ..." if x.size > ELEMENTS else "") if x.ndim < 2 else ", ".join(map(digits, x))
+        if x.ndim > 1:
+            return f"[{', '.join(map(digits, x))}]"
+        inner = ", ".join(digits(e) for e in x.flat[:MAX_SHOWN_ELEMENTS]) + ", ..." * (x.size > MAX_SHOWN_ELEMENTS)
         return inner if x.ndim == 0 else f"[{inner}]"
     if isinstance(x, (mpmath.mpf, mpmath.mpc)) or hasattr(x, "_mpf_") or hasattr(x, "_mpc_"):
-        text = str(mpmath.nstr(x, DIGITS))
-        return text if len(text) <= LONG else f"{'-' * (x < 0)}10**({mpmath.nstr(mpmath.log10(abs(x)), DIGITS)})" if hasattr(x, "_mpf_") else text
-    return shown(x)
+        text = str(mpmath.nstr(x, REFERENCE_DIGITS))
+        if len(text) <= MAX_NUMBER_TEXT or not hasattr(x, "_mpf_"):
+            return text
+        return f"{'-' * (x < 0)}10**({mpmath.nstr(mpmath.log10(abs(x)), REFERENCE_DIGITS)})"
+    return exact_text(x)
 
 
-def typed(x: Any) -> Any:
+def json_value(x: Any) -> Any:
     """A value as JSON-compatible data: an array with its dtype and shape."""
     if isinstance(x, np.ndarray) and x.dtype != object:
         return {"dtype": x.dtype.name, "shape": list(x.shape), "values": plain(x.ravel())}
     return digits(x) if isinstance(x, np.ndarray) else plain(x)
 
 
-def grouped(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
+def group_by_exception(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
     """The failures to report, each with the further checks in which the op raised the same exception."""
     out: list[tuple[Failure, list[str]]] = []
     for failure in failures:
@@ -205,7 +209,7 @@ def grouped(failures: Sequence[Failure]) -> list[tuple[Failure, list[str]]]:
     return out
 
 
-def _also(checks: Sequence[str]) -> str:
+def _also_raised(checks: Sequence[str]) -> str:
     return f"\nthe same was raised in {', '.join(checks)}" if checks else ""
 
 
@@ -213,7 +217,7 @@ class CheckFailure(AssertionError):
     """The failure of a check; `failure` holds it, and the message is its report."""
 
     def __init__(self, *failures: Failure):
-        super().__init__("\n\n".join(f"{failure}{_also(others)}" for failure, others in grouped(failures)))
+        super().__init__("\n\n".join(f"{failure}{_also_raised(others)}" for failure, others in group_by_exception(failures)))
         self.failures = failures
 
     @property
@@ -281,9 +285,9 @@ class OpReport(BaseReport):
             yield Line(f"exact is {self.exact}")
         rows = [(r.check, r.verdict, str(r.examples or ""), first_line(r.reason)) for r in self.results]
         yield Table("Checks", ("check", "", "examples", ""), rows)
-        for failure, others in grouped(self.failures):
+        for failure, others in group_by_exception(self.failures):
             yield Line("")
             yield Line(failure.headline)
             yield from failure.outline()
             if others:
-                yield Line(_also(others).strip())
+                yield Line(_also_raised(others).strip())

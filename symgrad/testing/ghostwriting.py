@@ -20,13 +20,13 @@ from symgrad.graph.op import Op
 from symgrad.sampling.domain_reader import NAMED, domain_of, domain_text, domains_of, parse_domains
 from symgrad.testing.attack import Attack
 from symgrad.testing.claims import Claims, claims_of
-from symgrad.testing.plugin.modules import NotThere, module_named, split, thing_named
+from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, split_target
 from symgrad.types.domains import Domain
 
 __all__ = ["ghostwrite", "write"]
 
 GRADIENTS = ("{}_gradient", "{}_grad", "gradient_of_{}", "grad_of_{}", "grad_{}", "d{}", "d_{}")
-LONGEST = 100  # characters of a formula found in an op
+MAX_FORMULA = 100  # characters of a formula found in an op
 
 
 class Claim(NamedTuple):
@@ -48,7 +48,7 @@ def write(target: str, formula: str | None, domain: str | None, output: str | No
     """
     path = None if output is None else Path(output)
     if path is not None and path.exists() and not (force and path.is_file()):
-        raise NotThere(f"{path} is there already; name another file" + (", or write over it with --force" if path.is_file() else " in it"))
+        raise TargetError(f"{path} is there already; name another file" + (", or write over it with --force" if path.is_file() else " in it"))
     text = ghostwrite(target, formula, domain, f"test_{target.rpartition(':')[2]}.py" if path is None else str(path))
     if path is None:
         return text.rstrip("\n")
@@ -73,16 +73,16 @@ def ghostwrite(target: str, formula: str | None = None, domain: str | None = Non
     )(symgrad.tanh)
     <BLANKLINE>
     """
-    module, name = split(target)
+    module, name = split_target(target)
     if name is None:
-        raise NotThere(f"{target!r} names a module; write {target}:FUNCTION for the op in it")
-    here = module_named(module, (Path.cwd(),))
-    thing = thing_named(here, name)
+        raise TargetError(f"{target!r} names a module; write {target}:FUNCTION for the op in it")
+    here = import_module_named(module, (Path.cwd(),))
+    thing = find_op(here, name)
     if isinstance(thing, (Op, tuple)):
-        raise NotThere(f"{target} is {'the data of an op' if isinstance(thing, Op) else 'a tuple'}; name the function that people call")
+        raise TargetError(f"{target} is {'the data of an op' if isinstance(thing, Op) else 'a tuple'}; name the function that people call")
     marked = claims_of(thing)
     if marked is not None and (formula or domain):
-        raise NotThere(f"{target} says itself, by symgrad.testing.op, what it claims; change it there, and leave out --formula and --domain")
+        raise TargetError(f"{target} says itself, by symgrad.testing.op, what it claims; change it there, and leave out --formula and --domain")
     new = name if name not in ("symgrad", module.partition(".")[0]) else f"{name}_op"
     if marked is not None:
         body = [f"from {module} import {name}  # noqa: F401  # pytest attacks it: it says itself, by symgrad.testing.op, what it claims"]
@@ -116,11 +116,11 @@ def _claims(thing: Any, here: Any, module: str, name: str, formula: str | None, 
                     proposed=beside is None)
     yield from _shapes(thing, names, text, framework)
     own = getattr(thing, "op", None)
-    if isinstance(own, Op) and own.examples and own.parameters and _literal(own.examples[0]):
+    if isinstance(own, Op) and own.examples and own.parameters and _is_literal(own.examples[0]):
         yield Claim("parameters", repr(own.examples[0]), "what it is called with after the tensors")
     special = own.special if isinstance(own, Op) else ()
-    told = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
-    yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", told, not special)
+    remark = f"points with an edge or a kink, as ({', '.join(names)}{',' * (len(names) == 1)})"
+    yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", remark, not special)
 
 
 def _shapes(thing: Any, names: Sequence[str], formula: str | None, framework: str | None) -> Iterator[Claim]:
@@ -131,18 +131,18 @@ def _shapes(thing: Any, names: Sequence[str], formula: str | None, framework: st
     if attack.subject.op is not None or attack.elementwise:
         return
     found = attack.fitting_shapes()
-    told = f"an array of each shape for {', '.join(names)}"
+    remark = f"an array of each shape for {', '.join(names)}"
     if found is not None:
-        yield Claim("shapes", repr(found), f"{told}; found by calls")
+        yield Claim("shapes", repr(found), f"{remark}; found by calls")
     else:
-        yield Claim("shapes", f"({', '.join(['(3, 4)'] * len(names))})", f"{told}; none of those that were tried fit each other", proposed=True)
+        yield Claim("shapes", f"({', '.join(['(3, 4)'] * len(names))})", f"{remark}; none of those that were tried fit each other", proposed=True)
 
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _literal(value: Any) -> bool:
+def _is_literal(value: Any) -> bool:
     """Whether a value can be written as Python."""
     try:
         return bool(ast.literal_eval(repr(value)) == value)
@@ -172,10 +172,10 @@ def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
         return given, "what it should be"
     own = getattr(thing, "op", None)
     text = _rule(own, thing) if isinstance(own, Op) else None
-    if text is not None and len(text) <= LONGEST and _read(text, None):
+    if text is not None and len(text) <= MAX_FORMULA and _is_formula_of(text, None):
         return text, "what it should be; this is its own rule, as it is written now"
     known = set(_signature(thing))
-    text = next((t for t in _said(inspect.getdoc(thing) or "") if _read(t, known)), None)
+    text = next((t for t in _docstring_formulas(inspect.getdoc(thing) or "") if _is_formula_of(t, known)), None)
     if text is not None:
         return text, "what it should be, from its docstring"
     return None, f"what it should be, of {', '.join(sorted(known)) or 'its arguments'}; without it, derivatives are compared with finite differences"
@@ -193,7 +193,7 @@ def _rule(op: Op, thing: Any) -> str | None:
     return re.sub(r"\b(Abs|Max|Min)\(", lambda m: {"Abs": "abs(", "Max": "maximum(", "Min": "minimum("}[m[1]], str(formula))
 
 
-def _read(text: str, names: set[str] | None) -> bool:
+def _is_formula_of(text: str, names: set[str] | None) -> bool:
     """Whether text is a formula of arguments with these names, and more than a single name."""
     try:
         found = parse(text)
@@ -202,22 +202,22 @@ def _read(text: str, names: set[str] | None) -> bool:
     return not text.strip("+-() ").isidentifier() and bool(found.names) and (names is None or set(found.names) == names)
 
 
-def _said(doc: str) -> Iterator[str]:
+def _docstring_formulas(doc: str) -> Iterator[str]:
     """Candidates for a formula in a docstring: the right side of f(x) = ..., text in backticks, the start of a line, text after words."""
     lines = [line.strip() for line in doc.splitlines() if line.strip()]
     for line in lines:
         _, sign, right = line.replace("`", " ").partition(" = ")
         if sign:
-            yield from _beginnings(right)
+            yield from _prefixes(right)
     yield from (inner.partition(" = ")[2] or inner for inner in re.findall(r"`+([^`]+)`+", doc))
     for line in lines:
-        yield from _beginnings(line)
+        yield from _prefixes(line)
     for line in lines:
         for start in re.finditer(r"[A-Za-z]{2}:? +(?=[\w(])", line):
-            yield from _beginnings(line[start.end():])
+            yield from _prefixes(line[start.end():])
 
 
-def _beginnings(line: str) -> Iterator[str]:
+def _prefixes(line: str) -> Iterator[str]:
     """The prefixes of a line up to each place where words may begin, the longest first."""
     ends = [m.start() for m in re.finditer(r"[.,;:](\s|$)| \(| (for|where|with|of|in|and|if|on|as|by|from|without|computed)\b|\s*$", line)]
     yield from (line[:end].strip() for end in reversed(ends))
@@ -227,7 +227,7 @@ def _beginnings(line: str) -> Iterator[str]:
 
 
 def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | None) -> Iterator[Claim]:
-    told = 'where: such as "positive", "nonzero", "-1..1" or "(0, 1]"'
+    remark = 'where: such as "positive", "nonzero", "-1..1" or "(0, 1]"'
     own = getattr(thing, "op", None)
     if given is not None:
         chosen = parse_domains(given) if "=" in given else {name: given for name in names}
@@ -237,21 +237,21 @@ def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | 
             raise ValueError(str(error)) from None
         words: dict[str, str | None] = {name: chosen.get(name, "real") for name in names}
     elif isinstance(own, Op) and own.domain:
-        words = {name: _written(own.domain[min(i, len(own.domain) - 1)]) for i, name in enumerate(names)}
+        words = {name: _domain_text(own.domain[min(i, len(own.domain) - 1)]) for i, name in enumerate(names)}
     elif formula is not None and set(parse(formula).names) == set(names):
-        words = dict(_where(formula))
+        words = dict(_finite_domain(formula))
     else:
         words = dict.fromkeys(names, "real")
     if None not in words.values():
-        yield Claim("domain", "{" + ", ".join(f'"{name}": {_quoted(words[name] or "")}' for name in names) + "}", told)
+        yield Claim("domain", "{" + ", ".join(f'"{name}": {_quoted(words[name] or "")}' for name in names) + "}", remark)
 
 
 POINTS = (-3.0, -1.5, -1.0, -0.75, -0.25, 0.0, 0.25, 0.75, 1.0, 1.5, 3.0)
 GUESSES = ("real", "nonzero", "nonnegative", "positive", "nonpositive", "negative", "-1..1", "(-1, 1)", "(-1, inf)", "[1, inf)", "(1, inf)", "(0, 1)")
 
 
-def _where(formula: str) -> Iterator[tuple[str, str]]:
-    """The domain where a formula is finite, for each of its names, as far as a few points show."""
+def _finite_domain(formula: str) -> Iterator[tuple[str, str]]:
+    """For each argument the domain in which the formula is finite at a few points."""
     parsed = parse(formula)
 
     def finite(values: dict[str, float]) -> bool:
@@ -268,7 +268,7 @@ def _where(formula: str) -> Iterator[tuple[str, str]]:
         yield name, max((g for g, points in sets.items() if points <= good), key=lambda g: len(sets[g]), default="real")
 
 
-def _written(domain: Domain) -> str | None:
+def _domain_text(domain: Domain) -> str | None:
     """A domain as text, None if the notation cannot express it."""
     word = next((word for word, known in NAMED.items() if known == domain), None)
     if word is None:

@@ -31,21 +31,21 @@ from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
 from symgrad.testing.formulas import is_function
 
-__all__ = ["difference", "equations", "expression", "reader_of"]
+__all__ = ["difference", "equations", "expression", "precise_reference"]
 
 SECONDS, SIZE = 1.0, 300  # for the simplification of a difference, and its nodes
 PRECISE = RecordingCarrier(precise, precise.lift_value)
 SYMBOLIC = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
-# The value in a carrier, of floats and of its own values next to them.
+# An evaluator: the value in a carrier, from floats and from the carrier's values of them.
 Evaluate = Callable[[RecordingCarrier, Sequence[np.ndarray], Sequence[Any]], Any]
 
 
-def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
+def precise_reference(attack: ClaimedOp) -> tuple[Reader, str] | None:
     """The reference of an op with many digits and its description: the claimed formula, else the op's own forward rule; None if there is neither.
 
     The floats that a reader takes are for functions of tensors, whose branches depend on them.
     """
-    found = _evaluate(attack)
+    found = _evaluator(attack)
     if found is None:
         return None
     evaluate, said = found
@@ -57,28 +57,28 @@ def reader_of(attack: ClaimedOp) -> tuple[Reader, str] | None:
     return read, said
 
 
-def _evaluate(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
+def _evaluator(attack: ClaimedOp) -> tuple[Evaluate, str] | None:
     formula, op = attack.claims.formula, attack.subject.op
     if formula is None:
-        return None if op is None else (_rule(op, attack.claims.parameters), f"the forward rule of {op.name}")
+        return None if op is None else (_rule_evaluator(op, attack.claims.parameters), f"the forward rule of {op.name}")
     if isinstance(formula, str):
-        return _text(formula, attack.names), f"the formula {formula}"
+        return _text_evaluator(formula, attack.names), f"the formula {formula}"
     if not is_function(formula):
-        return _sympy(formula, attack), f"the formula {formula}"
+        return _sympy_evaluator(formula, attack), f"the formula {formula}"
     name = getattr(formula, "__name__", "")
     said = "the formula" if name in ("", "<lambda>") else f"the function {name}"
     names = list(inspect.signature(formula).parameters)
     count = len(names) - (names[:1] == ["xp"])
     parameters = attack.claims.parameters if count > len(attack.names) or count == 0 else ()
-    return (_carried if names[:1] == ["xp"] else _recorded)(formula, parameters), said
+    return (_carrier_evaluator if names[:1] == ["xp"] else _recorded_evaluator)(formula, parameters), said
 
 
-def _rule(op: Any, parameters: tuple[Any, ...]) -> Evaluate:
+def _rule_evaluator(op: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A forward rule."""
     return lambda xp, floats, cells: op.forward(xp.base, *((tuple(cells),) if op.arity is None else cells), *parameters)
 
 
-def _text(text: str, names: Sequence[str]) -> Evaluate:
+def _text_evaluator(text: str, names: Sequence[str]) -> Evaluate:
     """A formula from text, step by step; pi and e have all their digits."""
     formula = parse(text)
     of_elements = "[" in text  # the formula is one of elements and returns one number
@@ -88,7 +88,7 @@ def _text(text: str, names: Sequence[str]) -> Evaluate:
         raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
 
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
-        boxes = {name: Box(xp, cell) for name, cell in _named(names, cells).items()}
+        boxes = {name: Box(xp, cell) for name, cell in _by_name(names, cells).items()}
         found = xp.lift(formula.evaluate_with(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes, lambda step, operands: apply_step(
             step, operands, lambda name: getattr(xp, functions[name]))).value)
         shape = np.broadcast_shapes(*(c.shape for c in cells))  # which a constant formula does not have
@@ -103,7 +103,7 @@ def _constant(xp: RecordingCarrier, x: Any) -> Any:
     return CONSTANTS[x] if xp is SYMBOLIC else +(precise.context.pi if x == math.pi else precise.context.e)
 
 
-def _named(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
+def _by_name(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
     """Arguments by name, and their elements: x_0_1 is x[0, 1]."""
     out = dict(zip(names, cells))
     for name, cell in zip(names, cells):
@@ -111,7 +111,7 @@ def _named(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:
     return out
 
 
-def _sympy(formula: Any, attack: ClaimedOp) -> Evaluate:
+def _sympy_evaluator(formula: Any, attack: ClaimedOp) -> Evaluate:
     """SymPy's expressions, each compiled once for mpmath with exact floats; NaN where an expression has no real value."""
     if isinstance(formula, sympy.Lambda):
         formula = formula.expr.xreplace({s: sympy.Symbol(name, real=True) for s, name in zip(formula.signature, attack.names)})
@@ -144,7 +144,7 @@ def _sympy(formula: Any, attack: ClaimedOp) -> Evaluate:
     return evaluate
 
 
-def _carried(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
+def _carrier_evaluator(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function `(xp, *arrays)`, whose xp has every op of the registry."""
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         found = formula(xp, *(Box(xp, c) for c in cells), *parameters)
@@ -153,7 +153,7 @@ def _carried(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     return evaluate
 
 
-def _recorded(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
+def _recorded_evaluator(formula: Any, parameters: tuple[Any, ...]) -> Evaluate:
     """A function of symgrad's tensors: recorded with the floats, and replayed in the carrier."""
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         with in_mode(keep_values=True):
@@ -192,7 +192,7 @@ def equations(attack: ClaimedOp, xs: Sequence[np.ndarray], part: Any) -> Callabl
     names = flat_names(attack.names, [x.shape for x in xs])
     symbols = [sympy.Symbol(name, real=True) for name in names]
     if formula is None or is_function(formula):
-        found = _evaluate(attack)
+        found = _evaluator(attack)
         if found is None:
             raise TypeError("there is no formula")
         left = iter(symbols)
@@ -231,7 +231,7 @@ def expression(attack: ClaimedOp, wrt: Sequence[int] = ()) -> Any:
     >>> expression(Attack(symgrad.sin), (0, 0))
     -sin(input)
     """
-    found = _evaluate(attack) if attack.elementwise else None
+    found = _evaluator(attack) if attack.elementwise else None
     formula = attack.claims.formula
     if found is None or is_function(formula) and "xp" not in inspect.signature(formula).parameters:
         return None

@@ -1,4 +1,4 @@
-"""Whether a result that is off lost its digits as the formula's own steps do, or is wrong."""
+"""The distinction of lost digits from wrong results: an error is lost digits if the formula's own rounded steps have it as well."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Index = tuple[int, ...]
 
 
 class Rounding:
-    """The formula of an op with every step rounded to the digits and to the range of a type."""
+    """The formula of an op with every step rounded to the precision and the range of a type."""
 
     def __init__(self, attack: ClaimedOp):
         self.attack = attack

@@ -10,7 +10,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks import CHECKS, run
 from symgrad.testing.failure import CheckFailure, OpReport
 
-__all__ = ["ACCURACY", "check_op", "known"]
+__all__ = ["ACCURACY", "check_names", "check_op"]
 
 ACCURACY = "accuracy"  # the name of the scan, which pytest runs beside the checks
 
@@ -26,8 +26,8 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
     """
     attack = op if isinstance(op, Attack) else Attack(op, **options)
     wanted = list(CHECKS) if checks is None else list(checks)
-    known(wanted, "check_op")
-    known(attack.claims.without, "without", ACCURACY)
+    check_names(wanted, "check_op")
+    check_names(attack.claims.without, "without", ACCURACY)
     report = OpReport(attack.name, attack.profile.name, attack.seed)
     with progress_bar(progress, attack.name) as tell:
         for k, name in enumerate(wanted):
@@ -39,8 +39,8 @@ def check_op(op: Any, *, checks: Iterable[str] | None = None, raise_exception: b
     return report
 
 
-def known(names: Iterable[str], said: str, *more: str) -> None:
-    """Raise ValueError for a name that is no check and not among `more`."""
+def check_names(names: Iterable[str], said: str, *more: str) -> None:
+    """Raise ValueError for a name that is not that of a check or of the accuracy scan."""
     unknown = [name for name in names if name not in (*CHECKS, *more)]
     if unknown:
         raise ValueError(f"{said}: there is no check {unknown[0]!r}; those are {', '.join([*CHECKS, *more])}")

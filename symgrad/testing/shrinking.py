@@ -12,25 +12,25 @@ import numpy as np
 from symgrad.algebra.limits import OutOfTime, limited
 from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.sampling.shrink import FROM_ONE, simpler_numbers
-from symgrad.testing.attack import Attack, Check, attempt
-from symgrad.testing.drawing import outside, quiet
+from symgrad.testing.attack import Attack, Check, run_at_example
+from symgrad.testing.drawing import outside_hypothesis, search_settings
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Failure, Wrong
 from symgrad.testing.references import difference
 from symgrad.testing.snippets import pytest_command, snippet
 from symgrad.types.domains import Domain
 
-__all__ = ["simplest"]
+__all__ = ["simplest_failure"]
 
 SECONDS, EXAMPLES = 5.0, 200  # a fifth of the time for lost digits
 SYMBOLIC = 3.0  # seconds for a formula of the difference
-LAST = 0.2  # the part of the time for the cotangent and the tangents
-FEW = 12  # elements of an array that are simplified one by one
-ALONE = 64  # elements along an axis that are left out one by one
+LAST_SHARE = 0.2  # the part of the time for the cotangent and the tangents
+MAX_SINGLE_ELEMENTS = 12  # elements of an array that are simplified one by one
+MAX_SINGLE_REMOVALS = 64  # elements along an axis that are left out one by one
 DIGITS = 17
 
 
-def simplest(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
+def simplest_failure(check: Check, attack: Attack, example: Example, wrong: Wrong, fixed: bool = False) -> Failure:
     """The report of a failure at the simplest example found in five seconds; with `fixed`, at the example given."""
     search = Search(check, attack, example, wrong)
     note, notes = "", []
@@ -73,19 +73,19 @@ def _difference(attack: Attack, wrong: Wrong) -> Any:
 
 
 class Search:
-    """A search for the simplest example. `best` is the simplest one so far and `why` what is wrong there."""
+    """A search for the simplest example. `best` is the simplest one so far and `why` its failure."""
 
     def __init__(self, check: Check, attack: Attack, example: Example, wrong: Wrong):
         self.check, self.attack, self.best, self.why = check, attack, example, wrong
         self.kind = _kind(wrong)
         self.seconds = SECONDS / 5 if wrong.imprecise else SECONDS
-        self.end = time.monotonic() + self.seconds * (1 - LAST)
+        self.end = time.monotonic() + self.seconds * (1 - LAST_SHARE)
         self.known: dict[tuple, Wrong | None] = {}
 
     def again(self, example: Example) -> Wrong | None:
         """The failure at an example, if it is of the same kind."""
         try:
-            found = attempt(self.check, self.attack, example)
+            found = run_at_example(self.check, self.attack, example)
         except NotApplicable:
             return None
         same = found is not None and _kind(found) == self.kind and found.imprecise <= self.why.imprecise  # lost digits may turn out to be wrong
@@ -119,7 +119,7 @@ class Search:
                 self.simpler()
         else:
             notes = self.searched()
-        self.end += self.seconds * LAST
+        self.end += self.seconds * LAST_SHARE
         self.plainer()
         return notes
 
@@ -134,8 +134,8 @@ class Search:
             x = self.best.xs[k]
             if x.size > 1 and self.first(self._with(k, np.full_like(x, c)) for c in _candidates(x.flat[0], domain)):
                 continue
-            for at in list(np.ndindex(x.shape))[:FEW]:
-                self.first(self._with(k, _put(self.best.xs[k], at, c)) for c in _candidates(x[at], domain))
+            for at in list(np.ndindex(x.shape))[:MAX_SINGLE_ELEMENTS]:
+                self.first(self._with(k, _replace_element(self.best.xs[k], at, c)) for c in _candidates(x[at], domain))
 
     def _with(self, k: int, x: np.ndarray) -> Example:
         return self.best._replace(xs=(*self.best.xs[:k], x, *self.best.xs[k + 1:]))
@@ -160,7 +160,7 @@ class Search:
 
         def search() -> None:
             @hypothesis.seed(self.attack.seed)
-            @quiet(EXAMPLES, [hypothesis.Phase.generate, hypothesis.Phase.shrink])
+            @search_settings(EXAMPLES, [hypothesis.Phase.generate, hypothesis.Phase.shrink])
             @hypothesis.given(self.attack.strategy(self.check.draws))
             def test(example: Example) -> None:
                 if self.fails(example):
@@ -174,14 +174,14 @@ class Search:
                 pass
 
         first, why = self.best, self.why
-        outside(search)
+        outside_hypothesis(search)
         if _size(self.best) > _size(first):
             self.best, self.why = first, why
         return notes
 
 
 class _Found(AssertionError):
-    """The exception by which hypothesis learns that an example fails."""
+    """The exception that signals a failing example to hypothesis."""
 
 
 def _kind(wrong: Wrong) -> tuple[Any, ...]:
@@ -212,7 +212,7 @@ def _parts(example: Example) -> Iterator[Example]:
             for i in range(min(size, 2)):
                 yield example.mapped(lambda a, i=i: np.asarray(a[min(i, a.shape[0] - 1)].copy()) if a.ndim == rank else a)  # type: ignore[misc]
         halves = [slice(0, size // 2), slice(size // 2, size)] if size > 3 else []
-        for kept in [*halves, *([k for k in range(size) if k != gone] for gone in range(min(size, ALONE)) if size > 1)]:
+        for kept in [*halves, *([k for k in range(size) if k != gone] for gone in range(min(size, MAX_SINGLE_REMOVALS)) if size > 1)]:
             def cut(a: np.ndarray, axis: int = axis, size: int = size, kept: Any = kept) -> np.ndarray:
                 whole = (slice(None),) * (a.ndim - axis)
                 return a[(*whole, kept)].copy() if a.ndim >= axis and a.shape[-axis] == size else a
@@ -232,7 +232,7 @@ def _candidates(x: Any, domain: Domain) -> Iterator[Any]:
                 yield exact
 
 
-def _put(x: np.ndarray, at: tuple[int, ...], value: Any) -> np.ndarray:
+def _replace_element(x: np.ndarray, at: tuple[int, ...], value: Any) -> np.ndarray:
     out = x.copy()
     out[at] = value
     return out

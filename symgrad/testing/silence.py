@@ -1,4 +1,4 @@
-"""The context in which the code of an op under test is called, and a thread for it."""
+"""The context in which an op under test is called, and a call in a separate thread."""
 
 from __future__ import annotations
 

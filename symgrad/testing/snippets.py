@@ -16,7 +16,7 @@ import sympy
 from symgrad.checks.cross_reading import names_of, parse_formula
 from symgrad.frameworks.naming import import_path
 from symgrad.sampling.domain_reader import domain_of, domain_text
-from symgrad.testing.attack import Attack, Check, given
+from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example
 from symgrad.types import domains
@@ -24,7 +24,7 @@ from symgrad.types.domains import Domain, Interval
 
 __all__ = ["Code", "pytest_command", "snippet"]
 
-LEFT_OUT = ("without", "errors")  # claims that do not change the result of a check at one input
+IRRELEVANT_CLAIMS = ("without", "errors")  # claims that do not change the result of a check at one input
 WIDE = 110
 
 
@@ -159,7 +159,7 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
     for field in dataclasses.fields(Claims):
         value = getattr(attack.claims, field.name)
         empty = field.default if field.default is not dataclasses.MISSING else {}
-        if field.name in LEFT_OUT or value is empty or isinstance(value, (tuple, Mapping)) and not value:
+        if field.name in IRRELEVANT_CLAIMS or value is empty or isinstance(value, (tuple, Mapping)) and not value:
             continue
         if field.name == "framework" and own or field.name == "complex" and value is False and not own:
             continue
@@ -184,15 +184,15 @@ def snippet(check: Check, attack: Attack, example: Example) -> str:
 def _directions(code: Code, attack: Attack, example: Example) -> list[str]:
     """The cotangent and the tangents, if they differ from those that a check uses by default."""
     out = []
-    plain = (given(attack, example.xs, None, None) or [example])[0]
-    if not _same(plain.cotangent, example.cotangent):
+    plain = (user_example(attack, example.xs, None, None) or [example])[0]
+    if not _are_equal(plain.cotangent, example.cotangent):
         out.append(f"cotangent={code.of(example.cotangent)}")
-    if not all(_same(a, b) for s, t in zip(plain.tangents, example.tangents) for a, b in zip(s, t)):
+    if not all(_are_equal(a, b) for s, t in zip(plain.tangents, example.tangents) for a, b in zip(s, t)):
         out.append(f"tangents={code.of([tuple(s) for s in example.tangents])}")
     return out
 
 
-def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+def _are_equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     if a is None or b is None:
         return a is b
     return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()

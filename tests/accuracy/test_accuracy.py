@@ -19,7 +19,7 @@ def ulps(error, scale):
 
 
 def derivative(function, x, order):
-    """A derivative as a user takes it."""
+    """The derivative by the public interface."""
     x = symgrad.tensor(x, requires_grad=True)
     y = function(x)
     for _ in range(order):
@@ -145,7 +145,7 @@ def test_norms_do_not_overflow(name, scale):
     pytest.param(lambda rng, n: np.concatenate([rng.normal(0, 30, n - 2), [np.inf, -np.inf]]), id="mixed"),
 ])
 def test_large_arrays_equal_single_numbers(draw, size):
-    """The fast paths of arrays depend on what is in them: the same op of one number at a time is their reference."""
+    """The fast paths of arrays depend on their values; the reference is the same op on single numbers."""
     values = draw(np.random.default_rng(0), size)
     for name in ("tanh", "sigmoid", "softplus", "exp", "sin"):
         op = getattr(symgrad, name)
@@ -164,7 +164,7 @@ def test_large_arrays_equal_single_numbers(draw, size):
 
 
 def test_near_the_largest_float():
-    """What can be represented is not lost to a factor on the way to it."""
+    """Representable results are not lost by overflow of an intermediate factor."""
     first, second = func.grad(symgrad.exp2), func.grad(func.grad(symgrad.exp2))
     with mpmath.workdps(60):
         for x in (1023.9, 1024.0):

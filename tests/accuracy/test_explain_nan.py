@@ -1,4 +1,4 @@
-"""The NaN tracer: the first cause in either pass, at any order, its numbers, its line and what helps."""
+"""`explain_nan`: the first cause in either pass and at any order, with its numbers, its line and the remedy."""
 
 import io
 import json

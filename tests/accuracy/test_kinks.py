@@ -1,4 +1,4 @@
-"""The kink report: what is listed, and whether the returned gradient is a subgradient of the whole function."""
+"""The kink report: the list of kinks, and whether the returned gradient is in the subdifferential of the function."""
 
 import io
 import json
@@ -179,7 +179,7 @@ def test_a_wrong_convention_is_flagged(declare):
     assert not kink.between and kink.sides[0].between is False and kink.convention == "what the op's own rule gives" and "outside" in str(report)
 
 
-def test_a_rule_that_is_wrong_beside_the_kink_decides_nothing(declare):
+def test_a_rule_that_is_wrong_beside_the_kink_leaves_the_verdict_undecided(declare):
     op = declare("wrong_relu", lambda xp, x: xp.relu(x), lambda xp, y, x: xp.where(xp.gt(x, 0), 3 + 0 * x, 0 * x))
     report = kinks(op, inputs=(0.0,))
     assert report.verdict == "undecided" and "the rules give a slope of" in report.reason and "a rule is wrong there" in report.reason

@@ -1,4 +1,4 @@
-"""The accuracy report: known losses are found in the right region, with the right operation and the right form; what it says is checked by mpmath."""
+"""The accuracy report: known losses are found in their region, with their operation and a better form; mpmath checks the numbers."""
 
 import math
 from typing import ClassVar
@@ -55,7 +55,7 @@ def reports():
 
 
 def error_by_mpmath(function, worst, dtype=np.float64):
-    """The error in ULP at a reported point, from a formula of its own and differences with thousands of digits."""
+    """The error in ULP at a reported point, by an independent formula and differences with thousands of digits."""
     variables = [int(part[1:] == "y") for part in worst.where.partition("/")[2].split()] if worst.order else []
     with mpmath.workdps(3000):
         x = list(map(mpmath.mpf, worst.point))
@@ -105,7 +105,7 @@ def test_the_regions(reports):
     assert "small" in lost_regions(reports["sinc"], 3) and not lost_regions(reports["sinc"], 0)
 
 
-def test_a_loss_tells_its_operands_its_line_and_its_reason(reports):
+def test_a_loss_has_its_operands_its_line_and_its_reason(reports):
     loss = next(x for x in reports["roots"].losses if x.op == "sub")
     assert loss.formula == "a - b" and loss.reason.startswith("cancellation")
     assert loss.operands["a"] - loss.operands["b"] == loss.value
@@ -171,7 +171,7 @@ def test_a_function_with_branches_is_called_point_by_point():
     assert any("branch where" in note for note in report.notes)
 
 
-def test_truth_below_every_float_is_not_taken_for_lost_digits():
+def test_reference_values_below_every_float_are_not_lost_digits():
     """The second derivative is left over from terms 620 powers of ten apart: fewer digits may give exactly 0, and so may twice as many."""
     subject, points = Subject(naive_softplus), np.linspace(690.0, 740.0, 64)[None]
     found = ReferenceValues(subject, Floats("float64"), 2).at(points, subject.floats(points, 2))
@@ -310,7 +310,7 @@ def test_a_scan_keeps_its_time_and_is_repeatable():
     assert [w.point for w in first.worst] == [w.point for w in second.worst]
 
 
-def test_twice_nothing_is_not_believed_with_few_digits():
+def test_two_zeros_with_few_digits_do_not_decide_a_reference_value():
     class Nothing:
         """A source of numbers that are 0 with few digits."""
 

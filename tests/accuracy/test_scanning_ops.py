@@ -1,4 +1,4 @@
-"""The registry's ops scanned over their whole domains, in value and two derivatives, and the report of a scan in every form."""
+"""Scans of the registry's ops over their domains, in value and two derivatives, and the forms of a report."""
 
 import io
 import json

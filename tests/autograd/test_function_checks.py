@@ -140,7 +140,7 @@ def test_a_declared_formula_that_is_another_one_is_refuted(symbolic, where, insi
     assert report.verdict == "refuted" and report.counterexample.op == "Lies" and "Lies declares a formula with another value" in report.reason
 
 
-def test_what_cannot_be_checked_says_why():
+def test_not_checkable_functions_have_a_reason():
     Once = type("Once", (Cube,), {"backward": staticmethod(once_differentiable(Cube.backward))})
     assert symgrad.check(lambda x: Once.apply(x), 2.0, order=1, points=3).ok
     report = symgrad.check(lambda x: Once.apply(x), 2.0, points=3)

@@ -1,4 +1,4 @@
-"""`symgrad.check` gives the right verdict on right rules, says why where there is nothing to check, and takes inputs as it says."""
+"""`symgrad.check`: right rules are proved or verified, functions that cannot be checked have a reason, and inputs of every documented form."""
 
 import runpy
 from pathlib import Path
@@ -114,7 +114,7 @@ def test_branches_are_reported_and_other_branches_are_checked_too(declare):
     assert report.verdict == "refuted" and report.counterexample.point["x"] <= -1 and report.counterexample.op == "cube_of_left"
 
 
-def test_kinks_and_poles_are_told_apart_from_errors():
+def test_kinks_and_poles_are_distinguished_from_errors():
     report = symgrad.check(lambda x: x.relu(), 0.0)
     assert report.ok and report.points.kinks and any("kink" in note for note in report.notes)
     report = symgrad.check(lambda x: x.sqrt(), 0.0)
@@ -123,7 +123,7 @@ def test_kinks_and_poles_are_told_apart_from_errors():
     assert report.ok and report.points.outside
 
 
-def test_what_only_thousands_of_digits_would_show_is_left_out():
+def test_points_that_need_thousands_of_digits_are_left_out():
     """tanh(5000) is 1 to 4342 digits: SymPy's 1 - tanh² has none of the derivative's."""
     report = symgrad.check(symgrad.tanh, 5000.0, points=3)
     assert report.ok and report.points.singular and any("too many digits" in note for note in report.notes), report
@@ -164,7 +164,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize("what", NOTHING)
-def test_what_cannot_be_checked_says_why(what):
+def test_not_checkable_functions_have_a_reason(what):
     function, inputs, reason = NOTHING[what]
     report = symgrad.check(function, *inputs)
     assert report.verdict == "not checkable" and not report.ok and reason in report.reason, report

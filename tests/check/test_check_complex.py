@@ -1,4 +1,4 @@
-"""Real functions through complex numbers: their numbers, formulas and differences agree, and `check` decides about them."""
+"""Real functions that compute with complex numbers: values, formulas and differences agree, and `check` gives verdicts on them."""
 
 import mpmath
 import numpy as np
@@ -108,7 +108,7 @@ class WrongTurn(autograd.Function):
 
 
 class WithoutConjugate(autograd.Function):
-    """z³ whose backward forgets the conjugate: right for real numbers only."""
+    """z³ whose backward lacks the conjugate: right for real numbers only."""
 
     @staticmethod
     def forward(ctx, z):
@@ -122,7 +122,7 @@ class WithoutConjugate(autograd.Function):
 
 
 class RealPartOnly(autograd.Function):
-    """|z| whose backward forgets the imaginary part."""
+    """|z| whose backward omits the imaginary part."""
 
     @staticmethod
     def forward(ctx, z):

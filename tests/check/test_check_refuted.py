@@ -1,4 +1,4 @@
-"""`symgrad.check` refutes wrong rules, with a simple counterexample that names the op, and each of its parts can fail by itself."""
+"""`symgrad.check` refutes wrong rules with a simple counterexample that names the op, and each of its parts can fail alone."""
 
 import dataclasses
 import gc
@@ -87,7 +87,7 @@ def test_a_rounded_constant_in_a_rule_is_named(declare):
 
 
 def test_each_way_can_fail_by_itself(monkeypatch, declare):
-    """The proof alone, the agreement of digits alone: neither may be what every verdict hangs on."""
+    """A verdict depends on the proof and on the agreement of digits."""
     right = lambda x: x.tanh() * x  # noqa: E731
     with monkeypatch.context() as patch:
         patch.setattr(proof, "identical", lambda *pair, **limits: Identity("verified", ""))
@@ -121,13 +121,13 @@ def test_errors_count_in_last_places():
     assert ulp_of("float32").error(float(np.float32(1) + np.spacing(np.float32(1))), 1) == 1.0
 
 
-def test_digits_say_how_far_two_numbers_agree():
+def test_the_number_of_digits_to_which_two_numbers_agree():
     assert exact.agreeing_digits(mpmath.mpf(1), mpmath.mpf(1) + mpmath.mpf(10) ** -14) == pytest.approx(14, abs=0.1)
     assert exact.agreeing_digits(mpmath.nan, mpmath.nan) == 0.0 and exact.agreeing_digits(mpmath.inf, mpmath.inf) == 0.0
     assert exact.agreeing_digits(0, mpmath.mpf(1)) == 0.0 and exact.agreeing_digits(0, 0) == float("inf")
 
 
-def test_shrinking_keeps_what_refutes_and_ends():
+def test_shrinking_keeps_a_refuting_point_and_ends():
     asked = []
 
     def refutes(v):
@@ -149,7 +149,7 @@ def test_zero_is_decided_and_not_guessed():
         assert identical(other).verdict == "refuted"
 
 
-def test_a_time_limit_ends_what_takes_too_long_and_is_lifted_afterwards():
+def test_a_time_limit_interrupts_a_long_computation_and_is_removed_afterwards():
     x = sympy.Symbol("x")
     start = time.monotonic()
     with pytest.raises(proof.OutOfTime):
@@ -164,7 +164,7 @@ def test_a_time_limit_ends_what_takes_too_long_and_is_lifted_afterwards():
         sympy.expand((x + 1) ** 20)
 
 
-def test_a_time_limit_spares_what_the_algebra_did_not_call():
+def test_a_time_limit_waits_for_code_outside_the_algebra():
     """An exception in a callback of the garbage collector is lost and reported as unraisable: the alarm waits until it is over."""
     calls, x = [], sympy.Symbol("x")
 
@@ -216,7 +216,7 @@ def test_second_derivatives_of_a_sum_of_fractions_are_proved():
 
 
 @pytest.mark.sweep
-def test_what_the_zero_test_proves_is_proved_by_check():
+def test_identities_proved_by_the_zero_test_are_proved_by_check():
     """SymPy's own simplifications do not reduce the derivatives of these to those of the rules."""
     assert symgrad.check(lambda x, y: (x * y).tanh().sigmoid().log(), 0.5, 0.3).verdict == "proved"
     assert symgrad.check(lambda x, y: (x.sigmoid() * y.tanh()).atanh(), 0.5, 0.3).verdict == "proved"

@@ -1,4 +1,4 @@
-"""What a report looks like, how progress is told, and how ops of one's own are declared."""
+"""The report of `check`, its progress, and the declaration of user ops."""
 
 import io
 import json
@@ -43,7 +43,7 @@ def test_a_report_is_text_json_markdown_html_and_rich(declare):
         assert repr(report) == f"<Report {report.function}: {report.verdict}>"
 
 
-def test_the_notebook_forms_hold_latex_and_escape_what_users_wrote():
+def test_the_notebook_forms_have_latex_and_escape_user_text():
     def f(x):
         return x.sin() / x
 
@@ -53,7 +53,7 @@ def test_the_notebook_forms_hold_latex_and_escape_what_users_wrote():
     assert "<b>" not in report._repr_html_() and "<b>" not in report._repr_markdown_()
 
 
-def test_progress_is_told_to_a_function_and_shown_on_standard_error(capsys):
+def test_progress_is_passed_to_a_function_and_shown_on_standard_error(capsys):
     told = []
     symgrad.check(lambda x: x**2, 1.0, points=3, progress=lambda what, done, total: told.append((what, done, total)))
     assert ("recording the function", 0, 1) in told and ("comparing other points", 2, 3) in told
@@ -65,7 +65,7 @@ def test_progress_is_told_to_a_function_and_shown_on_standard_error(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_function_that_prints_is_heard_once(capsys):
+def test_a_function_that_prints_does_so_once(capsys):
     def chatty(x):
         print("hello")
         return x**2
@@ -74,7 +74,7 @@ def test_a_function_that_prints_is_heard_once(capsys):
     assert capsys.readouterr().out == "hello\n"
 
 
-def test_ctrl_c_ends_a_check_and_leaves_everything_as_it_was():
+def test_an_interrupt_ends_a_check_and_restores_the_state():
     from symgrad.carriers import precise
 
     before = precise.context.dps, mpmath.mp.dps
@@ -113,7 +113,7 @@ def test_a_name_is_an_identifier(name):
         symgrad.elementwise(name, lambda xp, x: x, 1)
 
 
-def test_bad_rules_are_refused_and_leave_nothing_behind(declare):
+def test_bad_rules_are_refused_and_not_registered(declare):
     with pytest.raises(TypeError, match="rule 0"):
         declare("mine", 3, 1)
     with pytest.raises(TypeError, match="rule 1"):
@@ -130,7 +130,7 @@ def test_bad_rules_are_refused_and_leave_nothing_behind(declare):
 
 
 @pytest.mark.sweep
-def test_an_own_op_is_a_function_and_where_asked_a_method(declare):
+def test_a_declared_op_is_a_function_and_with_method_a_method(declare):
     swish = declare("swish_of_mine", lambda xp, x: x * xp.sigmoid(x), lambda xp, y, x: xp.sigmoid(x) + x * xp.sigmoid(x) * xp.sigmoid(-x),
         method=True,
                     doc="x times its sigmoid.")

@@ -1,4 +1,4 @@
-"""The command line: what it prints, its exit codes, and that bad input is told in one message without a traceback."""
+"""The command line: its output, its exit codes, and one message without a traceback for bad input."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Cross-checks of functions that are not symgrad's, by stand-ins that need no other framework: what is found, where, and in which words."""
+"""Cross-checks of functions of other frameworks, by stand-ins that need none of them: findings, regions and texts."""
 
 import io
 import json
@@ -39,7 +39,7 @@ def test_a_pair_with_the_right_gradient_is_verified_at_so_many_points():
     assert all(a.worst.ulp < 2 and a.compared == report.points.compared for a in report.agreements)
 
 
-def test_digits_that_are_lost_in_a_tail_are_told_from_a_wrong_derivative():
+def test_digits_lost_in_a_tail_are_distinguished_from_a_wrong_derivative():
     report = check(TANH, "tanh(x)", order=1)
     assert report.verdict == "imprecise" and report.counterexample.where == "df/dx" and report.counterexample.order == 1
     value, gradient = report.agreements
@@ -56,7 +56,7 @@ def test_a_gradient_that_is_wrong_everywhere_is_called_wrong():
     assert report.counterexample.point == {"x": 0.0} and f"{report.counterexample.value:.9f}" == "1.000000100"
 
 
-def test_a_gradient_that_is_wrong_in_a_region_is_told_with_the_region():
+def test_a_gradient_that_is_wrong_in_a_region_is_reported_with_the_region():
     report = check((np.sin, lambda x: np.where(x < -1, 0.5 * x, np.cos(x))), "sin(x)", order=1, points=40)
     hint = report.agreements[1].hint
     assert report.verdict == "refuted" and hint.startswith("the derivative is wrong where x < -1 (from -1.") or "(from -1)" in hint, hint
@@ -76,7 +76,7 @@ def test_the_region_may_be_that_of_a_part_of_the_formula():
     assert report.agreements[1].hint.startswith("digits are lost where ")  # though ordinary points are among them
 
 
-def test_overflow_is_not_finite_and_only_where_the_truth_is():
+def test_overflow_is_reported_where_the_reference_value_is_finite():
     report = check(lambda x: np.log(1 + np.exp(x)), "log(1 + exp(x))", order=1, framework="numpy", domain=(0, 1000))
     assert report.verdict == "imprecise" and report.counterexample.kind == "not finite" and report.counterexample.order == 0
     assert report.counterexample.truth == pytest.approx(report.counterexample.point["x"]) and "is inf, where the true one is" in report.reason
@@ -121,7 +121,7 @@ def test_a_hessian_that_comes_along_is_compared():
     assert report.agreements[2].method == "the Hessian that comes with it"
 
 
-def test_the_order_above_what_is_given_is_by_finite_differences_and_says_so():
+def test_the_order_above_the_given_derivatives_is_by_finite_differences():
     report = check(SINE, "sin(x)", order=2)
     assert report.verdict == "verified" and report.agreements[2].method == "finite differences of the gradient"
     assert "order 2 by finite differences of the gradient" in report.reason and report.agreements[2].compared > 10
@@ -141,7 +141,7 @@ def test_a_function_that_returns_a_pair():
     assert report.verdict == "not checkable" and "expected (value, gradient)" in report.reason
 
 
-def test_a_gradient_of_another_size_is_told():
+def test_a_gradient_of_another_size_is_reported():
     report = check((lambda x, y: x * y, lambda x, y: y), "x*y", order=1)
     assert report.verdict == "not checkable"
     assert "has 1 part for 2 arguments; expected one array for each; limit the arguments by wrt" in report.reason
@@ -170,7 +170,7 @@ def test_the_bound_can_be_chosen():
     assert check((rough, rough), "exp(x)", order=1, domain=(-1, 1)).verdict == "refuted"
 
 
-def test_the_condition_of_a_point_excuses_what_no_algorithm_can_have():
+def test_the_condition_of_a_point_increases_the_allowed_error():
     report = check((lambda x: np.sin(x), np.cos), "sin(x)", order=1, domain=(1e6, 1e9))
     assert report.verdict == "verified" and max(a.worst.condition for a in report.agreements) >= 1
     shifted = (lambda x: np.sin(x * (1 + 1e-15)), lambda x: np.cos(x * (1 + 1e-15)))
@@ -193,7 +193,7 @@ def test_points_without_a_derivative_are_counted_and_their_value_is_compared():
 
 # Random and stateful functions
 
-def test_a_random_function_is_told_from_one_with_a_state():
+def test_a_random_function_is_distinguished_from_one_with_a_state():
     report = check(lambda x: x + np.random.rand(), "x", framework="numpy")
     assert report.verdict == "not checkable" and "two calls at the same point gave the value" in report.reason and "is random" in report.reason
     report = check(lambda x: x + symgrad.rand(()), "x")
@@ -338,7 +338,7 @@ def test_a_symgrad_function_can_be_compared_with_a_formula(declare):
     assert symgrad.check(lambda x: x**3, formula="x**3", order=3, points=5).verdict == "verified"
 
 
-def test_what_check_itself_did_is_unchanged():
+def test_checks_without_a_formula_are_unchanged():
     assert symgrad.check(lambda x: x * x, 1.0, points=3).verdict == "proved"
     assert symgrad.check(lambda x: np.tanh(x), 1.0, points=3).verdict == "proved"
 

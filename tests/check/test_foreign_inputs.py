@@ -1,4 +1,4 @@
-"""What cross-checks are given: frameworks that are found out, arguments, domains and their points, formulas, and all that cannot be used."""
+"""The inputs of cross-checks: detection of frameworks, arguments, domains and their points, formulas, and errors for invalid input."""
 
 import functools
 import math
@@ -49,7 +49,7 @@ def in_module(source, **known):
     return namespace["f"]
 
 
-def test_the_framework_is_found_from_what_names_in_the_code_stand_for():
+def test_the_framework_is_found_from_the_objects_of_names_in_the_code():
     torch, jax = module("torch"), module("jax.numpy")
     assert framework_of(in_module("def f(x): return torch.exp(x)", torch=torch)) == "torch"
     assert framework_of(in_module("def f(x): return g(x)\ndef g(x): return t.exp(x)", t=torch)) == "torch"
@@ -168,13 +168,13 @@ BAD_INPUTS = {
 
 
 @pytest.mark.parametrize("what", BAD_INPUTS)
-def test_bad_input_is_told_with_what_is_expected(what):
+def test_errors_for_bad_input_say_what_is_expected(what):
     run, error, message = BAD_INPUTS[what]
     with pytest.raises(error, match=message):
         run()
 
 
-def test_a_domain_where_the_formula_has_no_value_is_told():
+def test_a_domain_where_the_formula_has_no_value_is_an_error():
     report = cross_check((np.log, lambda x: 1 / x), formula="log(x)", domain="negative", points=5, order=1)
     assert report.verdict == "not checkable" and "no finite value at any of" in report.reason and "x in (-inf, 0)" in report.reason
 
@@ -195,14 +195,14 @@ def test_domains_are_read_in_every_form(spec, text):
 
 @pytest.mark.parametrize("spec", ["positiv", "1", "0..x", "__import__('os')", "0,1", 3.0, (1, 2, 3), None, ("a", "b"),
                                   sympy.ConditionSet(sympy.Symbol("x"), sympy.Symbol("x") > 0)])
-def test_what_is_no_domain_is_told(spec):
+def test_invalid_domains_are_errors(spec):
     with pytest.raises(TypeError, match="expected a pair|can be drawn from"):
         domain_of(spec, "x")
 
 
 @pytest.mark.parametrize("spec", [(1, 0), "(0, 0)", sympy.S.EmptySet, "{}", Domain("none", (Interval(0.2, 0.8),), integer=True),
                                   Domain("none", (Interval(1.0, 1.0),), excluded=(1.0,))])
-def test_a_domain_without_points_is_told(spec):
+def test_a_domain_without_points_is_an_error(spec):
     with pytest.raises(ValueError, match="excludes every point; give one with points in it"):
         domain_of(spec, "x")
 
@@ -298,7 +298,7 @@ def truth(text, point, order=2):
     return {t.index: t.value for t in found.entries}, found
 
 
-def test_the_truth_has_its_digits_where_fifty_do_not_suffice():
+def test_reference_values_have_their_digits_where_fifty_do_not_suffice():
     found, _ = truth("log(1 + exp(-x))", [800.0])
     with mpmath.workdps(40):
         small = mpmath.exp(-800)
@@ -318,7 +318,7 @@ def test_third_derivatives_of_two_arguments_are_entry_by_entry():
     assert all(found[index] == value for index, value in expected.items())
 
 
-def test_the_truth_knows_kinks_and_what_does_not_exist():
+def test_reference_values_at_kinks_and_undefined_derivatives():
     assert truth("abs(x)", [0.0])[1].kink and not truth("abs(x)", [1.0])[1].kink
     assert truth("sqrt(x)", [0.0])[1].order == 0 and truth("x**1.5", [0.0])[1].order == 1
     with pytest.raises(Undefined):
@@ -342,7 +342,7 @@ def test_the_error_of_a_difference_is_within_a_few_times_its_bound(x, pair):
     assert abs(found - pair[1](x)) <= 20 * bound and bound < 1e-7
 
 
-def test_differences_of_equal_values_decide_nothing():
+def test_differences_of_equal_values_are_undecided():
     found, bound = differences(lambda v: 2 * np.sin(v[0] / 2) ** 2, np.array([1e-300]), np.array([1e-300]))
     assert found == 0 and bound > 1e-300
     report = symgrad.check(lambda x: 2 * np.sin(x / 2) ** 2, formula="1-cos(x)", order=1, domain="positive")

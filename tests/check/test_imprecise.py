@@ -1,4 +1,4 @@
-"""Lost digits and wrong derivatives are told apart: `imprecise` where the formula's own steps, rounded as floats, lose as much, else `refuted`."""
+"""Lost digits and wrong derivatives: `imprecise` if the formula's own rounded steps lose as much, else `refuted`."""
 
 import os
 import subprocess
@@ -139,7 +139,7 @@ def torch():
 
 @pytest.fixture
 def inverse(torch):
-    """log(exp(x)) with a backward of its own."""
+    """log(exp(x)) with a custom backward."""
     def with_backward(backward):
         class Inverse(torch.autograd.Function):
             @staticmethod

@@ -1,4 +1,4 @@
-"""`symgrad.prove` on every elementwise op of the registry made wrong by a millionth: refuted by numbers, and not proved by formulas alone."""
+"""`symgrad.prove` on every elementwise op of the registry with a partial wrong by a millionth: numbers refute it, and formulas do not prove it."""
 
 from unittest import mock
 

@@ -9,7 +9,7 @@ from tests.support.rules_under_conditions import RIGHT, UNSOLVED, WRONG
 
 
 def made(entry):
-    """The public function of an entry, which no registry keeps, and its parameters."""
+    """The public function of an entry outside the registry, and its parameters."""
     forward, partials, rest = entry
     try:
         return symgrad.elementwise("under_condition", forward, *partials, **rest), rest.get("examples", ((),))[0]

@@ -1,4 +1,4 @@
-"""A report is true where its verdict is positive, whatever the kind of report."""
+"""A report of any kind is true if and only if its verdict is positive."""
 
 import dataclasses
 

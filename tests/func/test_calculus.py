@@ -14,7 +14,7 @@ ULP = 2.0**-52
 
 
 def near(got, wanted, ulps=64):
-    """Whether numbers agree to some units of the largest of those wanted."""
+    """Whether numbers agree to some units of the largest expected one."""
     got, wanted = (np.asarray(x.numpy() if isinstance(x, symgrad.Tensor) else x, float) for x in (got, wanted))
     assert got.shape == wanted.shape
     assert np.all(np.isfinite(got)) and abs(got - wanted).max(initial=0.0) <= ulps * ULP * max(abs(wanted).max(initial=0.0), 1.0), (got, wanted)

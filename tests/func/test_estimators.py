@@ -1,4 +1,4 @@
-"""Diagonals, traces, products and extreme eigenvalues of Hessians: exact ones against the whole matrix, estimates by their statistics."""
+"""Diagonals, traces, products and extreme eigenvalues of Hessians: exact ones against dense matrices, estimates by their statistics."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The transforms: values, nesting in every order, arguments, results and errors. vmap and Hessians have files of their own."""
+"""The transforms: values, nesting in every order, arguments, results and errors. vmap and Hessians have their own files."""
 
 import itertools
 from collections import namedtuple

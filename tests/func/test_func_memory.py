@@ -13,7 +13,7 @@ tensor = symgrad.tensor
 
 
 class Scaled(symgrad.autograd.Function):
-    """An op whose backward returns a tensor that it keeps."""
+    """An op whose backward returns a tensor that it stores."""
 
     slope = tensor([2.0, 3.0, 4.0])
 
@@ -74,7 +74,7 @@ _kept: dict = {}
 
 
 def COTANGENTS(y):
-    """The same cotangents at every call, so that a result that shares their memory is seen."""
+    """Equal cotangents at every call, so that a result that shares their memory is found."""
     shapes = tuple(t.shape for t in flatten(y)[0])
     return _kept.setdefault(shapes, like(y))
 
@@ -155,7 +155,7 @@ def test_scalars_do_not_share_a_version():
 
 
 def test_results_in_fresh_memory_are_not_copied():
-    """A result in fresh memory is handed out as it is."""
+    """A result in fresh memory is returned without a copy."""
     from symgrad.func.evaluation import unshared
 
     fresh, other = np.ones(3), np.ones((2, 3))

@@ -47,7 +47,7 @@ def scalar_of(op, parameters, i, now):
 @pytest.mark.sampled(43)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_hessians_of_every_op_in_three_calls(op, parameters):
-    """The first time by the pass itself, the second by the tape it leaves, the third on the tape at other numbers; by double backward each."""
+    """The first call runs the pass, the second its tape, the third the tape on other numbers; each is compared with double backward."""
     for i, first in enumerate(arrays(op, np.random.default_rng(1))):
         if first.dtype.kind != "f":
             continue
@@ -67,7 +67,7 @@ def rosenbrock(x):
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
 
 
-def test_what_a_function_captures_may_change_between_calls():
+def test_captured_values_may_change_between_calls():
     state = {"a": symgrad.rand(40), "n": 3.0, "m": 2}
     h = func.hessian(lambda x: (state["a"] * x**state["n"]).sum() + state["m"] * (x[1:] * x[:-1]).sum())
     x = symgrad.rand(40) + 1

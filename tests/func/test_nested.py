@@ -21,7 +21,7 @@ def elementwise(x):
 
 
 def total(f):
-    """The sum of what a function gives."""
+    """The sum of a function's result."""
     return lambda x: f(x).sum()
 
 
@@ -33,7 +33,7 @@ def nested(f, order):
 
 
 def smooth(x):
-    """A scalar in which all elements meet."""
+    """A scalar function in which all elements interact."""
     return (symgrad.tensor(MATRIX) @ symgrad.sin(x)).tanh().sum() * x.exp().sum() + x.prod() / (1 + x[0] ** 2)
 
 
@@ -122,7 +122,7 @@ def test_compositions(name):
 
 
 def test_the_nodes_of_nested_gradients():
-    """A gradient that is differentiated outside is a node of its own, and so is its derivative by the same vector."""
+    """A gradient that is differentiated outside its transform is a separate node, and so is its derivative along the same vector."""
     seen = []
 
     def look(x):
@@ -227,7 +227,7 @@ def test_a_custom_function_inside():
 
 
 def test_hooks_and_observers_see_every_node():
-    """Where somebody looks on, the gradient is recorded op by op."""
+    """With hooks or observers the gradient is recorded op by op."""
     x = symgrad.tensor(POINT, requires_grad=True)
     handle = x.register_hook(lambda c: None)
     seen = []
@@ -256,7 +256,7 @@ def test_large_programs_are_replayed_without_generated_code(monkeypatch):
 
 
 def test_the_cost_grows_with_the_square_of_the_order():
-    """Steps, and not time: the k-th coefficient of a product is made of k + 1 products."""
+    """Counted in steps: the k-th coefficient of a product is the sum of k + 1 products."""
     counts = []
     for order in (2, 4, 8):
         cache.shared.clear()

@@ -20,7 +20,7 @@ EIGHTHS = st.integers(-20, 20).map(lambda n: n / 8)
 
 
 class Pair(NamedTuple):
-    """The same value twice: a Tensor, and an array of Scalars."""
+    """A value in two representations: a Tensor, and an array of Scalars."""
 
     tensor: Any
     model: Any
@@ -75,7 +75,7 @@ class Programs(RuleBasedStateMachine):
         return multiple(*pairs)
 
     def keep(self, tensor, model):
-        """The new value, if it is of a size to go on with, after the comparison of the numbers."""
+        """The new value if its size is moderate, after the comparison of the numbers."""
         expected = numbers(model)
         assert tensor.shape == expected.shape and tensor.dtype is symgrad.float64
         if expected.size and np.max(np.abs(expected)) > LARGE:
@@ -84,7 +84,7 @@ class Programs(RuleBasedStateMachine):
         return Pair(tensor, model)
 
     def apart(self, *differences):
-        """Whether every element is clearly on one side of a kink, or exactly on it in both worlds."""
+        """Whether every element is clearly on one side of a kink, or exactly on it in both representations."""
         return all(np.all((np.abs(d) > 1e-6) | (d == 0)) for d in differences) and len({tuple((d == 0).ravel()) for d in differences}) == 1
 
     @rule(target=values, a=values, name=st.sampled_from(sorted(SAFE)))

@@ -1,4 +1,4 @@
-"""Taylor mode: coefficients against SymPy's, its cost, kinks, differentiable results, and what is refused. Every op: test_taylor_ops.py."""
+"""Taylor mode: coefficients against SymPy's, its cost, kinks, differentiable results, and refusals. Every op: test_taylor_ops.py."""
 
 import tracemalloc
 
@@ -24,7 +24,7 @@ def coefficients(function, at, order):
 
 
 def close(found, expected, bound):
-    """Whether numbers agree to a relative bound, each by itself; what is exactly 0 is 0."""
+    """Whether each number agrees to a relative bound, and exactly for 0."""
     errors = [float(abs(mpmath.mpf(a) - b) / abs(b)) if b else abs(a) for a, b in zip(found, expected, strict=True)]
     assert max(errors) <= bound, errors
     return True

@@ -68,7 +68,7 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_what_depends_on_the_data_of_a_member_is_refused(name):
+def test_dependence_on_the_data_of_a_member_is_refused(name):
     with pytest.raises(RuntimeError, match=r"^(\w+(\(\))?: )?vmap: .*depends on the data of each"):
         vmap(DATA[name])(X)
     with pytest.raises(RuntimeError, match=r"^(\w+(\(\))?: )?vmap: .*depends on the data of each"):

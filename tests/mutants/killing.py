@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import Op
-from symgrad.testing.attack import Attack, Check, attempt
+from symgrad.testing.attack import Attack, Check, run_at_example
 from symgrad.testing.checks import CHECKS
 from tests.support.claims import attack_on, attacks_with_numbers
 
@@ -65,7 +65,7 @@ def first_failure(attack: Attack, checks: list[Check]) -> tuple[str, str] | None
             continue
         try:
             for example in attack.examples(check.draws)[:check.most]:
-                wrong = attempt(check, attack, example)
+                wrong = run_at_example(check, attack, example)
                 if wrong is not None:
                     return check.name, wrong.what
         except NotApplicable:
@@ -121,7 +121,7 @@ def takes_complex(attack: Attack) -> bool:
     """Whether the check for complex numbers has something to say of an op."""
     check = CHECKS["complex"]
     try:
-        return not check.when(attack) and attempt(check, attack, attack.examples(check.draws)[0]) is None
+        return not check.when(attack) and run_at_example(check, attack, attack.examples(check.draws)[0]) is None
     except NotApplicable:
         return False
 

@@ -134,7 +134,7 @@ def test_more_singular_elements_that_do_not_count(seed, op):
 
 
 @pytest.mark.parametrize("op", ["norm", "var", "logsumexp", "softmax", "prod", "amax"])
-def test_a_branch_that_is_not_taken_gives_nothing(op):
+def test_a_branch_that_is_not_taken_has_no_gradient(op):
     """Its elements and its derivatives are infinite, and a rule of its op sums over them."""
     x = tensor([1.0, 4.0, 0.0], requires_grad=True)
     y = where(tensor([False, False, False]), OPS[op](x.sqrt()), x)

@@ -1,4 +1,4 @@
-"""Checks of calls: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of calls: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import functools
 import pickle
@@ -24,7 +24,7 @@ def square(x):
 
 
 class Every:
-    """The square, but every n-th time a little more."""
+    """The square, with an error in every n-th call."""
 
     def __init__(self, n):
         self.n, self.calls = n, 0
@@ -35,7 +35,7 @@ class Every:
 
 
 class Last:
-    """A pullback that knows the argument of the last call alone."""
+    """A pullback that uses the argument of the last call."""
 
     def __call__(self, x):
         self.x = x
@@ -61,7 +61,7 @@ def test_results_that_depend_on_the_order_of_calls():
 
 
 class Overwritten(Function):
-    """The square, whose argument is kept with the class."""
+    """The square, whose argument is stored on the class."""
 
     @staticmethod
     def forward(ctx, x):
@@ -74,7 +74,7 @@ class Overwritten(Function):
 
 
 class Consumed(Function):
-    """The square, whose pullback changes what it keeps."""
+    """The square, whose pullback changes its saved value."""
 
     @staticmethod
     def forward(ctx, x):
@@ -107,7 +107,7 @@ def test_random_numbers():
     assert check_determinism(noisy, random=True, **RIGHT).reason == check_threads(noisy, random=True, **RIGHT).reason == "it is random"
 
 
-def test_what_is_always_the_same():
+def test_deterministic_ops_pass():
     def remembered(x, known={}):  # noqa: B006  a cache that is right
         return known.setdefault((x.shape, x.dtype.name, x.tobytes()), x * x).copy()
 
@@ -117,7 +117,7 @@ def test_what_is_always_the_same():
 
 
 class Shared:
-    """The square, in steps that another thread may come between."""
+    """The square, in steps that another thread may interrupt."""
 
     def __call__(self, x):
         self.x = x
@@ -202,7 +202,7 @@ def test_pickling():
         check_pickling(losing, framework="numpy", **RIGHT)
 
 
-def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_calls_it(monkeypatch):
+def test_a_users_op_is_pickled_by_the_name_that_it_has_in_its_module(monkeypatch):
     try:
         op, other = (symgrad.elementwise(name, lambda xp, x: x * x, lambda xp, y, x: 2 * x) for name in ("pickled_by_name", "pickled_by_another"))
         monkeypatch.setitem(globals(), "pickled_by_name", op)
@@ -214,7 +214,7 @@ def test_an_op_of_a_users_is_pickled_by_its_name_where_that_is_what_its_module_c
         extending._unregister("pickled_by_another")
 
 
-def test_what_is_not_found_again(monkeypatch):
+def test_objects_that_cannot_be_imported_by_name(monkeypatch):
     for op in (lambda x: x * x, only_here(0).__class__, Locked(2)):
         if op is not only_here(0).__class__:
             assert "it is not found by module and name" in check_pickling(op, **RIGHT).reason

@@ -1,4 +1,4 @@
-"""Other ways to call an op: by one argument alone, with one tensor twice, in many axes; a cotangent of zeros; and what a call leaves behind."""
+"""Other ways to call an op: by one argument alone, with one tensor twice, in many axes; a cotangent of zeros; and side effects of a call."""
 
 import random
 

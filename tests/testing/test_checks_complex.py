@@ -1,4 +1,4 @@
-"""The check of complex numbers: what it catches, what it leaves alone, and when it does not apply."""
+"""The check of complex numbers: the mistakes that it finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -78,9 +78,9 @@ def test_derivatives_that_conjugate_symmetry_alone_gives_away():
         check_complex(lambda x: x * x + 1e-3 * (np.imag(x) < 0), pullback=lambda g, x: g * conj(2 * x), **QUICK)
 
 
-def test_a_second_derivative_that_forgets_a_conjugate():
+def test_a_second_derivative_without_a_conjugate():
     class Field(symgrad.autograd.Function):
-        """z², whose gradient is differentiated by a rule that forgets a conjugate."""
+        """z², whose gradient has a rule without a conjugate."""
 
         @staticmethod
         def forward(ctx, z):

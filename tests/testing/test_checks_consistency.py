@@ -1,4 +1,4 @@
-"""Checks of an op against itself: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of an op against itself: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_a_pushforward_that_is_not_the_pullbacks(wrong, seed):
         check_adjoint(cube, pullback=slope, pushforward=WRONG_TANGENTS[wrong], seed=seed, shrink=False)
 
 
-def test_an_op_on_arrays_whose_pushforward_forgets_an_element():
+def test_an_op_on_arrays_whose_pushforward_omits_an_element():
     with pytest.raises(CheckFailure, match="⟨g, jvp"):
         check_adjoint(np.sum, pullback=lambda g, x: np.full(x.shape, g), pushforward=lambda ts, x: ts[0].ravel()[1:].sum(), shapes=((2, 3),))
 
@@ -115,7 +115,7 @@ class Moment(Function):
 
 
 class Spin(Function):
-    """A vector field of two elements that is the gradient of nothing."""
+    """A vector field of two elements that is not a gradient."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""The check that derivatives have formulas: what it finds, and what it leaves alone."""
+"""The check that derivatives have formulas: the mistakes that it finds, and ops to which it does not apply."""
 
 import dataclasses
 
@@ -22,7 +22,7 @@ def test_what_is_right_passes(name):
 
 
 def test_truth_values_for_numbers():
-    """Which NumPy multiplies by, and SymPy does not."""
+    """NumPy multiplies by booleans, SymPy does not."""
     wrong = changed("relu", vjp=lambda xp, g, y, args, needs: (xp.gt(args[0], 0) * g,))
     failure = failure_of(check_formulas, wrong)
     assert failure.wrong.what.startswith("the derivative has no formula") and failure.wrong.order == 1 and failure.wrong.wrt == (0,)
@@ -40,6 +40,6 @@ def test_the_second_derivative():
 @pytest.mark.parametrize("op, claims, reason", [
     (REGISTRY["argmax"], {}, "its value has no formula: argmax"), (lambda x: x.sin(), {"formula": "sin(x)"}, "its rules are not known"),
     ((np.sin, np.cos), {"formula": "sin(x)"}, "its rules are not known")], ids=["argmax", "a function", "a NumPy pair"])
-def test_what_has_no_formula_is_left_alone(op, claims, reason):
+def test_ops_without_a_formula_are_not_checked(op, claims, reason):
     result = check_formulas(op, **claims)
     assert result.verdict == "not applicable" and result.reason.startswith(reason)

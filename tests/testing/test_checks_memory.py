@@ -1,4 +1,4 @@
-"""Checks of memory: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of memory: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def in_place(x):
 
 
 def by_address(x):
-    """The square, of what lies in memory from the first element on."""
+    """The square of the elements in memory from the first one on."""
     flat = np.lib.stride_tricks.as_strided(x, (x.size,), (x.itemsize,)) if x.strides and x.strides[-1] > 0 and x.size else x.ravel()
     return (flat * flat).reshape(x.shape)
 
@@ -34,7 +34,7 @@ def in_the_order_of_memory(x):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_are_what_they_are_called(layout):
+def test_layouts_have_the_strides_of_their_names(layout):
     x = np.arange(6.0).reshape(2, 3)
     y = laid_out(x, layout)
     if layout == "overlapping":
@@ -95,7 +95,7 @@ def push_into(ts, x):
     return x * ts[0]
 
 
-def test_what_is_written_to():
+def test_writes_to_arguments_are_found():
     for wrong, words, claims in ((in_place, "argument 0 was changed", {}), (square, "the cotangent was changed", {"pullback": add_to_cotangent}),
                                  (square, "argument 0 was changed", {"pullback": add_to_argument}),
                                  (square, "tangent 0 was changed", {"pushforward": push_into}),
@@ -105,7 +105,7 @@ def test_what_is_written_to():
             check_mutation(wrong, **(RIGHT | claims))
 
 
-def test_what_is_not_written_to():
+def test_ops_that_write_to_no_argument_pass():
     assert check_mutation(square, **RIGHT).verdict == "passed"
     assert check_mutation(lambda x: x, **(RIGHT | {"pullback": lambda g, x: g})).verdict == "passed"
     for name in ("relu", "sort_elements", "overwrite", "cumprod", "where", "view"):
@@ -113,7 +113,7 @@ def test_what_is_not_written_to():
 
 
 class Same(Function):
-    """The identity, by the very tensor it is given."""
+    """The identity, which returns its argument itself."""
 
     @staticmethod
     def forward(ctx, x):

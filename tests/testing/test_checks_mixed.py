@@ -1,4 +1,4 @@
-"""The check of one pass through another: what it finds, and what it leaves alone."""
+"""The check of one pass through another: the mistakes that it finds, and ops to which it does not apply."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ def test_a_pushforward_that_takes_its_tangents_for_constants(name):
     assert failure_of(check_mixed, wrong).wrong.what == "the pushforward, pulled back by its tangent, is not the pullback"
 
 
-def test_what_has_no_second_derivative_is_left_alone():
+def test_ops_without_a_second_derivative_are_not_checked():
     assert check_mixed(REGISTRY["exp"], order=1).reason == "it has no second derivative"
 
 

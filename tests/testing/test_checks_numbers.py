@@ -1,4 +1,4 @@
-"""The checks of numbers: right ops are not accused, and for each check there is a wrong op that it catches and that others pass."""
+"""The checks of numbers: right ops pass, and each check finds a wrong op that the others do not."""
 
 import numpy as np
 import pytest
@@ -226,7 +226,7 @@ def test_beyond_the_range_only_the_direction_counts():
 
 
 @pytest.mark.parametrize("base, fails", [(1e91, False), (1e20, True)])
-def test_what_is_made_of_an_infinite_value_may_be_infinite(base, fails):
+def test_derivatives_of_an_infinite_value_may_be_infinite(base, fails):
     """The second derivative a**(b - 1) (1 + b log a) is read from y log a: beyond 1e77 the value a**4 is infinite, and so may that be."""
     attack, (x, b) = Attack(REGISTRY["pow"]), (np.array([base]), np.array([4.0]))
     tangents = [None, np.ones(1)]
@@ -239,7 +239,7 @@ def test_what_is_made_of_an_infinite_value_may_be_infinite(base, fails):
         compare(attack, *given)
 
 
-def test_differences_know_what_they_do_not_know():
+def test_differences_have_a_bound_of_their_error():
     h = 0.1 / 3.0 ** np.arange(9)
     steps = np.concatenate([[0.0], h, -h])
     for f in (np.abs, lambda x: np.floor(x), lambda x: np.sin(1e9 * x), lambda x: np.arctan(1e8 * x), lambda x: np.where(x > 0, np.nan, x)):
@@ -258,7 +258,7 @@ CANCELLING = {  # functions of tensors, of which nothing else is known, that los
 
 
 @pytest.mark.parametrize("name", CANCELLING)
-def test_differences_know_digits_that_the_function_lost(name):
+def test_the_bound_of_differences_includes_digits_that_the_function_lost(name):
     function, points = CANCELLING[name]
     for x in points:
         assert check_differences(function, inputs=[np.array(x)]).verdict == "passed"

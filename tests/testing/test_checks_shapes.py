@@ -1,4 +1,4 @@
-"""Checks of shapes: what each of them catches, what it leaves alone, and when it does not apply."""
+"""Checks of shapes: the mistakes that each of them finds, right ops that pass, and ops to which it does not apply."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_dtypes_that_an_op_does_not_take():
 
 
 def down(c, x):
-    """The sum over what was stretched."""
+    """The sum over broadcast axes."""
     return sum_to_size(c, x.shape)
 
 
@@ -204,7 +204,7 @@ def test_single_numbers():
     assert check_scalars(REGISTRY["mm"]).reason == "it does not act on elements"
 
 
-def test_nothing_at_all():
+def test_empty_arrays():
     claims = {"pullback": lambda g, x: 2 * x * g, "elementwise": True, **QUICK}
     assert check_empty(square, **claims).verdict == "passed"
     for wrong in (lambda x: x * x if x.size else np.zeros(3), lambda x: x * x + x.max() * 0, lambda x: x * x if x.size else np.array([])):

@@ -1,4 +1,4 @@
-"""A claimed formula is what it says: of the op's own arguments, and with as many digits as it takes."""
+"""Claimed formulas: of the op's own arguments, and evaluated with as many digits as necessary."""
 
 import pytest
 

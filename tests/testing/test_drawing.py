@@ -1,4 +1,4 @@
-"""The examples an op is attacked with: inside the domains, with every edge, the same for a seed, and simple when they are shrunk."""
+"""The examples of an op: inside the domains, with every edge, equal for equal seeds, and simple after shrinking."""
 
 import functools
 import math
@@ -22,7 +22,7 @@ from symgrad.testing import drawing, edges
 from symgrad.testing.attack import Attack
 from symgrad.testing.claimed import special_points
 from symgrad.testing.claims import Claims
-from symgrad.testing.drawing import drawn, edge_examples, strategy_of
+from symgrad.testing.drawing import edge_examples, random_examples, strategy_of
 from symgrad.testing.examples import KINDS, Draft
 from symgrad.types.domains import BOOLEAN, COMPLEX, NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain
 
@@ -84,9 +84,8 @@ def test_examples_fit_the_op(name, kind):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_there_are_as_many_random_examples_as_the_profile_says(name):
-    """And they differ."""
-    examples = drawn(attack_on(name), "points")
+def test_the_profile_sets_the_number_of_random_examples(name):
+    examples = random_examples(attack_on(name), "points")
     assert len(examples) == 20 and not any(same(a, b) for a in examples for b in examples if a is not b)
 
 
@@ -111,7 +110,7 @@ def test_shapes_of_each_kind():
     assert any(() in pair for pair in broadcast) and any(len(a) > len(b) > 0 for a, b in broadcast)
 
 
-def test_an_op_cannot_change_what_another_is_given():
+def test_an_op_that_writes_to_its_arguments_does_not_change_those_of_another():
     """Examples are shared by ops, their arrays are not."""
     first, second = Attack(REGISTRY["sin"]), Attack(REGISTRY["cos"])
     before = second.examples("points")
@@ -128,7 +127,7 @@ def test_an_op_cannot_change_what_another_is_given():
 def test_ordinary_numbers_are_on_all_sides_of_one(name):
     """Where the domain is; in the examples that are always there and in those drawn."""
     attack = attack_on(name)
-    for examples in (edge_examples(attack, "points"), drawn(Attack(REGISTRY[name], profile="ci"), "points")):
+    for examples in (edge_examples(attack, "points"), random_examples(Attack(REGISTRY[name], profile="ci"), "points")):
         for i, numbers in enumerate(zip(*columns(examples))):
             for low, high in ((-10, -1), (-1, 0), (0, 1), (1, 10)):
                 if (low + high) / 2 + 0.1 in domain(attack, i):
@@ -158,7 +157,7 @@ def test_a_formulas_kinks_and_poles_are_edges():
 
 
 def test_special_points_are_edges():
-    """Also those that only the op itself names."""
+    """The claimed ones, and those of the op."""
     numbers = [x for (x,) in columns(edge_examples(attack_on("clamp_below"), "points"))]
     assert {0.25, math.nextafter(0.25, 1), math.nextafter(0.25, 0)} <= set(numbers)
 
@@ -238,7 +237,7 @@ def test_special_points():
 def test_arrays_in_every_arrangement():
     """Ties, equal rows, zeros, sorted both ways, all equal, sizes mixed; both times, always and drawn."""
     attack = Attack(REGISTRY["cumprod"], profile="ci")
-    for examples in (edge_examples(attack, "points"), drawn(attack, "points")):
+    for examples in (edge_examples(attack, "points"), random_examples(attack, "points")):
         xs = [e.xs[0] for e in examples]
         flats = [x.ravel() for x in xs]
         assert any(len(set(f.tolist())) == f.size for f in flats) and any((f == f[0]).all() for f in flats)
@@ -251,7 +250,7 @@ def test_arrays_in_every_arrangement():
 
 
 def test_conditions_and_whole_numbers():
-    """Truth values are bool, a domain of whole numbers gives whole numbers."""
+    """Booleans have the dtype bool, and an integer domain has integers."""
     assert {x.dtype.kind for e in attack_on("where").examples("points") for x in e.xs[:1]} == {"b"}
     attack = Attack(symgrad.sin, Claims(domain="integer"))
     numbers = [x for (x,) in columns(attack.examples("points"))]
@@ -259,7 +258,7 @@ def test_conditions_and_whole_numbers():
 
 
 def test_large_arrays():
-    """Arrays with more elements than bytes are drawn for; hypothesis has not enough bytes for these."""
+    """Arrays with more elements than drawn bytes."""
     attack = Attack(symgrad.sum, Claims(shapes=((120, 100),)))
     examples = attack.examples("points")
     assert len(examples) >= 28 and all(e.xs[0].shape == (120, 100) for e in examples)
@@ -279,12 +278,12 @@ def test_a_framework_without_subnormals_is_given_none():
     """As XLA is, which takes them for zero; nor numbers whose products with others are subnormal."""
     attack = Attack(REGISTRY["sin"])
     attack.subject.subnormals = False
-    numbers = np.array([x for (x,) in columns([*edge_examples(attack, "points"), *drawn(attack, "points")])])
+    numbers = np.array([x for (x,) in columns([*edge_examples(attack, "points"), *random_examples(attack, "points")])])
     assert not np.any((numbers != 0) & (np.abs(numbers) < 2.0**-1000)) and 1e-300 in numbers and 0.0 in numbers
 
 
 def test_another_kind_is_refused():
-    """With the kinds there are."""
+    """The message lists the kinds."""
     with pytest.raises(ValueError, match="no examples of the kind 'dots'; those are points, broadcast"):
         attack_on("sin").examples("dots")
     with pytest.raises(NotApplicable, match="no number of the type"):
@@ -294,19 +293,19 @@ def test_another_kind_is_refused():
 # Drawing
 
 
-def test_a_strategy_gives_what_is_drawn():
+def test_a_strategy_draws_the_examples_of_the_checks():
     """The bytes of a draft stand for the same example, in a search as in the list."""
     attack = attack_on("pow")
     plan = drawing.plan_of(attack, "points")
-    simplest = drawing.decoded(plan, bytes(plan.size))
+    simplest = drawing.decode_draft(plan, bytes(plan.size))
     assert [x.tolist() for x in simplest.xs] == [1.0, 0.0] and simplest[1:] == (0, 0)
-    assert same(found(attack, "points", lambda e: True), drawing.finished(attack, simplest))
-    assert same(drawn(attack, "points")[0], drawing.finished(attack, simplest))
+    assert same(found(attack, "points", lambda e: True), drawing.complete_example(attack, simplest))
+    assert same(random_examples(attack, "points")[0], drawing.complete_example(attack, simplest))
 
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(2))
-def test_what_fails_shrinks_to_something_simple(seed):
+def test_failing_examples_shrink_to_simple_ones(seed):
     """One number, small and whole, with 1 for the cotangent and the tangents."""
     example = found(attack_on("sin"), "points", lambda e: (e.xs[0] < -1).any(), seed)
     assert example.xs[0].shape == () and example.xs[0] == -2.0 and example.cotangent == 1.0 and all(s == (1.0,) for s in example.tangents)
@@ -346,20 +345,20 @@ def test_examples_are_drawn_inside_a_users_own_test(seed):
     assert len(inside) == 5 and all(isinstance(d, Draft) for d in inside)
 
 
-def test_what_is_raised_in_a_search_is_raised_to_the_user():
-    """From the other thread too."""
+def test_exceptions_in_a_search_propagate_to_the_user():
+    """Also if the search runs in another thread."""
     def broken():
         raise KeyError("lost")
 
     with pytest.raises(KeyError, match="lost"):
-        drawing.outside(broken)
+        drawing.outside_hypothesis(broken)
     raised = []
 
     @hypothesis.settings(max_examples=1, database=None)
     @given(st.just(0))
     def inside(_):
         try:
-            drawing.outside(broken)
+            drawing.outside_hypothesis(broken)
         except KeyError as error:
             raised.append(error)
 
@@ -367,8 +366,8 @@ def test_what_is_raised_in_a_search_is_raised_to_the_user():
     assert raised
 
 
-def test_ops_with_equal_domains_share_what_is_drawn():
-    """Hypothesis is asked once."""
+def test_ops_with_equal_domains_share_drawn_examples():
+    """Hypothesis draws once for both."""
     drawing._search.cache_clear()
     for name in ("sin", "cos", "atan"):
         Attack(REGISTRY[name]).examples("points")
@@ -380,7 +379,7 @@ def test_combinations_of_edges():
     assert sorted(edges._combined([[1.0, 2.0], [3.0, 4.0]])) == [(1.0, 3.0), (1.0, 4.0), (2.0, 3.0), (2.0, 4.0)]
     own = [[float(k) for k in range(30)], [float(k) for k in range(40)]]
     some = edges._combined(own)
-    assert 60 <= len(set(some)) == len(some) <= edges.COMBINED
+    assert 60 <= len(set(some)) == len(some) <= edges.MAX_COMBINATIONS
     assert len({a for a, _ in some}) > 20 and len({b for _, b in some}) > 25
 
 

@@ -1,4 +1,4 @@
-"""Reports of failures: everything stands in them, as text, Markdown, HTML, for a terminal, and as JSON."""
+"""Reports of failures: they are complete as text, Markdown, HTML, in a terminal, and as JSON."""
 
 import io
 import json
@@ -12,7 +12,7 @@ import sympy
 from rich.console import Console
 
 from symgrad.testing import CheckFailure, check_op, check_pullback, check_value, shrinking
-from symgrad.testing.failure import Failure, OpReport, Result, Wrong, digits, shown
+from symgrad.testing.failure import Failure, OpReport, Result, Wrong, digits, exact_text
 from tests.support.failing import (
     failure_of,
     raises_above,
@@ -24,7 +24,7 @@ from tests.support.failing import (
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch):
-    """What is found does not depend on how busy the machine is."""
+    """The result does not depend on the load of the machine."""
     monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 
@@ -58,7 +58,7 @@ or: pytest x::y
 seed 0"""
 
 
-def test_everything_stands_in_the_text():
+def test_the_text_of_a_failure_is_complete():
     assert str(sample()) == TEXT
 
 
@@ -105,8 +105,8 @@ def test_a_real_report_has_both_sides_with_digits_and_ulp():
 
 
 def test_numbers_are_shown_as_they_are_typed():
-    assert shown(np.array([[0.1, -0.0], [np.inf, 1e-300]])) == "[[0.1, -0.0], [inf, 1e-300]]"
-    assert shown(np.float16(0.1)) == "0.1" and shown(2.5) == "2.5" and "..." in shown(np.zeros(1000))
+    assert exact_text(np.array([[0.1, -0.0], [np.inf, 1e-300]])) == "[[0.1, -0.0], [inf, 1e-300]]"
+    assert exact_text(np.float16(0.1)) == "0.1" and exact_text(2.5) == "2.5" and "..." in exact_text(np.zeros(1000))
     with mpmath.workdps(40):
         assert digits(mpmath.mpf(1) / 3) == "0.333333333333333333333"
         assert digits(np.array([mpmath.mpf(1) / 7, None], dtype=object)) == "[0.142857142857142857143, None]"

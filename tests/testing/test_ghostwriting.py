@@ -1,4 +1,4 @@
-"""`symgrad ghostwrite`: the test file of an op, from what can be read off it."""
+"""`symgrad ghostwrite`: the test file of an op, derived from its source and docstring."""
 
 import ast
 import importlib
@@ -10,7 +10,7 @@ import symgrad
 from symgrad.cli import AGREED, BAD_INPUT, main
 from symgrad.testing import check_op
 from symgrad.testing.claims import MARK
-from symgrad.testing.ghostwriting import _read, _said, _where, ghostwrite
+from symgrad.testing.ghostwriting import _docstring_formulas, _finite_domain, _is_formula_of, ghostwrite
 
 pytest_plugins = "pytester"
 
@@ -106,7 +106,7 @@ def test_what_is_written_runs_at_once(ops: str, pytester, name: str) -> None:
         delattr(getattr(sys.modules[ops], name), MARK)
 
 
-def test_what_is_given_goes_before_what_is_found(ops: str) -> None:
+def test_given_formulas_and_domains_precede_found_ones(ops: str) -> None:
     found = claims(ghostwrite(f"{ops}:softplus", formula="logaddexp(0, x)", domain="-1..1"))
     assert found == {"formula": "'logaddexp(0, x)'", "domain": "{'x': '-1..1'}"}
     assert claims(ghostwrite(f"{ops}:plain", domain="b=positive"))["domain"] == "{'a': 'real', 'b': 'positive'}"
@@ -119,7 +119,7 @@ def test_an_op_that_is_marked_is_imported(ops: str) -> None:
         ghostwrite(f"{ops}:marked", formula="2*x")
 
 
-def test_what_cannot_be_marked_is_called_by_a_function() -> None:
+def test_objects_without_attributes_are_wrapped_in_a_function() -> None:
     text = ghostwrite("math:sqrt")
     assert "def sqrt(x):\n    return math.sqrt(x)\n" in text and claims(text)["domain"] == "{'x': 'real'}"
 
@@ -135,7 +135,7 @@ def test_a_name_that_the_module_has_gets_another() -> None:
 
 
 def test_other_frameworks_are_named(monkeypatch) -> None:
-    """By what the names in the code stand for: nothing of theirs needs to be here."""
+    """By the names in the code; the frameworks need not be installed."""
     module = type(sys)("ghost_foreign")
     module.loss = lambda x: x
     monkeypatch.setitem(sys.modules, "ghost_foreign", module)
@@ -149,14 +149,14 @@ def test_other_frameworks_are_named(monkeypatch) -> None:
     ("Returns 2 * x", "2 * x"), ("The ramp: x*(1 + x), of x.", "x*(1 + x)"), ("alpha + x*2", None), ("less than x", None),
     ("exp(t), a function of x", None), ("Something of x.", None), ("x", None), ("exec('x')", None), ("", None)])
 def test_formulas_in_docstrings(doc: str, formula: str | None) -> None:
-    assert next((t for t in _said(doc) if _read(t, {"x"})), None) == formula
+    assert next((t for t in _docstring_formulas(doc) if _is_formula_of(t, {"x"})), None) == formula
 
 
 @pytest.mark.parametrize("formula, domain", [
     ("x**2", "real"), ("1/x", "nonzero"), ("sqrt(x)", "nonnegative"), ("log(x)", "positive"), ("asin(x)", "-1..1"), ("atanh(x)", "(-1, 1)"),
     ("log1p(x)", "(-1, inf)"), ("acosh(x)", "[1, inf)"), ("log(-x)", "negative"), ("log(log(x))", "(1, inf)")])
 def test_domains_of_formulas(formula: str, domain: str) -> None:
-    assert dict(_where(formula)) == {"x": domain}
+    assert dict(_finite_domain(formula)) == {"x": domain}
 
 
 # The command
@@ -235,7 +235,7 @@ def test_shapes_of_arguments_that_must_fit_are_found_by_calls(fitting, pytester,
     delattr(getattr(sys.modules[fitting], name), MARK)
 
 
-def test_shapes_that_are_not_found_are_asked_for(fitting):
+def test_shapes_that_are_not_found_are_left_as_a_proposal(fitting):
     text = ghostwrite(f"{fitting}:strange")
     assert "shapes" not in claims(text)
     assert "    # shapes=((3, 4), (3, 4)),  # an array of each shape for a, b; none of those that were tried fit each other\n" in text

@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: what passes, what fails, and in which words (recorded from torch 2.13, with one line more)."""
+"""`gradcheck` and `gradgradcheck`: functions that pass and fail, and the messages (recorded from torch 2.13, with one line more)."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def leaf(data, **rest):
 
 @pytest.fixture
 def bad(declare):
-    """x², whose derivative is said to be 3x."""
+    """x², whose derivative is declared as 3x."""
     return declare("bad", lambda xp, x: x * x, lambda xp, y, x: 3 * x)
 
 
@@ -263,7 +263,7 @@ def test_a_function_with_a_wrong_backward():
     assert gradcheck(function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0]), leaf(X))
 
 
-def test_a_function_whose_backward_forgets_its_input():
+def test_a_function_whose_backward_ignores_its_input():
     forgetful = function(save, lambda ctx, g: 2 * g * ctx.saved_tensors[0].detach())
     assert gradcheck(forgetful, leaf(X))
     assert failure(forgetful, leaf(X), gradgradcheck).startswith("Jacobian mismatch for output 0 with respect to input 0,")

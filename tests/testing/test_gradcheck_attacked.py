@@ -1,4 +1,4 @@
-"""What `gradcheck` looks at beyond torch's comparison: wrong rules that it finds, right functions that it never accuses, and what it says."""
+"""The search of `gradcheck` beyond torch's comparison: wrong rules that it finds, right functions that pass, and its report."""
 
 import copy
 import pickle
@@ -45,7 +45,7 @@ def ours(derivative):
 
 
 def message(f, inputs, check=gradcheck, **options):
-    """What is said of a function that torch's comparison passes and the attack does not."""
+    """The message for a function that passes torch's comparison and fails in the search."""
     assert check(f, inputs, attack=False, **options) is True
     with pytest.raises(GradcheckError) as caught:
         check(f, inputs, **options)
@@ -103,7 +103,7 @@ def test_a_derivative_with_wrong_digits(name):
     assert said.endswith("give a\nlarger atol or rtol, or `attack=False`.")
 
 
-def test_who_allows_more_is_taken_at_his_word():
+def test_larger_tolerances_of_the_user_are_kept():
     rough = function(saved(lambda x: x.sin()), ours(lambda x: x.cos() * 1.0005))
     message(rough, leaf([0.5]))
     assert gradcheck(rough, leaf([0.5]), rtol=2e-3).report.attacked > 8
@@ -245,7 +245,7 @@ def test_a_function_that_counts_its_calls_is_not_accused(more, check, wrong):
     assert check(f, leaf(X)).report.failure is None
 
 
-def test_what_is_left_out_is_counted():
+def test_skipped_points_are_counted():
     report = gradcheck(RIGHT["made for some numbers"], leaf(X)).report
     assert report.left_out["it raises AssertionError"] >= 3 and report.attacked > 5
     assert gradcheck(lambda x: x.abs(), leaf(X)).report.left_out["it has a kink"] >= 2
@@ -254,7 +254,7 @@ def test_what_is_left_out_is_counted():
     assert gradcheck(function(by_numpy(np.abs), ours(symgrad.sign)), leaf(X)).report.left_out["it has a kink, or differences do not come together"]
 
 
-def test_why_nothing_was_attacked():
+def test_the_reason_why_no_point_was_searched():
     x = leaf(X)
     noise = iter(range(1, 10**6))
     shaky = function(lambda ctx, x: 2 * x, lambda ctx, g: g * (2 + next(noise) * 1e-9))
@@ -285,7 +285,7 @@ def test_inputs_of_every_kind():
     assert gradcheck(lambda x: x.sin(), leaf(0.5)).report.attacked > 8
 
 
-def test_hooks_see_gradients_and_nothing_else_changes():
+def test_hooks_are_called_and_the_state_is_unchanged():
     x = leaf(X)
     x.register_hook(lambda g: g * 1)
     assert gradcheck(lambda x: x.sin() * x, x).report.attacked > 3 and x.grad is None
@@ -294,7 +294,7 @@ def test_hooks_see_gradients_and_nothing_else_changes():
 # What is said, and what is put back
 
 
-def test_the_answer_is_true_and_says_what_was_looked_at():
+def test_the_result_is_true_and_its_report_lists_the_comparisons():
     found = gradcheck(lambda x: (x * x).log(), leaf([[1.0, 0.0], [3.0, 4.0]])[:, :1])
     assert found == True and found and isinstance(found, GradcheckResult) and repr(found) == "True" and found is not False  # noqa: E712
     lines = str(found).splitlines()
@@ -324,7 +324,7 @@ def test_random_generators_are_where_torchs_comparison_leaves_them():
     assert after() == after(attack=False)
 
 
-def test_what_is_printed_at_other_points_is_not_told(capsys):
+def test_output_at_other_points_is_suppressed(capsys):
     gradcheck(RIGHT["prints"], leaf([1.0]), attack=False)
     expected = capsys.readouterr().out
     gradcheck(RIGHT["prints"], leaf([1.0]))
@@ -345,7 +345,7 @@ def test_a_function_that_breaks_off_leaves_the_inputs_as_they_were():
     assert x.tolist() == [1.0, 2.0]
 
 
-def test_the_same_seed_looks_at_the_same_points():
+def test_equal_seeds_have_equal_points():
     seen = []
     f = lambda x: (seen.append(x.tolist()), x * x)[1]
     gradcheck(f, leaf([1.0]), seed=1)

@@ -1,4 +1,4 @@
-"""The testing kit tells lost digits from wrong results: `imprecise` where the formula's own steps, rounded as floats, lose as much, else `failed`."""
+"""Lost digits in the testing kit: `imprecise` if the formula's own rounded steps lose as much, else `failed`."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_lost_digits_are_imprecise_in_a_region(what):
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("what", ["overflow of a square", "an array in a narrow type"])
-def test_a_claim_allows_lost_digits_and_the_result_tells_of_them(what):
+def test_a_claim_allows_lost_digits_and_the_result_lists_them(what):
     function, formula, claims, _ = IMPRECISE[what]
     report = attack(function, formula, imprecise=True, **claims)
     assert report and any("digits are lost" in r.reason for r in report.results if r.verdict == "passed")
@@ -77,7 +77,7 @@ WRONG = {
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("claims", [{}, {"imprecise": True}])
 @pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_named_first_whether_digits_are_lost_or_not(what, claims):
+def test_wrong_results_are_reported_before_lost_digits(what, claims):
     function, formula, gradient = WRONG[what]
     report = attack(function, formula, gradient=gradient, **claims)
     assert report.verdict == "failed" and not report
@@ -97,7 +97,7 @@ def test_an_error_at_every_ordinary_point_is_wrong_in_a_type_whose_rounding_woul
     assert report.verdict == "failed" and report.failures[0].wrong.what == "the value for float16 is wrong", str(report)
 
 
-def test_a_given_input_says_the_same_word():
+def test_a_given_input_has_the_same_verdict():
     with pytest.raises(CheckFailure, match="pullback: imprecise: digits are lost in the gradient"):
         check_pullback(np.tanh, gradient=slope, formula="tanh(x)", inputs=[np.array(10.0)])
     with pytest.raises(CheckFailure, match="pullback: the gradient is wrong"):
@@ -115,7 +115,7 @@ def root(x):
 """
 
 
-def test_pytest_counts_what_is_imprecise(pytester):
+def test_pytest_counts_imprecise_checks(pytester):
     pytester.makepyfile(test_ops=FILE.format(claim=""))
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--symgrad-checks=value", "--symgrad-report=said.json")
     result.assert_outcomes(failed=1)

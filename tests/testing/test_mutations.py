@@ -1,4 +1,4 @@
-"""Mutants of the rule tables: a sample that is the same every time, each found out by a check. `python -m tests.mutants` attacks all of them."""
+"""Mutants of the rule tables: a fixed sample, each found by a check. `python -m tests.mutants` runs all of them."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The example project of a new op: its README is run, command by command, and what it prints is what the README says."""
+"""The example project of a new op: the commands of its README are run, and their output is compared with the README."""
 
 import doctest
 import re
@@ -48,7 +48,7 @@ def blocks(language: str) -> list[str]:
 
 
 def said(command: str) -> str:
-    """What the README says that a command prints."""
+    """The output of a command in the README."""
     (found,) = [block for block in blocks("console") if block.partition("\n")[0] == f"$ {command}"]
     return found.partition("\n")[2]
 
@@ -116,7 +116,7 @@ def test_the_other_options_are_there(run) -> None:
     assert len(options) == 4 and all(option in found for option in options)
 
 
-def test_a_readme_that_says_something_else_is_noticed() -> None:
+def test_a_readme_with_another_output_is_an_error() -> None:
     text = said("pytest -v")
     for old, new in ((f"{len(CHECKS)} checks", "1 check"), ("PASSED", "FAILED"), ("new_op", "old_op")):
         assert old not in text or not agree(text.replace(old, new, 1), text)

@@ -100,7 +100,7 @@ def test_a_static_method_of_a_test_class_is_an_op_and_a_method_is_an_error(pytes
     result.stdout.fnmatch_lines(["*twice is marked by symgrad.testing.op inside a class; mark functions of a module, or static methods"])
 
 
-def test_what_does_not_apply_is_skipped_with_the_reason_where_the_op_is(pytester, run) -> None:
+def test_checks_that_do_not_apply_are_skipped_with_the_reason_at_the_op(pytester, run) -> None:
     pytester.makepyfile(test_ops=MARKED.replace('domain="-5..5"', 'domain="-5..5", without={"value": "it is Tuesday"}'))
     result = run(TWO, "-rs")
     result.assert_outcomes(passed=1, skipped=1)
@@ -225,7 +225,7 @@ def test_ops_by_id(pytester, run, module) -> None:
     assert ids(run("-v", f"{prefix}::accuracy")) == [f"{prefix}::accuracy"]
 
 
-def test_a_report_says_how_to_run_the_test_again(pytester, run, module) -> None:
+def test_a_report_has_the_command_that_runs_the_test_again(pytester, run, module) -> None:
     name = module(WRONG)
     pytester.makepyfile(test_ops=WRONG)
     result = run("--symgrad-ops", name, "--symgrad-checks=value", "--symgrad-seed=3", "--symgrad-dtypes", "float64, float32")
@@ -237,7 +237,7 @@ def test_a_report_says_how_to_run_the_test_again(pytester, run, module) -> None:
         again.stdout.fnmatch_lines(["symgrad: 1 op, 1 check, 1 failed (profile dev, seed 3)"])
 
 
-def test_what_failed_last_is_run_again(pytester, everything_is_imported, module) -> None:
+def test_the_last_failures_are_run_again(pytester, everything_is_imported, module) -> None:
     name = module(WRONG)
     pytester.makepyfile(test_ops=WRONG)
     for options in ([], ["--lf"]):
@@ -249,7 +249,7 @@ def test_what_failed_last_is_run_again(pytester, everything_is_imported, module)
 # Reports
 
 
-def test_the_report_and_junit_say_what_every_check_said(pytester, run) -> None:
+def test_the_report_and_junit_have_the_result_of_every_check(pytester, run) -> None:
     pytester.makepyfile(test_ops=WRONG + "def test_other(): pass")
     run(TWO, "--symgrad-report=said.json", "--junitxml=said.xml", "--symgrad-seed=3")
     data = json.loads(Path("said.json").read_text())
@@ -267,7 +267,7 @@ def test_the_report_and_junit_say_what_every_check_said(pytester, run) -> None:
     assert not list(cases["test_other"].iter("property"))
 
 
-def test_the_report_of_a_run_that_was_stopped_says_so_and_one_of_another_run_does_not_stay(pytester, run) -> None:
+def test_the_report_of_a_stopped_run_is_incomplete_and_replaces_an_older_one(pytester, run) -> None:
     pytester.makepyfile(test_ops=WRONG)
     run("--symgrad-checks=value,linearity", "-x", "--symgrad-report=said.json")
     data = json.loads(Path("said.json").read_text())
@@ -280,14 +280,14 @@ def test_the_report_of_a_run_that_was_stopped_says_so_and_one_of_another_run_doe
 
 
 @pytest.mark.sweep
-def test_the_report_knows_of_processes_that_died(pytester, everything_is_imported) -> None:
+def test_the_report_includes_crashed_processes(pytester, everything_is_imported) -> None:
     pytester.makepyfile(test_ops=MARKED + "def test_dies(): __import__('os')._exit(1)")
     pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=said.json", "-n", "1")
     assert json.loads(Path("said.json").read_text())["complete"] is False
 
 
 @pytest.mark.sweep
-def test_several_processes_say_the_same_as_one(pytester, run) -> None:
+def test_several_processes_have_the_results_of_one(pytester, run) -> None:
     pytester.makepyfile(test_ops=WRONG, test_more=MARKED)
     run(TWO, "--symgrad-report=one.json")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", TWO, "--symgrad-report=two.json", "-n", "1")
@@ -368,12 +368,12 @@ def test_results_that_are_not_finite_do_not_warn_in_a_program() -> None:
     assert found.returncode == 0 and not found.stderr, found.stderr
 
 
-def test_it_can_be_left_out(pytester, run) -> None:
+def test_the_plugin_can_be_disabled(pytester, run) -> None:
     pytester.makepyfile(test_ops=MARKED + "def test_other(): pass")
     run("-p", "no:symgrad").assert_outcomes(passed=1)
 
 
-def test_the_entry_knows_the_mark() -> None:
+def test_the_entry_and_the_decorator_use_one_mark() -> None:
     import pytest_symgrad
 
     from symgrad.testing.claims import MARK

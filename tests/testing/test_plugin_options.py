@@ -1,4 +1,4 @@
-"""The options of the plugin of pytest, and what it says to bad ones."""
+"""The options of the pytest plugin, and its messages for invalid ones."""
 
 import sys
 

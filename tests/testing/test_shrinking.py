@@ -1,4 +1,4 @@
-"""The simplest input that fails: small, readable, in its domain, the same failure; and what is random or is interrupted."""
+"""The simplest failing input: small, readable, in its domain, with the same failure; random failures and interrupts."""
 
 import threading
 
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing import check_pullback, shrinking
-from symgrad.testing.attack import Attack, attempt
+from symgrad.testing.attack import Attack, run_at_example
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.checks.base import run
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
-from symgrad.testing.shrinking import simplest
+from symgrad.testing.shrinking import simplest_failure
 from tests.support.failing import (
     body_check,
     failed,
@@ -32,7 +32,7 @@ from tests.support.failing import (
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch):
-    """What is found does not depend on how busy the machine is."""
+    """The result does not depend on the load of the machine."""
     monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 
@@ -42,8 +42,8 @@ def test_an_element_of_a_long_vector_becomes_a_number():
     x = np.linspace(-2.7, 9.3, 100)
     attack = Attack((sine, slope_below), formula="sin(x)")
     example = Example((x,), np.linspace(0.3, 1.7, 100), ((np.full(100, 0.3),),) * 3)
-    wrong = attempt(CHECKS["pullback"], attack, example)
-    found = simplest(CHECKS["pullback"], attack, example, wrong)
+    wrong = run_at_example(CHECKS["pullback"], attack, example)
+    found = simplest_failure(CHECKS["pullback"], attack, example, wrong)
     assert found.inputs["x"].shape == () and found.inputs["x"] == -2.0 and found.given["cotangent"] == 1.0
     assert "inputs=[np.array(-2.0)])" in found.snippet and "cotangent" not in found.snippet
 
@@ -71,7 +71,7 @@ def test_a_number_in_a_tail_becomes_a_round_one():
     assert -80 <= x < -71 and x.is_integer()
 
 
-def test_what_only_shows_in_arrays_keeps_the_smallest():
+def test_a_failure_of_arrays_keeps_the_smallest_array():
     def equal_pair(attack, example):
         if len(np.unique(example.xs[0])) < example.xs[0].size:
             raise Wrong("two are equal")
@@ -89,7 +89,7 @@ def test_what_only_shows_in_arrays_keeps_the_smallest():
     assert values(failed(square)) == [[[1.0]]]
 
 
-def test_broadcasting_stays_what_it_is():
+def test_shrinking_keeps_broadcasting():
     def both(attack, example):
         x, y = example.xs
         if x.shape != y.shape and x.size > 1 and y.size > 1:
@@ -101,7 +101,7 @@ def test_broadcasting_stays_what_it_is():
     assert np.broadcast_shapes(x.shape, y.shape)
 
 
-def test_matrices_are_made_simple_by_hypothesis_which_says_how_to_find_them_again():
+def test_matrices_are_shrunk_by_hypothesis_with_its_notes_on_reproduction():
     found = failure_of(check_pullback, multiply, formula=multiply_formula, shapes=((2, 2), (2, 3)), pullback=multiply_back)
     a, b = found.inputs.values()
     assert abs(a[0, 1]) > 1 and sum(len(repr(v)) for v in a.ravel().tolist()) <= 16 and np.all(found.given["cotangent"] == 1)
@@ -126,7 +126,7 @@ def test_complex_numbers_become_simple():
     assert values(failed(off_the_axis, draws="complex")) == [-1j]
 
 
-def test_another_failure_is_not_taken_for_the_same():
+def test_another_failure_is_not_the_same():
     def two(attack, example):
         if np.any(example.xs[0] > 1.5):
             raise Wrong("large", order=1)
@@ -134,7 +134,7 @@ def test_another_failure_is_not_taken_for_the_same():
 
     x = np.array([0.25, 3.7])
     attack, example = Attack(sine, framework="numpy"), Example((x,), np.ones(2), ((np.ones(2),),) * 3)
-    found = simplest(body_check(two), attack, example, attempt(body_check(two), attack, example))
+    found = simplest_failure(body_check(two), attack, example, run_at_example(body_check(two), attack, example))
     assert (found.wrong.what, values(found)) == ("large", [2.0])
 
 
@@ -151,7 +151,7 @@ def test_without_shrinking_the_first_example_is_reported():
 
 # What is random, has a state, or is interrupted
 
-def test_what_does_not_fail_again_is_said_and_not_searched():
+def test_a_failure_that_does_not_repeat_is_noted_and_not_shrunk():
     calls = []
 
     def third(attack, example):
@@ -164,7 +164,7 @@ def test_what_does_not_fail_again_is_said_and_not_searched():
     assert len(calls) == 4
 
 
-def test_what_fails_by_chance_never_breaks_the_report():
+def test_random_failures_do_not_break_the_report():
     rng = np.random.default_rng(0)
 
     def sometimes(attack, example):
@@ -191,7 +191,7 @@ def test_an_interrupt_goes_through():
             failed(interrupted, **claims)
 
 
-def test_a_check_that_does_not_apply_says_so():
+def test_a_check_that_does_not_apply_raises_with_the_reason():
     def refuses(attack, example):
         raise NotApplicable("because")
 

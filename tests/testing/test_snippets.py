@@ -1,4 +1,4 @@
-"""Code that makes a failure happen again: it runs as printed and fails in the same way, and every value comes back to the last bit."""
+"""Code that reproduces a failure: it runs as printed and fails in the same way, and every value is restored to the last bit."""
 
 
 import ml_dtypes
@@ -8,7 +8,7 @@ import sympy
 
 import symgrad
 from symgrad.testing import CheckFailure, check_linearity, check_pullback, check_pushforward, check_value, shrinking
-from symgrad.testing.failure import shown
+from symgrad.testing.failure import exact_text
 from symgrad.testing.snippets import Code
 from symgrad.types.domains import POSITIVE, Domain, Interval
 from tests.support.failing import (
@@ -30,7 +30,7 @@ from tests.support.failing import (
 
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch):
-    """What is found does not depend on how busy the machine is."""
+    """The result does not depend on the load of the machine."""
     monkeypatch.setattr(shrinking, "SECONDS", 60.0)
 
 
@@ -60,7 +60,7 @@ def test_the_snippet_runs_as_printed_and_fails_in_the_same_way(name):
     assert (again.check, again.wrong.what, again.wrong.order, again.wrong.wrt) == (first.check, first.wrong.what, first.wrong.order, first.wrong.wrt)
     assert again.inputs.keys() == first.inputs.keys()
     assert all(a.dtype == b.dtype and a.tobytes() == b.tobytes() for a, b in zip(again.inputs.values(), first.inputs.values()))
-    assert shown(again.wrong.returned) == shown(first.wrong.returned) and again.wrong.ulp == first.wrong.ulp
+    assert exact_text(again.wrong.returned) == exact_text(first.wrong.returned) and again.wrong.ulp == first.wrong.ulp
     assert again.snippet == first.snippet
 
 
@@ -68,7 +68,7 @@ def textwrap_dedented(text):
     return "\n".join(line[4:] if line.startswith("    ") else line for line in text.splitlines())
 
 
-def test_what_cannot_be_imported_is_said():
+def test_objects_that_cannot_be_imported_are_named():
     found = failure_of(check_pullback, (lambda x: np.sin(x), lambda x: np.cos(x) + 1), formula=lambda xp, x: xp.sin(x))
     assert found.snippet.splitlines()[2:5] == [f"# define {name} here; it cannot be imported" for name in ("op", "formula", "gradient")]
     names = {"op": np.sin, "gradient": lambda x: np.cos(x) + 1, "formula": lambda xp, x: xp.sin(x)}

@@ -1,4 +1,4 @@
-"""The public strategies for numbers, arrays, shapes and tangents: everything drawn lies inside, edges come up, and what is found is simple."""
+"""The public strategies for numbers, arrays, shapes and tangents: drawn values lie inside, edges are drawn, and failures shrink."""
 
 import math
 import random
@@ -28,7 +28,7 @@ DOMAINS = {
 
 
 def found(strategy, condition=lambda x: True, seed=0):
-    """What hypothesis finds, the same every time."""
+    """The simplest value with a property, found by hypothesis with a fixed seed."""
     settings = hypothesis.settings(max_examples=300, database=None, suppress_health_check=list(hypothesis.HealthCheck))
     return hypothesis.find(strategy, condition, settings=settings, random=random.Random(seed))
 
@@ -81,7 +81,7 @@ def test_every_number_drawn_lies_in_the_domain_and_is_one_of_the_type(name, dtyp
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DOMAINS)
 def test_edges_lie_in_the_domain(name, dtype):
-    """And are numbers of the type, each once."""
+    """They are numbers of the type, each once."""
     domain, numbers = domain_of(DOMAINS[name]), strategies.edges(DOMAINS[name], dtype)
     assert not outside(numbers, domain) and len({(x, math.copysign(1.0, x)) for x in numbers}) == len(numbers) > 0
     assert all(float(np.asarray(x, numpy_dtype(dtype))) == x for x in numbers)
@@ -148,7 +148,7 @@ def test_complex_numbers():
         assert found(strategy) == 1 and found(strategy, lambda z: z.imag < -1) == 1 - 2j
 
 
-def test_what_is_no_domain_and_no_type_is_refused():
+def test_invalid_domains_and_types_are_refused():
     """With messages that say so."""
     for strategy in (strategies.numbers, strategies.edges):
         with pytest.raises(TypeError, match="^the domain is 3; expected a pair"):
@@ -213,7 +213,7 @@ def test_shapes_are_tuples_lists_or_numbers_and_anything_else_is_refused():
 
 
 def test_arrays_of_truth_values():
-    """A domain of truth values gives arrays of bool."""
+    """A boolean domain gives arrays of bool."""
     assert found(strategies.arrays(BOOLEAN, (3,)), lambda x: x.any()).dtype == bool
 
 

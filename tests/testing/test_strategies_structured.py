@@ -1,4 +1,4 @@
-"""Strategies for matrices, trees and indices: what they promise, that they reach every case they name, and what they shrink to."""
+"""Strategies for matrices, trees and indices: their structure, their coverage of all cases, and shrinking."""
 
 import collections
 import random
@@ -250,7 +250,7 @@ def test_conditions_and_ranks_are_those_that_the_type_and_the_size_can_have():
     assert find(low_rank(0), lambda a: True).shape == (0, 0) and not find(low_rank(1), lambda a: True).any()
 
 
-def test_what_matrices_cannot_be_is_refused():
+def test_impossible_matrices_are_refused():
     for call, message in ((lambda: symmetric(-1), "no -1 rows"), (lambda: orthogonal(2, determinant=2), "determinant is 2"),
                           (lambda: orthogonal(2, determinant=1, dtype="complex128"), "determinant"),
                           (lambda: ill_conditioned(2, condition=0.5), "0.5"),
@@ -266,7 +266,7 @@ def test_what_matrices_cannot_be_is_refused():
 
 
 @given(pytrees(st.integers(0, 9)), pytrees(st.just(1), max_leaves=3, empty=False))
-def test_trees_are_taken_apart_and_put_together(tree, other):
+def test_trees_are_flattened_and_rebuilt(tree, other):
     leaves, form = flatten(tree)
     assert all(type(leaf) is int for leaf in leaves) and form.unflatten(leaves) == tree
     assert flatten(other)[0]

@@ -1,4 +1,4 @@
-"""NumPy functions under attack: with a gradient, a pullback, a pushforward, or nothing; what an attack finds out about a function by itself."""
+"""NumPy functions under test: with a gradient, a pullback, a pushforward, or none; and the detected properties of a function."""
 
 import functools
 import math
@@ -142,7 +142,7 @@ def test_arguments_that_are_no_floats_have_no_gradient():
         Attack(product, pullback=lambda g, x, y: (g, g, g)).subject.gradient([np.ones(2), np.ones(2)], np.ones(2))
 
 
-def test_what_does_not_come_with_a_function_is_not_checked():
+def test_derivatives_that_are_not_given_are_not_checked():
     found = Attack(np.tanh)
     assert found.order == 0 and not found.subject.forward
     with pytest.raises(NotApplicable, match="no gradient comes with it"):
@@ -211,7 +211,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_function_that_gives_no_value_is_refused_with_what_it_said_and_what_to_do(name):
+def test_a_function_without_a_value_is_refused_with_its_error_and_the_remedy(name):
     op, claims, words = REFUSED[name]
     for call in (testing.check_op, testing.check_value, testing.check_linearity):
         with pytest.raises(ValueError, match=re.escape(words)):
@@ -228,7 +228,7 @@ def test_a_function_that_refuses_a_part_of_its_domain_is_not_refused():
     assert attack(numbers_only, formula="sin(x)", domain=(-9, 9), shapes=((),), framework="numpy", checks=["value"]).verdict == "passed"
 
 
-def test_claims_that_do_not_fit_name_the_op_and_what_was_meant():
+def test_errors_of_invalid_claims_name_the_op_and_the_expected_form():
     for claims, words in (({"domain": "postive"}, "ricker: the domain of x is 'postive' (did you mean 'positive'?); expected a pair"),
                           ({"domain": {"y": "real"}}, "ricker: domain names y, but the arguments are x")):
         with pytest.raises(TypeError, match=re.escape(words)):
@@ -309,7 +309,7 @@ def test_shapes_are_those_that_the_function_takes():
     assert Attack(lambda x: np.add.reduce(x), framework="numpy").shapes == ((3, 4),)
 
 
-def test_a_function_knows_where_it_is_imported_from():
+def test_the_import_path_of_a_function():
     assert import_path(ricker) == (__name__, "ricker") and import_path(np.exp) == ("numpy", "exp") and import_path(symgrad.exp) == ("symgrad", "exp")
     assert import_path(named_lambda) == (__name__, "named_lambda") and name_of(named_lambda) == "named_lambda"
     assert import_path(lambda x: x) is None and import_path(functools.partial(ricker)) is None
@@ -342,7 +342,7 @@ def test_a_class_is_called_by_its_own_name_and_its_arguments_by_those_of_forward
     assert argument_names(Square.apply, None, 0) == ["base"] and argument_names(Separate.apply, None, 0) == ["left", "right"]
 
 
-def test_what_cannot_be_called_is_refused():
+def test_objects_that_cannot_be_called_are_refused():
     with pytest.raises(TypeError, match="checks ops, functions and classes with apply, not float"):
         Attack(1.0)
     with pytest.raises(TypeError, match="'gradent' is not something an op can claim"):

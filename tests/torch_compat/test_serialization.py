@@ -243,7 +243,7 @@ DOUBLES = {"memory": 0, "dtype": "float64", "shape": [2]}
     (holding(np.ones(2), {"tensor": {**DOUBLES, "dtype": "object"}}), "damaged"),
 ])
 @pytest.mark.parametrize("trusting", [True, False])
-def test_foreign_and_damaged_files_run_nothing(content, words, trusting):
+def test_foreign_and_damaged_files_execute_no_code(content, words, trusting):
     with pytest.raises(RuntimeError, match=words):
         symgrad.load(io.BytesIO(content), weights_only=trusting)
     assert not Harmful.ran

@@ -188,7 +188,7 @@ def test_the_formulas_use_the_symbols_of_named_tensors():
     assert [v.label for v in vertices if v.kind == "Leaf"] == ["w"]
 
 
-def test_a_complex_operand_is_not_taken_for_a_real_one():
+def test_a_complex_operand_is_not_treated_as_real():
     assert [formula(v) for v in trace(lambda z: z.conj(), (symgrad.tensor([1j, 2.0]),)) if v.op] == ["conjugate(z)"]
 
 

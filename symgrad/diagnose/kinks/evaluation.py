@@ -95,7 +95,7 @@ def is_negligible(x: Any, scale: Any = 1) -> bool:
 
 
 def hull_distance(gradients: Sequence[np.ndarray], returned: np.ndarray) -> float:
-    """How far a vector is from the convex hull of others, in the largest of its components' differences, by linear programming.
+    """The distance of a vector from the convex hull of others in the maximum norm, by linear programming.
 
     >>> hull_distance([np.array([-1.0]), np.array([1.0])], np.array([0.25])), hull_distance([np.array([1.0])], np.array([0.0]))
     (0.0, 1.0)

@@ -21,5 +21,5 @@ __all__ = ["CHECKS", "Check", "check", "check_adjoint", "check_aliasing", "check
 ORDER = ("value", "pullback", "pushforward", "second", "third", "special", "digits", "differences", "dtypes", "proof", "formulas",
          "adjoint", "linearity", "symmetry", "mixed", "complex", "structure", "sizes", "broadcasting", "batching", "scalars", "empty", "layouts",
          "mutation", "aliasing", "determinism", "threads", "pickling", "errors")
-for _name in ORDER:  # the checks whose failures say most come first
+for _name in ORDER:  # the checks with the most informative failures come first
     CHECKS[_name] = CHECKS.pop(_name)

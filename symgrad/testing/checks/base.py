@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.frameworks.adapter import NotApplicable
-from symgrad.testing.attack import Attack, Body, Check, When, attempt, given
+from symgrad.testing.attack import Attack, Body, Check, When, run_at_example, user_example
 from symgrad.testing.checks.measuring import say_lost
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong
-from symgrad.testing.shrinking import simplest
+from symgrad.testing.shrinking import simplest_failure
 
 __all__ = ["CHECKS", "Check", "check", "differentiable", "lacking", "run"]
 
@@ -25,7 +25,7 @@ def differentiable(attack: Attack) -> str:
 
 
 def lacking(attack: Attack, order: int) -> str:
-    """Why derivatives of an order are not checked, "" where they are."""
+    """The reason why derivatives of an order are not checked; "" if they are."""
     if attack.order >= order:
         return ""
     if attack.profile.order < order:
@@ -43,7 +43,7 @@ def check(name: str, draws: str = "points", when: When = lambda attack: "", most
         @functools.wraps(body)
         def function(op: Any, *, inputs: Sequence[Any] | None = None, cotangent: Any = None, tangents: Any = None, **options: Any) -> Result:
             attack = op if isinstance(op, Attack) else Attack(op, **options)
-            result = run(CHECKS[name], attack, given(attack, inputs, cotangent, tangents))
+            result = run(CHECKS[name], attack, user_example(attack, inputs, cotangent, tangents))
             if result.failure is not None:
                 raise CheckFailure(result.failure)
             return result
@@ -64,7 +64,7 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
     """
     start = time.perf_counter()
     if examples is None:
-        _ = attack.dtype  # raises if the op has no value at any point; then there is nothing to check
+        _ = attack.dtype  # raises if the op has no value at any point
     reason = attack.claims.without.get(check.name) or check.when(attack)
     if reason:
         return Result(check.name, "not applicable", reason)
@@ -76,17 +76,17 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
     try:
         chosen = attack.examples(check.draws)[:check.most] if examples is None else examples
         for example in chosen:
-            wrong = attempt(check, attack, example)
+            wrong = run_at_example(check, attack, example)
             seen += 1
             if wrong is not None and not wrong.imprecise:
-                failure = simplest(check, attack, example, wrong, fixed=examples is not None)
+                failure = simplest_failure(check, attack, example, wrong, fixed=examples is not None)
                 break
             if wrong is not None:
                 examples_lost.append((example, wrong))
                 lost += attack.lost
         if failure is None and examples_lost:
             compared = list(attack.compared)
-            failure = simplest(check, attack, *max(examples_lost, key=lambda found: found[1].ulp or 0.0), fixed=examples is not None)
+            failure = simplest_failure(check, attack, *max(examples_lost, key=lambda found: found[1].ulp or 0.0), fixed=examples is not None)
             if failure.wrong.imprecise:
                 say_lost(attack, failure.wrong, compared, lost, fixed=examples is not None)
     except NotApplicable as error:

@@ -1,4 +1,4 @@
-"""Checks of calls: repeated calls, calls from several threads, pickling, and arguments that the op must refuse."""
+"""Checks of calls: repeated calls, calls from several threads, pickling, and arguments for which the op must raise."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def check_determinism(attack: Attack, example: Example) -> None:
 
 
 def _one_graph(subject: Adapter, example: Example, other: Example, known: Array) -> None:
-    """Raise `Wrong` where two pullbacks of one result differ."""
+    """Raise `Wrong` if two pullbacks of one result differ."""
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
     leaves = [subject.leaf(x, is_active(x)) for x in example.xs]
     value = subject.call(leaves)
@@ -164,7 +164,7 @@ def check_threads(attack: Attack, example: Example) -> None:
 
 
 def public_function(attack: Attack) -> Any:
-    """The function that users call: the public function of a registered op."""
+    """The public function of an op."""
     op = attack.subject.op
     if op is None:
         return attack.subject.function

@@ -15,7 +15,7 @@ from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.frameworks.adapter import Array, Arrays, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.comparing import Sides, agree_at, wide
-from symgrad.testing.examples import Example, only
+from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
@@ -50,7 +50,7 @@ def each_alone(attack: Attack, example: Example, most: int = 1) -> None:
         for i in places:
             for order in range(1, min(attack.order, most) + 1):
                 if order == 1 or ts[i] is not None:
-                    among = subject.gradient(xs, g, *[only(ts, i)] * (order - 1))[i]
+                    among = subject.gradient(xs, g, *[only_tangent(ts, i)] * (order - 1))[i]
                     one, others = (np.zeros(xs[i].shape) if c is None else c for c in (alone(xs, g, i, ts[i] if order > 1 else None), among))
                     out.append(Sides(f"the {'second ' * (order > 1)}{'gradient' if order == 1 else 'derivative'} by this argument alone is not that "
                                      f"among others", one, others, _size(attack, others), order, (i,), True))

@@ -1,4 +1,4 @@
-"""Comparison of two computations of the same numbers, which may differ by rounding alone; the op itself shows how large that is."""
+"""Comparison of two computations of the same numbers up to rounding, whose size is measured by calls of the op at changed inputs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from symgrad.testing.failure import Wrong
 
 __all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "moderate", "moved", "same_bits", "wide"]
 
-ROUNDINGS = 16  # allowed, in units of the sum of the absolute values of the terms
-SPREADS = 16  # allowed, in units of how much the difference varies when the inputs change by a few ULP
+ROUNDINGS = 16  # the allowed difference in units of the sum of the absolute values of the terms
+SPREADS = 16  # the allowed difference in units of its variation when the inputs change by a few ULP
 PROBES = 64
 REACH = (4.0, 256.0, 2.0**20, 64.0)  # by how many ULP the numbers change, in each quarter of the probes
 TINY = 2.0**-1074
@@ -25,7 +25,7 @@ LOGARITHM = math.log(np.finfo(np.float64).max)
 
 
 class Sides(NamedTuple):
-    """Two arrays that should be equal up to rounding, with the size of the terms that they are sums of.
+    """Two arrays that should be equal up to rounding, with the magnitude of their terms.
 
     With `identical`, elements that are not finite must be equal on both sides; otherwise they are skipped.
     """
@@ -84,7 +84,7 @@ def sizes(arrays: Sequence[Array]) -> Any:
 
 
 def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Array:
-    """A mask of a shape: where every argument is of a size at which derivatives of an order neither overflow nor lose digits to underflow.
+    """A mask of the places where derivatives of an order neither overflow nor lose digits to underflow, by the magnitudes of all arguments.
 
     With `each` an element of the result depends only on the same element of the arguments, otherwise on all elements.
     """
@@ -99,10 +99,10 @@ def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Arra
 
 
 def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], exact: str = "") -> None:
-    """Raise `Wrong` where two sides differ by more than 16 roundings of their terms and by more than rounding can explain.
+    """Raise `Wrong` if two sides differ by more than 16 roundings of their terms, and by more than the rounding errors at nearby inputs.
 
-    `sides(arrays)` computes them. Where cancellation leaves more than 16 roundings, both are computed again with every number in
-    `arrays` changed by a few ULP: a difference that is rounding then varies by its own size, a difference that is a mistake stays.
+    `sides(arrays)` computes them. After cancellation, differences are larger than 16 roundings; both sides are then computed again with every
+    number in `arrays` changed by a few ULP: rounding errors vary by their own size, the difference of a wrong result is constant.
     """
     found = sides(arrays)
     unit = epsilon(arrays)

@@ -58,7 +58,7 @@ def within(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g: Array,
 
 
 def _largest(arrays: Sequence[Array | None]) -> float:
-    """The largest absolute value of the finite numbers in some arrays."""
+    """The largest magnitude of the finite numbers in arrays."""
     return max((float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in map(wide, (a for a in arrays if a is not None))), default=0.0)
 
 

@@ -226,9 +226,9 @@ def _spread(rows: Sequence[np.ndarray]) -> np.ndarray:
 def _compare(attack: Attack, numbers: np.ndarray, true: np.ndarray, bound: np.ndarray, order: int, wrt: tuple[int, ...]) -> None:
     if numbers.shape != true.shape:
         raise Wrong(f"the {ORDINALS[order]} has the shape {numbers.shape}, and should have {true.shape}", numbers, order=order, wrt=wrt)
-    told = bound <= VAGUE * np.fmax(np.abs(true), np.where(np.isfinite(numbers), np.abs(numbers), 1.0 if order == 1 else 0.0))
+    resolved = bound <= VAGUE * np.fmax(np.abs(true), np.where(np.isfinite(numbers), np.abs(numbers), 1.0 if order == 1 else 0.0))
     allowed = MARGIN * bound + attack.ulp("float64", order) * 2.0**-52 * np.abs(true)
-    for at in map(tuple, np.argwhere(told & ~(np.abs(numbers - true) <= allowed))):
+    for at in map(tuple, np.argwhere(resolved & ~(np.abs(numbers - true) <= allowed))):
         raise Wrong(f"the {ORDINALS[order]} is not the limit of differences of the {ORDINALS[order - 1]}", numbers[at], float(true[at]),
                     index=tuple(map(int, at)), order=order, wrt=wrt, ulp=ulp_of("float64").error(numbers[at], true[at]),
                     exact=f"the difference quotients, to within {bound[at]:.1g}")

@@ -1,4 +1,4 @@
-"""Checks of an op's rules: their results against the same rules evaluated with many digits, their proof, and their formulas."""
+"""Checks of an op's rules: a comparison with the same rules in many digits, a proof, and a check that they have formulas."""
 
 from __future__ import annotations
 

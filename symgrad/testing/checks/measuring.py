@@ -1,4 +1,4 @@
-"""The errors of numbers in units in the last place (ULP), and the errors that are allowed."""
+"""The errors of numbers in units in the last place (ULP), and the bounds on them."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
     """
     of = of or attack.truth
     order = len(tangents) + (i is not None)
-    told: dict[str, Any] = {"order": order, "wrt": wrt, "exact": of.exact}
+    details: dict[str, Any] = {"order": order, "wrt": wrt, "exact": of.exact}
     attack.compared.append((what, xs))
     got = np.zeros(true.shape) if got is None else np.asarray(got)
     if got.shape != true.shape:
-        raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, **told)
+        raise Wrong(f"{what} has the shape {got.shape}, and should have {true.shape}", got, **details)
     if got.dtype.kind == "c":
-        raise Wrong(f"{what} is complex", got, **told)
+        raise Wrong(f"{what} is complex", got, **details)
     if got.dtype.kind in "biu":
         for at in np.ndindex(true.shape):
             if true[at] is not None and true[at] != int(got[at]):
-                raise Wrong(f"{what} is wrong", got[at], true[at], index=at, **told)
+                raise Wrong(f"{what} is wrong", got[at], true[at], index=at, **details)
         return
     kind, bar = ulp_of(got.dtype.name), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
@@ -67,8 +67,8 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
             error = 0.0 if whole is not None and abs(whole) > kind.largest else error  # the derivative is computed from the value, which overflows
         if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.epsilon))):
             if truth is None or not attack.rounding.explains(value, truth, kind, xs, at, i, cotangent, *tangents):
-                raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **told)
-            lost = Wrong(what, got[at], truth, index=at, ulp=error, **told)
+                raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **details)
+            lost = Wrong(what, got[at], truth, index=at, ulp=error, **details)
             lost.imprecise = True
             parts = attack.truth.parts(xs, at, i, cotangent, *tangents) if attack.elementwise else ()
             lost.points = [p for _, p, _ in parts] or points_of(attack, xs)

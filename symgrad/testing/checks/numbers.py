@@ -13,7 +13,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, lacking
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
-from symgrad.testing.examples import Example, only
+from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
 from symgrad.types.ulp import ulp_of
 
@@ -93,7 +93,7 @@ def check_second(attack: Attack, example: Example) -> None:
         _compare_gradient(attack, example, example.tangents[0])
     for a, x in enumerate(example.xs):
         if attack.elementwise and is_active(x):
-            _compare_gradient(attack, example, only(example.tangents[0], a), wrt=(a,))
+            _compare_gradient(attack, example, only_tangent(example.tangents[0], a), wrt=(a,))
 
 
 @check("third", when=_of_order(3), most=FEW)  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def check_third(attack: Attack, example: Example) -> None:
         return None  # every shape is compiled for, so only vectors are checked
     active = [i for i, x in enumerate(example.xs) if is_active(x)]
     for a, b in itertools.combinations_with_replacement(active, 2):
-        _compare_gradient(attack, example, only(example.tangents[0], a), only(example.tangents[1], b), wrt=(a, b))
+        _compare_gradient(attack, example, only_tangent(example.tangents[0], a), only_tangent(example.tangents[1], b), wrt=(a, b))
     return None
 
 
@@ -154,7 +154,7 @@ def check_special(attack: Attack, example: Example) -> None:
     if attack.order > 1:
         for a, x in enumerate(xs):
             if is_active(x):
-                for i, second in enumerate(subject.gradient(xs, ones, only([np.ones(x.shape) for x in xs], a))):
+                for i, second in enumerate(subject.gradient(xs, ones, only_tangent([np.ones(x.shape) for x in xs], a))):
                     inner = None if second is None else np.where(ends.reshape(ones.shape), 0.0, np.asarray(second, np.float64))
                     _finite("the second derivative", inner, 2, (a, i))
 

@@ -18,7 +18,7 @@ from symgrad.testing.checks.calls import each_alone, in_other_shapes
 from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
 from symgrad.testing.checks.memory import another
 from symgrad.testing.claims import DTYPES
-from symgrad.testing.examples import Example, only
+from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
 
 __all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars", "check_structure"]
@@ -161,7 +161,7 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
         out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(wide(size)), 0, identical=True)]
         stretched = [None if t is None else np.broadcast_to(t, shape).copy() for t in given]
         pairs: list[tuple[list, list]] = [([], [])] * (attack.order > 0)
-        pairs += [([only(given, k)], [only(stretched, k)]) for k in kept] * (attack.order > 1)
+        pairs += [([only_tangent(given, k)], [only_tangent(stretched, k)]) for k in kept] * (attack.order > 1)
         for tangents, expanded in pairs:  # second order with the tangent of one argument at a time, so that terms cannot cancel
             for i, (a, b) in enumerate(zip(subject.gradient(at, g, *tangents), subject.gradient(whole, g, *expanded))):
                 if a is None and b is None:

@@ -1,4 +1,4 @@
-"""The check of an op on arrays at other sizes than the claimed ones: stacks of its arguments, and longer axes."""
+"""The check of an op on arrays at other sizes than the claimed ones: for stacks of arguments, and for longer axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from symgrad.testing.checks.comparing import Sides, agree, wide
 from symgrad.testing.checks.differences import along, smooth
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import cast
-from symgrad.testing.drawing import finished, plan_of
+from symgrad.testing.drawing import complete_example, plan_of
 from symgrad.testing.examples import Draft, Example, Shape
 from symgrad.testing.failure import Wrong
 
@@ -215,7 +215,7 @@ def _attacked(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int])
         picked = numbers[(np.arange(math.prod(shape)) * 37 + 11 * i) % numbers.size]
         xs.append(cast(plan.typed(picked.reshape(shape), i), attack.dtype))
     try:
-        example = finished(attack, Draft(tuple(xs), 5, 3))
+        example = complete_example(attack, Draft(tuple(xs), 5, 3))
         value = attack.subject.value(example.xs)
         if value.shape != example.cotangent.shape:
             return False

@@ -1,6 +1,6 @@
-"""The entry point of the pytest plugin: its options, and the test for marked objects. `symgrad` is imported with the first marked op.
+"""The entry point of the pytest plugin: its options, and the hook for marked objects. `symgrad` is imported with the first marked op.
 
-This module is installed at the top level, since a module below `symgrad` would import symgrad into every run of pytest.
+This module is installed at the top level, since pytest would import symgrad in every run with a module below `symgrad`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """List the checks, if the option is given."""
     if not config.getoption("symgrad_list"):
         return None
-    from symgrad.testing.plugin.plugin import listed
+    from symgrad.testing.plugin.plugin import list_checks
 
-    print(listed())
+    print(list_checks())
     return 0
 
 

@@ -18,7 +18,7 @@ from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import in_mode, thread
-from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint, basis, numerical, pulled, random_vector
+from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint, numerical_derivatives, pullbacks, random_vector, unit_vectors
 from symgrad.testing.gradcheck.report import GradcheckError
 
 __all__ = ["Check"]
@@ -64,13 +64,13 @@ class Check(FunctionAtPoint):
     @functools.cached_property
     def differences(self) -> list[list[list[Array]]]:
         """For each input, direction and output, the derivatives by central differences."""
-        return [[numerical(self, x, vectors, self.places) for vectors in directions] for x, directions in zip(self.leaves, self.vectors)]
+        return [[numerical_derivatives(self, x, vectors, self.places) for vectors in directions] for x, directions in zip(self.leaves, self.vectors)]
 
 
 def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array]:
     """The blocks of the Jacobian of one output by pullbacks, which must be deterministic."""
     blocks = []
-    for found in pulled(check, y, cotangents), pulled(check, y, cotangents):
+    for found in pullbacks(check, y, cotangents), pullbacks(check, y, cotangents):
         for gradients in found:
             for x, g in zip(check.leaves, gradients):
                 if g is not None and g.shape != x.shape:
@@ -112,13 +112,13 @@ def _part(values: Array, part: str) -> Array:
     return values if values.dtype.kind != "c" else values.imag if part == IMAGINARY else values.real
 
 
-def _joined(columns: Sequence[Array], part: str) -> Array:
+def _complex_derivative(columns: Sequence[Array], part: str) -> Array:
     """The derivative of one part of an output by a complex input, ∂/∂Re x + i ∂/∂Im x, or by a real one."""
     first = _part(columns[0], part)
     return first if len(columns) == 1 else first + 1j * _part(columns[1], part)
 
 
-def _passes(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]]:
+def _parts_in_order(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]]:
     """The parts of outputs in torch's order: first the imaginary parts and real outputs, then the real parts of complex outputs."""
     yield IMAGINARY, list(range(len(tensors)))
     yield REAL, [i for i, t in enumerate(tensors) if t.is_complex()]
@@ -126,15 +126,15 @@ def _passes(tensors: Sequence[Tensor]) -> Iterator[tuple[str, list[int]]]:
 
 def _check_backward(check: Check) -> None:
     """vᵀ J u by a pullback and by differences, for all unit vectors or, in fast mode, for one u and one v at random."""
-    for part, places in _passes(check.outputs):
+    for part, places in _parts_in_order(check.outputs):
         for i in places:
             y = check.outputs[i]
             unit = 1j if y.is_complex() and part == IMAGINARY else 1
-            vs = [random_vector(y, np.random.default_rng([1, i])).real] if check.fast else [e.real for e in basis(y)]
+            vs = [random_vector(y, np.random.default_rng([1, i])).real] if check.fast else [e.real for e in unit_vectors(y)]
             analytical = _columns(check, y, [unit * v for v in vs])
             message = (f"While considering the {part} part of complex outputs only, " if y.is_complex() else "") + "Jacobian mismatch"
             for j in range(len(check.leaves)):
-                n, a = _joined([columns[i] for columns in check.differences[j]], part), analytical[j]
+                n, a = _complex_derivative([columns[i] for columns in check.differences[j]], part), analytical[j]
                 if not check.fast:
                     _compare(check, n, a, message, i, j)
                     continue
@@ -149,8 +149,8 @@ def _entries_backward(check: Check, i: int, j: int, part: str) -> tuple[Array, A
     """One full block of the Jacobian, numerical and analytical."""
     x, y = check.leaves[j], check.outputs[i]
     unit = 1j if y.is_complex() and part == IMAGINARY else 1
-    found = [numerical(check, x, d, [check.places[i]])[0] for d in check.directions(j, False)]
-    return _joined(found, part), _columns(check, y, [unit * e.real for e in basis(y)])[j]
+    found = [numerical_derivatives(check, x, d, [check.places[i]])[0] for d in check.directions(j, False)]
+    return _complex_derivative(found, part), _columns(check, y, [unit * e.real for e in unit_vectors(y)])[j]
 
 
 def _check_forward(check: Check, undefined: bool) -> None:
@@ -158,7 +158,7 @@ def _check_forward(check: Check, undefined: bool) -> None:
     differences = check.differences
     with dual_level():
         forward = Forward(check)
-        for part, places in _passes(check.leaves):
+        for part, places in _parts_in_order(check.leaves):
             sides = {j: len(check.vectors[j]) - 1 if part == IMAGINARY else 0 for j in places}
             analytical = {j: _rows(check, forward, j, check.vectors[j][side]) for j, side in sides.items()}
             for i in range(len(check.outputs)):
@@ -170,7 +170,8 @@ def _check_forward(check: Check, undefined: bool) -> None:
                         _compare(check, n, a, message, i, j)
                     elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
                         units = check.directions(j, False)[side]
-                        _explain(check, n[0], a[0], message, i, j, numerical(check, x, units, check.places)[i], _rows(check, forward, j, units)[i])
+                        _explain(check, n[0], a[0], message, i, j, numerical_derivatives(check, x, units, check.places)[i],
+                                 _rows(check, forward, j, units)[i])
         if undefined:
             _check_undefined_tangents(check, forward)
 
@@ -227,7 +228,7 @@ def _check_nothing(check: Check) -> None:
     places = [i for i, y in enumerate(check.every) if y.is_floating_point() or y.is_complex()]
     for j, x in enumerate(check.leaves):
         for vectors in check.directions(j, check.fast):
-            for found in numerical(check, x, vectors, places):
+            for found in numerical_derivatives(check, x, vectors, places):
                 if (np.abs(found) > (check.nondet_tol if check.fast else 0)).any():
                     raise GradcheckError("Numerical gradient for function expected to be zero")
 
@@ -269,18 +270,18 @@ COTANGENTS = FAILED.format(what="cotangents", rule="backward", option="check_bat
 TANGENTS = FAILED.format(what="tangents", rule="jvp", option="check_batched_forward_grad")
 
 
-def _two(x: Tensor, key: int) -> Array:
+def _two_random_tensors(x: Tensor, key: int) -> Array:
     """Two random tensors of the shape of another."""
     generator = np.random.default_rng([2, key])
     drawn = generator.standard_normal((2, *x.shape))
     return (drawn + 1j * generator.standard_normal(drawn.shape) if x.is_complex() else drawn).astype(x._value.dtype)
 
 
-def _stacked(rows: Sequence[Sequence[Tensor | None]], like: Sequence[Tensor]) -> list[Array]:
+def _stack(rows: Sequence[Sequence[Tensor | None]], like: Sequence[Tensor]) -> list[Array]:
     return [np.stack([np.zeros_like(x._value) if row[j] is None else row[j]._value for row in rows]) for j, x in enumerate(like)]  # type: ignore
 
 
-def _same(got: Sequence[Tensor | None], expected: Sequence[Array], output: int | None, message: str) -> None:
+def _check_equal(got: Sequence[Tensor | None], expected: Sequence[Array], output: int | None, message: str) -> None:
     for j, (t, e) in enumerate(zip(got, expected)):
         found = np.zeros_like(e) if t is None else t._value
         if found.shape != e.shape or not np.allclose(found, e, 1e-5, 1e-8):
@@ -294,13 +295,13 @@ def check_batched_cotangents(check: FunctionAtPoint) -> None:
     Raises GradcheckError where they differ, or where a rule does not support batches.
     """
     for i, y in enumerate(check.outputs):
-        both = _two(y, i)
+        both = _two_random_tensors(y, i)
         rows = [grad(y, check.leaves, wrap(g), retain_graph=True, allow_unused=True) for g in both]
         try:
             found = grad(y, check.leaves, wrap(both), retain_graph=True, allow_unused=True, is_grads_batched=True)
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{COTANGENTS}") from error
-        _same(found, _stacked(rows, check.leaves), i, COTANGENTS)
+        _check_equal(found, _stack(rows, check.leaves), i, COTANGENTS)
 
 
 def check_batched_tangents(check: FunctionAtPoint) -> None:
@@ -311,11 +312,11 @@ def check_batched_tangents(check: FunctionAtPoint) -> None:
     with dual_level():
         forward = Forward(check)
         for j, x in enumerate(check.leaves):
-            both, level = _two(x, j), new_level()
+            both, level = _two_random_tensors(x, j), new_level()
             rows = [forward.push({j: t}) for t in both]
             try:
                 with in_mode(batches=(*thread.modes.batches, (level, 2, "error"))):
                     found = [None if t is None else traced.unbatch(t, 0, level, 2) for t in forward.push({j: Batched(both, level)})]
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{TANGENTS}") from error
-            _same(found, _stacked(rows, forward.outputs), None, TANGENTS)
+            _check_equal(found, _stack(rows, forward.outputs), None, TANGENTS)

@@ -44,7 +44,7 @@ class GradcheckResult(int):
         return str(self.report)
 
 
-def _tupled(given: Any) -> tuple[Any, ...]:
+def _as_tuple(given: Any) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
@@ -115,7 +115,7 @@ def gradcheck(func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol:
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    given = _tupled(inputs)
+    given = _as_tuple(inputs)
     _check_inputs(given, 2)
     return _agrees(func, given, (eps, atol, rtol, nondet_tol), check_grad_dtypes, fast_mode, check_backward_ad, check_forward_ad,
                    check_undefined_grad, check_batched_grad, check_batched_forward_grad, raise_exception, attack, seed, 1)
@@ -144,17 +144,17 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         raise AssertionError("Setting check_undefined_grad=True requires check_rev_over_rev to be True")
     if check_batched_grad and not check_rev_over_rev:
         raise AssertionError("Setting check_batched_grad=True requires check_rev_over_rev to be True")
-    given = _tupled(inputs)
+    given = _as_tuple(inputs)
     differentiated = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
     if grad_outputs is None:
         generator = np.random.default_rng(0)
-        cotangents = tuple(_drawn(y, generator, gen_non_contig_grad_outputs) for y in _tupled(func(*given)) if y.requires_grad)
+        cotangents = tuple(_random_cotangent(y, generator, gen_non_contig_grad_outputs) for y in _as_tuple(func(*given)) if y.requires_grad)
     else:
-        cotangents = _tupled(grad_outputs)
+        cotangents = _as_tuple(grad_outputs)
 
     def gradient(*args: Any) -> tuple[Tensor, ...]:
         xs, gs = args[:len(given)], args[len(given):]
-        outputs = [y for y in _tupled(func(*xs)) if y.requires_grad]
+        outputs = [y for y in _as_tuple(func(*xs)) if y.requires_grad]
         found = grad(outputs, [xs[i] for i in differentiated], gs, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
@@ -164,7 +164,7 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
                    check_undefined_grad, check_batched_grad, False, raise_exception, attack, seed, 2)
 
 
-def _drawn(y: Tensor, generator: np.random.Generator, scattered: bool) -> Tensor:
+def _random_cotangent(y: Tensor, generator: np.random.Generator, scattered: bool) -> Tensor:
     """A cotangent for an output."""
     shape = (*y.shape[:-1], y.shape[-1] * 2) if scattered and y.ndim else y.shape
     value = generator.uniform(-1, 1, shape)

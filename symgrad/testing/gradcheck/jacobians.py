@@ -19,7 +19,8 @@ from symgrad.engine.replay import push
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
 
-__all__ = ["Array", "FlatInputs", "Forward", "FunctionAtPoint", "LeftOut", "Unattacked", "basis", "numerical", "pulled", "random_vector"]
+__all__ = ["Array", "FlatInputs", "Forward", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks",
+           "random_vector", "unit_vectors"]
 
 Array = Any
 
@@ -58,12 +59,12 @@ class FunctionAtPoint:
         x = self.leaves[j]
         units = [1, 1j] if x.is_complex() else [1]
         if not fast:
-            return [[unit * e for e in basis(x)] for unit in units]
+            return [[unit * e for e in unit_vectors(x)] for unit in units]
         generator = np.random.default_rng([0, j])
         return [[unit * random_vector(x, generator)] for unit in units]
 
 
-def basis(x: Tensor) -> Iterator[Array]:
+def unit_vectors(x: Tensor) -> Iterator[Array]:
     """The unit vectors of the shape of a tensor."""
     for k in range(x.numel()):
         e = np.zeros(x.numel(), x._value.dtype)
@@ -98,7 +99,7 @@ def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]
     return [((b - a) / (2 * problem.eps)).reshape(-1) if a.dtype.kind not in "biu" else np.zeros(a.size) for a, b in zip(*ends)]
 
 
-def numerical(problem: FunctionAtPoint, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
+def numerical_derivatives(problem: FunctionAtPoint, x: Tensor, vectors: Sequence[Array], places: Sequence[int]) -> list[Array]:
     """The derivatives of the outputs at these places along each vector, by central differences: one row per vector.
 
     Raises AssertionError if the function's outputs change in shape or dtype.
@@ -107,7 +108,7 @@ def numerical(problem: FunctionAtPoint, x: Tensor, vectors: Sequence[Array], pla
     return [np.array([row[i] for row in rows]).reshape(len(rows), problem.every[i].numel()) for i in places]
 
 
-def pulled(problem: FunctionAtPoint, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
+def pullbacks(problem: FunctionAtPoint, y: Tensor, cotangents: Sequence[Array]) -> list[list[Tensor | None]]:
     """The pullback of each cotangent of one output to every input."""
     return [list(grad(y, problem.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True)) for v in cotangents]
 
@@ -127,12 +128,12 @@ class Forward:
         return push(self.outputs, {self.nodes[j]: wrap(t) for j, t in tangents.items()})  # type: ignore[misc]
 
 
-class LeftOut(Exception):
-    """The reason why a point is left out."""
+class PointSkipped(Exception):
+    """The reason why a point is skipped."""
 
 
-class Unattacked(Exception):
-    """The reason why no point can be checked."""
+class NotSearchable(Exception):
+    """The reason why the function cannot be searched."""
 
 
 class FlatInputs:
@@ -146,18 +147,18 @@ class FlatInputs:
         self.leaves = list({id(x): x for x in problem.leaves}.values())
         self.names = [f"input {next(j for j, y in enumerate(problem.leaves) if y is x)}" for x in self.leaves]
         self.arrays = [x.data._value for x in self.leaves]
-        self.base = [real(np.array(a)) for a in self.arrays]
+        self.base = [as_real(np.array(a)) for a in self.arrays]
         self.given = np.concatenate([np.ravel(b) for b in self.base])
         if not sum(y.numel() for y in problem.outputs):
-            raise Unattacked("no output depends on the inputs")
+            raise NotSearchable("no output depends on the inputs")
         if any(x.dtype.name not in ("float64", "complex128") for x in self.leaves):
-            raise Unattacked("an input is not of double precision")
+            raise NotSearchable("an input is not of double precision")
         if not self.given.size:
-            raise Unattacked("no input has elements")
+            raise NotSearchable("no input has elements")
         if any(np.shares_memory(a, b) for i, a in enumerate(self.arrays) for b in self.arrays[:i]):
-            raise Unattacked("inputs share memory")
+            raise NotSearchable("inputs share memory")
         if not all(a.flags.writeable for a in self.arrays):
-            raise Unattacked("the memory of an input cannot be written")
+            raise NotSearchable("the memory of an input cannot be written")
         self.form = [(y.shape, y.dtype, y.requires_grad) for y in problem.every]
         self.weights = [_weights(y, rng) for y in problem.outputs]
 
@@ -191,7 +192,7 @@ class FlatInputs:
     @property
     def elements(self) -> list[str]:
         """The names of all coordinates, in order."""
-        return [name + place(x, index) + part for name, x in zip(self.names, self.leaves) for index in np.ndindex(tuple(x.shape))
+        return [name + index_text(x, index) + part for name, x in zip(self.names, self.leaves) for index in np.ndindex(tuple(x.shape))
                 for part in ((" (real part)", " (imaginary part)") if x.is_complex() else ("",))]
 
     def shown(self, vector: Array) -> tuple[str, ...]:
@@ -203,30 +204,30 @@ class FlatInputs:
         try:
             every = self.problem.evaluate(self.problem.inputs)
         except Exception as error:  # a function may raise anything outside its domain
-            raise LeftOut(f"it raises {type(error).__name__}") from None
+            raise PointSkipped(f"it raises {type(error).__name__}") from None
         if [(y.shape, y.dtype, y.requires_grad) for y in every] != self.form:
-            raise LeftOut("its outputs change in shape or dtype")
+            raise PointSkipped("its outputs change in shape or dtype")
         found = [every[i] for i in self.problem.places]
         if not all(np.isfinite(y._value).all() for y in found):
-            raise LeftOut("it is not finite")
+            raise PointSkipped("it is not finite")
         return found
 
     def values(self, vector: Array) -> Array:
         """All outputs at a point, weighted, as one vector of real numbers; NaN where there are none."""
         with self.at(vector):
             try:
-                return np.concatenate([np.ravel(real(y._value) * real(w)) for y, w in zip(self.outputs(), self.weights)])
-            except LeftOut:
-                return np.full(sum(real(w).size for w in self.weights), np.nan)
+                return np.concatenate([np.ravel(as_real(y._value) * as_real(w)) for y, w in zip(self.outputs(), self.weights)])
+            except PointSkipped:
+                return np.full(sum(as_real(w).size for w in self.weights), np.nan)
 
     def gradient(self, vector: Array) -> Array:
         """The gradient of the weighted sum at a point. Raises LeftOut where it is not finite."""
         with self.at(vector):
             found = grad(self.outputs(), self.leaves, [wrap(w) for w in self.weights], allow_unused=True)
             rows = [np.zeros_like(a) if g is None else g._value.astype(a.dtype).reshape(a.shape) for g, a in zip(found, self.arrays)]
-        out = np.concatenate([np.ravel(real(r)) for r in rows])
+        out = np.concatenate([np.ravel(as_real(r)) for r in rows])
         if not np.isfinite(out).all():
-            raise LeftOut("its gradient is not finite")
+            raise PointSkipped("its gradient is not finite")
         return out
 
     def tangent(self, vector: Array, u: Array) -> float:
@@ -234,7 +235,7 @@ class FlatInputs:
         parts = {id(x): part for x, part in zip(self.leaves, self.split(u))}
         with self.at(vector), dual_level():
             found = Forward(self.problem).push({j: parts[id(x)] for j, x in enumerate(self.problem.leaves)})
-            return sum(float(np.sum(real(t._value.astype(w.dtype)) * real(w))) for t, w in zip(found, self.weights) if t is not None)
+            return sum(float(np.sum(as_real(t._value.astype(w.dtype)) * as_real(w))) for t, w in zip(found, self.weights) if t is not None)
 
     def along(self, vector: Array, u: Array) -> tuple[float, float]:
         """The derivative of the weighted sum along a direction, by differences, with a bound of its error."""
@@ -249,17 +250,17 @@ class FlatInputs:
                 for index in np.ndindex(tuple(y.shape)) if y.numel() <= most else ():
                     self.weights = [np.zeros_like(w) for w in weights]
                     self.weights[i][index] = 1
-                    yield f"output {self.problem.places[i]}" + place(y, index)
+                    yield f"output {self.problem.places[i]}" + index_text(y, index)
         finally:
             self.weights = weights
 
 
-def place(x: Tensor, index: Sequence[int]) -> str:
+def index_text(x: Tensor, index: Sequence[int]) -> str:
     """The index of an element in brackets; "" for a 0-d tensor."""
     return str([int(k) for k in index]) if x.ndim else ""
 
 
-def real(x: Any) -> Array:
+def as_real(x: Any) -> Array:
     """A complex array as a real one with one more axis."""
     x = np.asarray(x)
     return np.stack([x.real, x.imag], -1) if x.dtype.kind == "c" else x

@@ -21,20 +21,20 @@ from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 from symgrad.sampling.points import COMMON_VALUES, flat, random_points, special_points
 from symgrad.sampling.shrink import shrink_values
-from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, LeftOut, Unattacked
+from symgrad.testing.gradcheck.jacobians import Array, FlatInputs, FunctionAtPoint, NotSearchable, PointSkipped
 from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 
 __all__ = ["Search", "attack_gradients"]
 
-POINTS, EDGES = 16, 8  # random and special points, if the time allows
+RANDOM_POINTS, SPECIAL_POINTS = 16, 8  # if time permits
 SECONDS = 0.15  # for all points but the given one; up to a dozen may take three times as long, and two are always checked
 FEWEST, AT_LEAST = 12, 2
-SHRINKING, TRIES = 0.5, 60  # seconds and tries to simplify a point with a wrong derivative
-STEPS = 250  # numbers computed in a recorded computation that SymPy differentiates again
+SHRINKING, MAX_TRIES = 0.5, 60  # seconds and tries to simplify a point with a wrong derivative
+MAX_NUMBERS = 250  # numbers computed in a recorded computation that SymPy differentiates again
 DIGITS = 1e-9  # a relative error beyond rounding of floats
 DIFFERENCES = 1e-5  # the same if the reference is a finite difference
 NOISE = 1e-8  # the resolution of differences of values of size 1, when an input changes by its own size
-SINGLE = 64  # inputs, or elements of an output, up to which each is checked separately to find the wrong derivative
+MAX_SINGLE = 64  # inputs, or elements of an output, up to which each is checked separately to find the wrong derivative
 BESIDE = (1e-4, 1e-4, 1e-3, 1e-3)  # distances from a point at which a wrong derivative must still be wrong, at two places of four
 DEFAULTS = (1e-5, 1e-3)  # atol and rtol; larger tolerances of the user are kept
 
@@ -70,15 +70,15 @@ class Search:
         points, report = self.points, self.report
         self.first = self._again()
         if not all(np.array_equal(a, b) for a, b in zip(self.first, self._again())):
-            raise Unattacked("called twice it gives two answers: it is random or keeps a state")
+            raise NotSearchable("called twice it gives two answers: it is random or keeps a state")
         if not np.isfinite(self.first[0]).all():
-            raise Unattacked("it is not finite at the given inputs")
+            raise NotSearchable("it is not finite at the given inputs")
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
         special = self.special or [np.full(points.given.size, x) for x in reversed(COMMON_VALUES)]
         start = time.perf_counter()
         compared = tries = 0
-        while wrong is None and compared < POINTS + EDGES and tries < 4 * POINTS:
+        while wrong is None and compared < RANDOM_POINTS + SPECIAL_POINTS and tries < 4 * RANDOM_POINTS:
             seconds = time.perf_counter() - start
             if seconds > SECONDS and max(compared, tries // 2) >= (FEWEST if seconds < 3 * SECONDS else AT_LEAST):
                 break
@@ -99,7 +99,7 @@ class Search:
         """Compare at one point and count it. Return the point if a derivative is wrong there."""
         try:
             exact, wrong = self.compare(vector, measure=True)
-        except LeftOut as error:
+        except PointSkipped as error:
             self.report.left_out[str(error)] += 1
             return None
         self.report.attacked += 1
@@ -131,20 +131,20 @@ class Search:
             try:
                 exact = Exact(run, 1, np.ones(vector.size), 1)
                 if self.special is None:
-                    self.special = [flat(p) for p in special_points(points.base, run, EDGES)]
+                    self.special = [flat(p) for p in special_points(points.base, run, SPECIAL_POINTS)]
                 entries = exact.entries()[1:]
                 bad = self._beyond(entries)
                 if bad is not None and agreement(exact)[1] is None:  # which takes more digits where terms cancel
                     bad = None
                 if exact.kink:
-                    raise LeftOut("it has a kink")
+                    raise PointSkipped("it has a kink")
                 if bad is None:
                     if measure:
                         self._measure(run, exact)
                     return True, None
                 mine = float(run.gradient()[bad.index[0]])
             except Undefined:
-                raise LeftOut("no derivative is known") from None
+                raise PointSkipped("no derivative is known") from None
             except (NoFormula, ArithmeticError, ValueError, TypeError, AttributeError, RuntimeError):  # the rules work for floats only
                 self.formula = False
                 return False, None
@@ -161,12 +161,12 @@ class Search:
                 total: Any = 0
                 for y, w in zip(points.outputs(), points.weights):
                     total = total + (y * wrap(w)).sum()
-        except LeftOut:  # for instance a Function that converts its tensors to arrays
+        except PointSkipped:  # for instance a Function that converts its tensors to arrays
             points.outputs()
             self.formula = False
             return None
         nodes = list(upstream([total._node]))
-        if sum(map(_steps, nodes)) > STEPS or max(map(_written_out, nodes)) > STEPS:
+        if sum(map(_number_count, nodes)) > MAX_NUMBERS or max(map(_formula_length, nodes)) > MAX_NUMBERS:
             self.formula = False
             return None
         return total
@@ -208,7 +208,7 @@ class Search:
             return None if abs(mine - true) <= allowed else WrongDerivative(coordinate, float(mine / divisor), float(true / divisor), exact, forward)
 
         found = wrong(u, None, 1.0)
-        for k in range(vector.size if found is not None and vector.size <= SINGLE else 0):
+        for k in range(vector.size if found is not None and vector.size <= MAX_SINGLE else 0):
             one = wrong(np.where(np.arange(vector.size) == k, scale[k], 0.0), k, float(scale[k]))
             if one is not None:
                 return one
@@ -226,7 +226,7 @@ class Search:
         def truth(u: Array) -> tuple[float, float]:
             true, bound = self.points.along(vector, u)
             if not np.isfinite(bound):
-                raise LeftOut("it has a kink, or differences do not come together")
+                raise PointSkipped("it has a kink, or differences do not come together")
             allowed = max(DIFFERENCES * (abs(true) + size(u)), self.rtol * abs(true)) + max(self.atol, DEFAULTS[0]) * float(np.abs(u).sum())
             return true, allowed + 100 * bound + noise
 
@@ -238,7 +238,7 @@ class Search:
         """Confirm that the function's derivative is wrong, and report it at a simple point."""
         points, report = self.points, self.report
         if not all(np.array_equal(a, b) for a, b in zip(self.first, self._again())):
-            raise Unattacked("called often it gives other answers: it keeps a state")
+            raise NotSearchable("called often it gives other answers: it keeps a state")
         beside = [vector * (1 + step * self.rng.uniform(-1, 1, vector.size)) + 1e-9 * step for step in BESIDE]
         if sum(self._wrong(v) is not None for v in beside) < 2:
             report.left_out["a derivative differs, and does not beside the point"] += 1
@@ -246,9 +246,9 @@ class Search:
         given = vector is points.given
         end = time.perf_counter() + SHRINKING
         if not given:
-            vector = shrink_values(vector, lambda v: time.perf_counter() < end and self._wrong(v) is not None, TRIES)
+            vector = shrink_values(vector, lambda v: time.perf_counter() < end and self._wrong(v) is not None, MAX_TRIES)
         where, found = "a weighted sum of the outputs", self._wrong(vector)
-        for name in points.each_output(SINGLE):
+        for name in points.each_output(MAX_SINGLE):
             single = self._wrong(vector)
             if single is not None:
                 where, found = name, single
@@ -263,18 +263,18 @@ class Search:
     def _wrong(self, vector: Array) -> WrongDerivative | None:
         try:
             return self.compare(vector)[1]
-        except LeftOut:
+        except PointSkipped:
             return None
 
 
-def _steps(node: Any) -> int:
+def _number_count(node: Any) -> int:
     """About how many numbers are computed at a node."""
     args = [a for a in (node.args or ())[:len(node.parents)] if isinstance(a, np.ndarray)]
     inner = args[0].shape[-1] if args and node.op.kind == "multilinear" and args[0].ndim else 1
     return max([np.size(node.value) * inner, *(a.size for a in args)])
 
 
-def _written_out(node: Any) -> int:
+def _formula_length(node: Any) -> int:
     """The length of a Function's recorded forward as one formula per element, in which shared parts are repeated."""
     roots = [n for n in getattr(node, "inner", None) or () if n is not None]
     sizes: dict[Any, int] = dict.fromkeys(node.parents, 1)
@@ -302,7 +302,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
         with generators_restored(), silence():
             rng = np.random.default_rng(seed)
             Search(FlatInputs(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
-    except (Unattacked, LeftOut) as error:
+    except (NotSearchable, PointSkipped) as error:
         report.reason = str(error)
     except Exception as error:  # a repeated call may raise anything
         report.reason = f"called again it raised {type(error).__name__}: {error}"

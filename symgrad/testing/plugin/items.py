@@ -24,7 +24,7 @@ from symgrad.testing.claims import Claims, claims_of
 from symgrad.testing.failure import CheckFailure
 from symgrad.testing.formulas import is_function
 from symgrad.testing.plugin.options import Options, is_id
-from symgrad.testing.running import ACCURACY, known
+from symgrad.testing.running import ACCURACY, check_names
 from symgrad.testing.silence import silence
 
 __all__ = ["AccuracyItem", "CheckItem", "OpUnderTest", "items_of"]
@@ -49,10 +49,10 @@ class OpUnderTest:
         return claims
 
     def attack(self, test: str) -> Attack:
-        """The attack, for a test. Raises NoAttack in the first test if there is none; the others are skipped with a reference to the first."""
+        """The attack, for a test. If there is none, the first test raises NoAttack, and the others are skipped with a reference to the first."""
         if self._attack is None:
             try:
-                self._attack = self._made()
+                self._attack = self._make_attack()
             except Exception as error:  # a user's module may raise anything
                 self._attack = error
         if isinstance(self._attack, Exception):
@@ -62,7 +62,7 @@ class OpUnderTest:
             raise NoAttack(self.name, self._attack)
         return self._attack
 
-    def _made(self) -> Attack:
+    def _make_attack(self) -> Attack:
         attack = Attack(self.op, self.claims, profile=self.options.profile, seed=self.options.seed)
         if self.options.dtypes is not None:
             taken = attack.claims.dtypes or attack.subject.dtypes
@@ -70,7 +70,7 @@ class OpUnderTest:
             attack = Attack(self.op, self.claims.but(dtypes=some), profile=self.options.profile, seed=self.options.seed)
         for part in ("domains", "elementwise", "shapes", "truth"):  # so that wrong claims are reported here
             getattr(attack, part)
-        known(attack.claims.without, "without", ACCURACY)
+        check_names(attack.claims.without, "without", ACCURACY)
         if special_points(attack):
             attack.examples("special")
         return attack
@@ -87,7 +87,7 @@ class OpUnderTest:
 
 
 class NoAttack(Exception):
-    """The reason why an op cannot be tested at all."""
+    """Raised for an op that cannot be tested."""
 
     def __init__(self, name: str, error: Exception):
         said = str(error).removeprefix("check: ").removeprefix("symgrad.testing: ").removeprefix(f"{name}: ")
@@ -138,14 +138,14 @@ class OpItem(pytest.Item):
         return shlex.join(["pytest", *words])
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where the op is written."""
+        """The location of the op in its source."""
         file, line = self.tested.place()
         return file or self.path, line, f"{self.tested.name}[{self.check}]"
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """The report of the check; a traceback only for an error of symgrad itself."""
         error = excinfo.value
-        if isinstance(error, (CheckFailure, NoAttack, Lost)):
+        if isinstance(error, (CheckFailure, NoAttack, DigitsLost)):
             return Text(str(error))
         return super().repr_failure(excinfo, style)
 
@@ -166,7 +166,7 @@ class CheckItem(OpItem):
             pytest.skip(result.reason)
 
 
-class Lost(AssertionError):
+class DigitsLost(AssertionError):
     """A scan that found a loss of digits; the message is its report."""
 
 
@@ -177,7 +177,7 @@ class AccuracyItem(OpItem):
         """Run the scan. Raises Lost if digits are lost beyond the condition of the point."""
         attack, options = self.tested.attack(self.nodeid), self.tested.options
         try:
-            function, formula = scannable(self.tested.op, attack)
+            function, formula = scan_arguments(self.tested.op, attack)
             one = len(set(attack.domains)) == 1
             report = accuracy(function, attack.domains[0] if one else dict(zip(attack.names, attack.domains)), order=min(2, attack.order),
                               formula=formula, seconds=SECONDS[options.profile.name], seed=options.seed, progress=False)
@@ -189,13 +189,13 @@ class AccuracyItem(OpItem):
         self.add_properties(verdict="failed" if lost else "passed", examples=report.points, ulp=plain(worst))
         if lost:
             first = max(lost, key=lambda w: w.ulp)
-            raise Lost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}\n"
+            raise DigitsLost(f"{self.tested.name}: accuracy: {first.where} loses digits at {', '.join(map(repr, first.point))}\n{report}\n"
                        f"to see it again: {self.command()}")
         self.add_report_section("call", "accuracy", str(report))
 
 
-def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
-    """The function and the formula as `symgrad.accuracy` takes them. Raises NotApplicable if it cannot take them."""
+def scan_arguments(op: Any, attack: Attack) -> tuple[Any, Any]:
+    """The function and the formula for `symgrad.accuracy`. Raises NotApplicable if they cannot be scanned."""
     reason = attack.claims.without.get(ACCURACY, "" if attack.elementwise else "the scan is of functions of single numbers")
     if reason:
         raise NotApplicable(reason)
@@ -206,14 +206,14 @@ def scannable(op: Any, attack: Attack) -> tuple[Any, Any]:
     if isinstance(own, Op) and REGISTRY.get(own.name) is own and not attack.claims.parameters:
         return own.name, formula
     if attack.subject.framework == "symgrad":
-        return named(lambda *xs: attack.subject.call(xs), attack), formula
+        return with_name(lambda *xs: attack.subject.call(xs), attack), formula
     if attack.claims.parameters or attack.claims.output is not None:
         raise NotApplicable("the scan takes functions of tensors alone")
     function = attack.subject.function
     return (function, attack.claims.gradient) if attack.claims.gradient else function, formula
 
 
-def named(function: Any, attack: Attack) -> Any:
+def with_name(function: Any, attack: Attack) -> Any:
     """A function with the name and the arguments of the op."""
     function.__name__ = attack.name
     function.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in attack.names])

@@ -16,32 +16,32 @@ from symgrad.graph.op import Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.claims import claims_of
 
-__all__ = ["NotThere", "module_named", "modules_in", "ops_in", "split", "thing_named"]
+__all__ = ["TargetError", "find_op", "import_module_named", "modules_in", "ops_in", "split_target"]
 
 
-class NotThere(ValueError):
-    """The reason why a module or an object in it cannot be used; the message has the remedy."""
+class TargetError(ValueError):
+    """Raised for a module or an object in it that cannot be used; the message has the remedy."""
 
 
-def split(text: str) -> tuple[str, str | None]:
+def split_target(text: str) -> tuple[str, str | None]:
     """The module and the name of MODULE:NAME; the name is None where there is no colon.
 
     Raises NotThere for text that is no Python name.
 
-    >>> split("package.ops:swish"), split("ops")
+    >>> split_target("package.ops:swish"), split_target("ops")
     (('package.ops', 'swish'), ('ops', None))
     """
     module, colon, name = text.partition(":")
     if module.endswith(".py"):
         dotted = ".".join(part for part in module.removesuffix(".py").split("/") if part.isidentifier())
-        raise NotThere(f"{text!r} is a file; name its module as Python imports it, such as {dotted or 'mypackage.ops'}{colon}{name}")
+        raise TargetError(f"{text!r} is a file; name its module as Python imports it, such as {dotted or 'mypackage.ops'}{colon}{name}")
     parts = [*module.split("."), *([name] if colon else [])]
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in parts):
-        raise NotThere(f"{text!r} is not the name of a module; write MODULE or MODULE:NAME as Python imports it, such as mypackage.ops:swish")
+        raise TargetError(f"{text!r} is not the name of a module; write MODULE or MODULE:NAME as Python imports it, such as mypackage.ops:swish")
     return module, name if colon else None
 
 
-def module_named(name: str, folders: Iterable[Path]) -> ModuleType:
+def import_module_named(name: str, folders: Iterable[Path]) -> ModuleType:
     """Import a module, which may be in one of some folders. Raises NotThere if it is missing or its import fails."""
     for folder in map(str, folders):
         if folder not in sys.path:
@@ -50,26 +50,26 @@ def module_named(name: str, folders: Iterable[Path]) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise _broken(name, error) from error
-        raise NotThere(f"there is no module {error.name!r}; go to the folder it is in, or install it") from None
+            raise _import_error_text(name, error) from error
+        raise TargetError(f"there is no module {error.name!r}; go to the folder it is in, or install it") from None
     except (Exception, SystemExit) as error:
-        raise _broken(name, error) from error
+        raise _import_error_text(name, error) from error
 
 
-def _broken(name: str, error: BaseException) -> NotThere:
-    return NotThere(f"importing {name} raised {type(error).__name__}: {error}; python -c 'import {name}' shows where")
+def _import_error_text(name: str, error: BaseException) -> TargetError:
+    return TargetError(f"importing {name} raised {type(error).__name__}: {error}; python -c 'import {name}' shows where")
 
 
-def thing_named(module: ModuleType, name: str) -> Any:
+def find_op(module: ModuleType, name: str) -> Any:
     """An op in a module: a function, a class, a pair of a function and its gradient. Raises NotThere for anything else."""
     if not hasattr(module, name):
         known = ", ".join(key for key, _ in ops_in(module)) or ", ".join(_functions(module)) or "none"
-        raise NotThere(f"{module.__name__} has no {name!r}; in it there are: {known}")
+        raise TargetError(f"{module.__name__} has no {name!r}; in it there are: {known}")
     thing = getattr(module, name)
     if inspect.isclass(thing) and not callable(getattr(thing, "apply", None)):
-        raise NotThere(f"{module.__name__}:{name} is a class without apply; name a function, or an instance that can be called")
+        raise TargetError(f"{module.__name__}:{name} is a class without apply; name a function, or an instance that can be called")
     if not callable(thing) and not isinstance(thing, Op) and not (isinstance(thing, tuple) and thing and all(map(callable, thing))):
-        raise NotThere(f"{module.__name__}:{name} is of type {type(thing).__name__}; name a function, or a class with apply")
+        raise TargetError(f"{module.__name__}:{name} is of type {type(thing).__name__}; name a function, or a class with apply")
     return thing
 
 

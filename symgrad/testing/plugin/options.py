@@ -10,7 +10,7 @@ import pytest
 
 from symgrad.testing.checks import CHECKS
 from symgrad.testing.claims import DTYPES
-from symgrad.testing.plugin.modules import NotThere, module_named, modules_in, ops_in, split, thing_named
+from symgrad.testing.plugin.modules import TargetError, find_op, import_module_named, modules_in, ops_in, split_target
 from symgrad.testing.profiles import PROFILES, Profile
 from symgrad.testing.running import ACCURACY
 
@@ -42,11 +42,11 @@ class Target(NamedTuple):
 def options_of(config: pytest.Config) -> Options:
     """The options of a run. Raises UsageError for a profile, check, dtype, number or file that cannot be used."""
     get = config.getoption
-    return Options(_profile(config), _checks(get("symgrad_checks")), _whole(get("symgrad_seed"), "--symgrad-seed", "0", 0),
+    return Options(_profile(config), _checks(get("symgrad_checks")), _integer(get("symgrad_seed"), "--symgrad-seed", "0", 0),
                    _dtypes(get("symgrad_dtypes")), _ulp(get("symgrad_ulp")), get("symgrad_accuracy"), _file(config, get("symgrad_report")))
 
 
-def _listed(text: str | None) -> list[str]:
+def _split_commas(text: str | None) -> list[str]:
     return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -64,7 +64,7 @@ def _profile(config: pytest.Config) -> Profile:
 def _checks(text: str | None, option: str = "--symgrad-checks") -> tuple[str, ...]:
     if text is None:
         return tuple(CHECKS)
-    wanted = _listed(text)
+    wanted = _split_commas(text)
     unknown = [name for name in wanted if name not in CHECKS]
     if unknown or not wanted:
         said = f"there is no check {unknown[0]!r}" if unknown else "no check is named"
@@ -72,7 +72,7 @@ def _checks(text: str | None, option: str = "--symgrad-checks") -> tuple[str, ..
     return tuple(name for name in CHECKS if name in wanted)
 
 
-def _whole(text: str | None, option: str, example: str, default: int) -> int:
+def _integer(text: str | None, option: str, example: str, default: int) -> int:
     try:
         return default if text is None else int(text)
     except ValueError:
@@ -82,7 +82,7 @@ def _whole(text: str | None, option: str, example: str, default: int) -> int:
 def _dtypes(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
-    wanted = _listed(text)
+    wanted = _split_commas(text)
     unknown = [name for name in wanted if name not in DTYPES]
     if unknown or not wanted:
         raise pytest.UsageError(f"--symgrad-dtypes is {text!r}; expected names among {', '.join(DTYPES)}, with commas between them")
@@ -115,7 +115,7 @@ def targets_of(config: pytest.Config) -> list[Target]:
 
     Raises UsageError for modules and names that do not exist, and for modules without ops.
     """
-    given = [("--symgrad-ops", part, "") for text in config.getoption("symgrad_ops") for part in _listed(text)]
+    given = [("--symgrad-ops", part, "") for text in config.getoption("symgrad_ops") for part in _split_commas(text)]
     for text in filter(is_id, config.args):
         parts = text.split("::")[1:]
         if len(parts) > 3:
@@ -130,7 +130,7 @@ def targets_of(config: pytest.Config) -> list[Target]:
                 before = found.get((t.module, t.name))
                 only = frozenset([check] if check else []) if before is None else before.only | {check} if before.only and check else frozenset()
                 found[t.module, t.name] = t._replace(only=only)
-        except NotThere as error:
+        except TargetError as error:
             raise pytest.UsageError(f"{said}: {error}") from None
     return list(found.values())
 
@@ -145,17 +145,17 @@ def is_id(argument: str) -> bool:
 
 
 def _targets(text: str, folders: tuple[Path, ...]) -> list[Target]:
-    name, attribute = split(text)
-    module = module_named(name, folders)
+    name, attribute = split_target(text)
+    module = import_module_named(name, folders)
     file = Path(module.__file__) if module.__file__ else None
     if attribute is not None:
-        return [Target(name, attribute, thing_named(module, attribute), file)]
+        return [Target(name, attribute, find_op(module, attribute), file)]
     ops = [Target(name, key, op, file) for key, op in ops_in(module)]
     inside = [] if ops else modules_in(module)
     if inside:
-        raise NotThere(f"{name} is a package without ops of its own; name the modules in it that have some, among "
+        raise TargetError(f"{name} is a package without ops of its own; name the modules in it that have some, among "
                        f"{', '.join(inside)}; or name a function: --symgrad-ops {name}:FUNCTION")
     if not ops:
-        raise NotThere(f"{name} has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: "
+        raise TargetError(f"{name} has no ops; write @symgrad.testing.op(formula=...) above a function in it, or name one: "
                        f"--symgrad-ops {name}:FUNCTION")
     return ops

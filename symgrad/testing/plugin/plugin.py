@@ -14,12 +14,12 @@ from symgrad.testing.plugin.items import OpItem, OpUnderTest, items_of
 from symgrad.testing.plugin.options import is_id, options_of, targets_of
 from symgrad.testing.plugin.reports import Tally
 
-__all__ = ["Plugin", "listed"]
+__all__ = ["Plugin", "list_checks"]
 
 DONE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def listed() -> str:
+def list_checks() -> str:
     """The checks with the first line of their docstrings, one a line."""
     width = max(map(len, CHECKS))
     return "\n".join(f"{name:{width}}  {(check.function.__doc__ or '').strip().partition(chr(10))[0]}".rstrip() for name, check in CHECKS.items())

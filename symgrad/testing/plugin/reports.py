@@ -46,7 +46,7 @@ class Tally:
         return out
 
     def count(self, verdict: str) -> int:
-        """How many tests have a verdict."""
+        """The number of tests with a verdict."""
         return sum(test["verdict"] == verdict for test in self.tests.values())
 
     def line(self) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import PAGE, PAGES, table
-from symgrad.testing.strategies.needed import hypothesis_needed, shape_read
+from symgrad.testing.strategies.needed import read_shape, require_hypothesis
 from symgrad.types.domains import BOOLEAN, REAL, Domain
 from symgrad.types.dtypes import numpy_dtype
 
-__all__ = ["ARRANGEMENTS", "arranged", "arrays", "coded", "tied_arrays"]
+__all__ = ["ARRANGEMENTS", "arrange", "arrays", "select_numbers", "tied_arrays"]
 
 CODED = 64  # elements of an array with a byte each, which shrink separately; a key fills in the others
 KEYS = 1 << 12
@@ -27,7 +27,7 @@ def code_size(count: int) -> int:
     return min(count, CODED) + 1
 
 
-def coded(entries: np.ndarray, codes: bytes, count: int, key: int = 0) -> np.ndarray:
+def select_numbers(entries: np.ndarray, codes: bytes, count: int, key: int = 0) -> np.ndarray:
     """The numbers of a table that bytes select, in the page that the first byte selects; a key selects those without a byte."""
     columns = np.frombuffer(codes, np.uint8)
     out = entries[columns[0] % PAGES, columns[1:]]
@@ -37,7 +37,7 @@ def coded(entries: np.ndarray, codes: bytes, count: int, key: int = 0) -> np.nda
     return out
 
 
-def arranged(x: np.ndarray, how: str, domain: Domain) -> np.ndarray:
+def arrange(x: np.ndarray, how: str, domain: Domain) -> np.ndarray:
     """The same elements in another arrangement: with ties, equal rows, zeros (where the domain has 0), sorted; see ARRANGEMENTS."""
     flat = x.ravel()
     if how == "ties":
@@ -69,14 +69,14 @@ def arrays(domain: Any = REAL, shape: Any = (), dtype: Any = "float64") -> Any:
     array([-1., -1., -1.])
     """
     Floats(dtype)
-    found, kind, shape = domain_of(domain), numpy_dtype(dtype), shape_read(shape)
+    found, kind, shape = domain_of(domain), numpy_dtype(dtype), read_shape(shape)
     return _arrays(found, shape, kind) if isinstance(shape, tuple) else shape.flatmap(lambda drawn: _arrays(found, drawn, kind))
 
 
 @functools.lru_cache(maxsize=256)
 def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """The strategy for arrays of one shape."""
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     floats, count, kind = Floats(dtype), math.prod(shape), bool if domain == BOOLEAN else dtype
     entries = table(domain, floats.dtype.name)
     size = code_size(count)
@@ -84,10 +84,10 @@ def _arrays(domain: Domain, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     keys = st.integers(0, KEYS - 1) if count > CODED else st.just(0)
 
     def real(how: str, codes: bytes, key: int) -> np.ndarray:
-        return arranged(coded(entries, codes, count, key).reshape(shape), how, domain).astype(kind)
+        return arrange(select_numbers(entries, codes, count, key).reshape(shape), how, domain).astype(kind)
 
     def both(how: str, codes: bytes, imaginary: bytes, key: int) -> np.ndarray:
-        return real(how, codes, key) + (1j * coded(table(REAL, floats.dtype.name), imaginary, count, key).reshape(shape)).astype(kind)
+        return real(how, codes, key) + (1j * select_numbers(table(REAL, floats.dtype.name), imaginary, count, key).reshape(shape)).astype(kind)
 
     chosen = st.sampled_from(ARRANGEMENTS[:1] * 4 + ARRANGEMENTS[1:]) if count > 1 else st.just("")
     return st.builds(both, chosen, parts, parts, keys) if numpy_dtype(dtype).kind == "c" else st.builds(real, chosen, parts, keys)
@@ -104,8 +104,8 @@ def tied_arrays(domain: Any = REAL, count: int = 2, shape: Any = (), dtype: Any 
     >>> hypothesis.find(tied_arrays(count=2, shape=(2,)), lambda found: (found[0] == found[1]).any() and found[0][0] > 1)
     (array([2., 0.]), array([2., 0.]))
     """
-    st = hypothesis_needed().strategies
-    shape = shape_read(shape)
+    st = require_hypothesis().strategies
+    shape = read_shape(shape)
     if count < 1:
         raise ValueError(f"tied_arrays: count is {count}; expected a number of arrays, such as 2")
     if not isinstance(shape, tuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -30,7 +30,7 @@ def axes(ndim: int, *, several: bool = True, negative: bool = True, empty: bool 
     >>> find(axes(3), lambda axis: isinstance(axis, tuple) and len(axis) == 2)
     (0, 1)
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     if ndim < 0:
         raise ValueError(f"axes: an array has no {ndim} dimensions")
     if not ndim:
@@ -56,7 +56,7 @@ def permutations(ndim: int, *, negative: bool = False) -> SearchStrategy[tuple[i
     >>> find(permutations(2), lambda order: order[0] == 1)
     (1, 0)
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     if ndim < 0:
         raise ValueError(f"permutations: an array has no {ndim} dimensions")
     order = st.permutations(range(ndim)).map(tuple)
@@ -80,7 +80,7 @@ def indices(shape: Sequence[int], *, advanced: bool = True, new_axes: bool = Tru
     >>> find(indices((2, 3)), lambda index: np.zeros((2, 3))[index].shape == (2,))
     (slice(None, None, None), 0)
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     shape = tuple(map(operator.index, shape))
     if any(n < 0 for n in shape):
         raise ValueError(f"indices: {shape} is no shape")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -23,15 +23,15 @@ Draw = Callable[[Any], Any]
 Matrices = Any  # a strategy of arrays; hypothesis may be missing, so that the type cannot be named
 ENTRIES = 3  # the largest absolute value of an integer entry
 DRAWN, KEYS = 64, 1 << 12  # entries drawn one by one, and the entries a key selects from for the others
-LARGEST = 4  # rows of a matrix whose size is not given
+MAX_ROWS = 4  # rows of a matrix whose size is not given
 # Vectors v for which |v|² - 2 v vᵀ, which is |v|² times a reflection, has small entries.
 MIRRORS = ((1, 1), (1, 2), (1, -1), (2, 1), (1, 3), (1, 1, 1), (1, 1, 1, 1), (2, 1, 1), (1, 2, 2), (2, -1, 1))
 
 
-def _sized(size: int | SearchStrategy[int] | None, least: int = 1) -> Any:
-    st = hypothesis_needed().strategies
+def _size_strategy(size: int | SearchStrategy[int] | None, least: int = 1) -> Any:
+    st = require_hypothesis().strategies
     if size is None:
-        return st.integers(least, LARGEST)
+        return st.integers(least, MAX_ROWS)
     if not isinstance(size, int):
         return size
     if size < 0:
@@ -39,11 +39,11 @@ def _sized(size: int | SearchStrategy[int] | None, least: int = 1) -> Any:
     return st.just(size)
 
 
-def _stacked(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtype: Any, least: int = 1) -> Matrices:
+def _batches_of(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtype: Any, least: int = 1) -> Matrices:
     """Matrices from a function of `draw` and the size, stacked to a batch of one size."""
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     batches = st.just(tuple(batch)) if isinstance(batch, (tuple, list)) else batch
-    sizes = size if isinstance(size, st.SearchStrategy) else _sized(size, least)
+    sizes = size if isinstance(size, st.SearchStrategy) else _size_strategy(size, least)
 
     @st.composite
     def drawn(draw: Any) -> np.ndarray:
@@ -57,7 +57,7 @@ def _stacked(one: Callable[[Draw, Any], np.ndarray], size: Any, batch: Any, dtyp
 
 def _entries(draw: Draw, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Integers, Gaussian ones for a complex dtype. Of very many only the first are drawn one by one and shrink separately."""
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     count = math.prod(shape)
 
     def row() -> np.ndarray:
@@ -70,16 +70,16 @@ def _entries(draw: Draw, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return row() + 1j * row() if np.dtype(dtype).kind == "c" else row()
 
 
-def _lower(draw: Draw, n: int, dtype: Any) -> np.ndarray:
+def _strictly_lower(draw: Draw, n: int, dtype: Any) -> np.ndarray:
     """Integers below the diagonal, zeros elsewhere."""
     out = np.zeros((n, n), np.complex128 if np.dtype(dtype).kind == "c" else np.int64)
     out[np.tril_indices(n, -1)] = _entries(draw, (n * (n - 1) // 2,), dtype)
     return out
 
 
-def _rotated(draw: Draw, n: int, dtype: Any, mirrors: int = 2) -> tuple[np.ndarray, int]:
+def _scaled_orthogonal(draw: Draw, n: int, dtype: Any, mirrors: int = 2) -> tuple[np.ndarray, int]:
     """An integer multiple of an orthogonal matrix, and the factor: a signed permutation times up to so many reflections."""
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     units = (1, -1, 1j, -1j) if np.dtype(dtype).kind == "c" else (1, -1)
     out = np.zeros((n, n), np.complex128 if len(units) == 4 else np.int64)
     for i, k in enumerate(draw(st.permutations(range(n)))):
@@ -106,10 +106,10 @@ def symmetric(size: int | SearchStrategy[int] | None = None, *, dtype: Any = "fl
     True
     """
     def one(draw: Draw, n: int) -> np.ndarray:
-        lower = _lower(draw, n, dtype)
+        lower = _strictly_lower(draw, n, dtype)
         return lower + lower.conj().T + np.diag(_entries(draw, (n,), "float64"))
 
-    return _stacked(one, size, batch, dtype)
+    return _batches_of(one, size, batch, dtype)
 
 
 def positive_definite(size: int | SearchStrategy[int] | None = None, *, dtype: Any = "float64", batch: Any = ()) -> SearchStrategy[np.ndarray]:
@@ -120,10 +120,10 @@ def positive_definite(size: int | SearchStrategy[int] | None = None, *, dtype: A
     True
     """
     def one(draw: Draw, n: int) -> np.ndarray:
-        b = _lower(draw, n, dtype) + np.diag(_entries(draw, (n,), "float64"))
+        b = _strictly_lower(draw, n, dtype) + np.diag(_entries(draw, (n,), "float64"))
         return np.eye(n, dtype=np.int64) + b @ b.conj().T
 
-    return _stacked(one, size, batch, dtype)
+    return _batches_of(one, size, batch, dtype)
 
 
 def orthogonal(size: int | SearchStrategy[int] | None = None, *, determinant: int | None = None, dtype: Any = "float64",
@@ -144,12 +144,12 @@ def orthogonal(size: int | SearchStrategy[int] | None = None, *, determinant: in
         raise ValueError(f"orthogonal: determinant is {determinant!r}; expected 1, -1 or None, and None for complex matrices")
 
     def one(draw: Draw, n: int) -> np.ndarray:
-        q, scale = _rotated(draw, n, dtype)
+        q, scale = _scaled_orthogonal(draw, n, dtype)
         if determinant is not None and n and np.sign(np.linalg.det(q)) != determinant:
             q[0] = -q[0]
         return q / scale
 
-    return _stacked(one, size, batch, dtype)
+    return _batches_of(one, size, batch, dtype)
 
 
 def triangular(size: int | SearchStrategy[int] | None = None, *, lower: bool = True, unit: bool = False, dtype: Any = "float64",
@@ -163,15 +163,15 @@ def triangular(size: int | SearchStrategy[int] | None = None, *, lower: bool = T
     >>> bool(a[0, 1] == 0 and np.linalg.det(a) != 0)
     True
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
 
     def one(draw: Draw, n: int) -> np.ndarray:
-        below = _lower(draw, n, dtype)
+        below = _strictly_lower(draw, n, dtype)
         diagonal = [1] * n if unit else [draw(st.sampled_from((1, -1, 2, -2, 3))) for _ in range(n)]
         found = below + np.diag(np.array(diagonal, np.int64))
         return found if lower else found.T
 
-    return _stacked(one, size, batch, dtype)
+    return _batches_of(one, size, batch, dtype)
 
 
 def low_rank(size: int | tuple[int, int] | SearchStrategy[Any] | None = None, rank: int | SearchStrategy[int] | None = None, *,
@@ -186,11 +186,11 @@ def low_rank(size: int | tuple[int, int] | SearchStrategy[Any] | None = None, ra
     >>> int(np.linalg.matrix_rank(find(low_rank((2, 3), rank=1), lambda a: a.all())))
     1
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
 
     def full(draw: Draw, rows: int, r: int) -> np.ndarray:
         """A matrix of r columns, r of whose rows are those of a unit triangular matrix."""
-        top = _lower(draw, r, dtype) + np.eye(r, dtype=np.int64)
+        top = _strictly_lower(draw, r, dtype) + np.eye(r, dtype=np.int64)
         return np.concatenate([top, _entries(draw, (rows - r, r), dtype)])[list(draw(st.permutations(range(rows))))]
 
     def one(draw: Draw, n: Any) -> np.ndarray:
@@ -202,7 +202,7 @@ def low_rank(size: int | tuple[int, int] | SearchStrategy[Any] | None = None, ra
             raise ValueError(f"low_rank: a matrix of {rows} by {columns} has no rank {r}")
         return full(draw, rows, r) @ full(draw, columns, r).T
 
-    return _stacked(one, st.just(size) if isinstance(size, tuple) else size, batch, dtype)
+    return _batches_of(one, st.just(size) if isinstance(size, tuple) else size, batch, dtype)
 
 
 def singular(size: int | SearchStrategy[int] | None = None, *, dtype: Any = "float64", batch: Any = ()) -> SearchStrategy[np.ndarray]:
@@ -213,7 +213,7 @@ def singular(size: int | SearchStrategy[int] | None = None, *, dtype: Any = "flo
     >>> bool(a[0, 0] * a[1, 1] == a[0, 1] * a[1, 0])
     True
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
 
     def one(draw: Draw, n: int) -> np.ndarray:
         if n < 2:
@@ -221,7 +221,7 @@ def singular(size: int | SearchStrategy[int] | None = None, *, dtype: Any = "flo
         others = _entries(draw, (n - 1, n), dtype)
         return np.insert(others, draw(st.integers(0, n - 1)), _entries(draw, (n - 1,), "float64") @ others, 0)
 
-    return _stacked(one, size, batch, dtype)
+    return _batches_of(one, size, batch, dtype)
 
 
 def ill_conditioned(size: int | SearchStrategy[int] | None = None, *, condition: float | None = None, dtype: Any = "float64",
@@ -238,7 +238,7 @@ def ill_conditioned(size: int | SearchStrategy[int] | None = None, *, condition:
     >>> round(np.linalg.cond(find(ill_conditioned(3, condition=1000), lambda a: a.all())))
     1000
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     limit = 1 / np.finfo(dtype).eps
     condition = min(1e8, 10.0 ** math.floor(math.log10(limit / 10))) if condition is None else condition
     if not 1 <= condition < limit:
@@ -249,10 +249,10 @@ def ill_conditioned(size: int | SearchStrategy[int] | None = None, *, condition:
     def one(draw: Draw, n: int) -> np.ndarray:
         between = st.sampled_from(sorted({1.0, float(round(math.sqrt(condition))), float(condition)}, reverse=True))
         values = [float(condition), *(draw(between) for _ in range(n - 2)), 1.0]
-        u, v = (_rotated(draw, n, dtype, 1)[0] for _ in range(2))
+        u, v = (_scaled_orthogonal(draw, n, dtype, 1)[0] for _ in range(2))
         return u @ np.diag(values) @ v.conj().T
 
-    return _stacked(one, size, batch, dtype, 2)
+    return _batches_of(one, size, batch, dtype, 2)
 
 
 def degenerate(size: int | SearchStrategy[int] | None = None, *, symmetric: bool = True, multiplicity: int = 2, dtype: Any = "float64",
@@ -268,7 +268,7 @@ def degenerate(size: int | SearchStrategy[int] | None = None, *, symmetric: bool
     >>> bool(np.isclose(first, second) or np.isclose(second, third))
     True
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     if multiplicity < 2 or isinstance(size, int) and size < multiplicity:
         raise ValueError(f"degenerate: a matrix of size {size} has no value {multiplicity} times; the multiplicity is from 2 to the size")
 
@@ -276,8 +276,8 @@ def degenerate(size: int | SearchStrategy[int] | None = None, *, symmetric: bool
         repeated = draw(st.integers(1, ENTRIES))
         others = st.integers(-ENTRIES, ENTRIES) if symmetric else st.integers(0, ENTRIES)
         values = [repeated] * multiplicity + [draw(others) for _ in range(n - multiplicity)]
-        u, _ = _rotated(draw, n, dtype, 1)
-        v = u if symmetric else _rotated(draw, n, dtype, 1)[0]
+        u, _ = _scaled_orthogonal(draw, n, dtype, 1)
+        v = u if symmetric else _scaled_orthogonal(draw, n, dtype, 1)[0]
         return u @ np.diag(values) @ v.conj().T
 
-    return _stacked(one, size, batch, dtype, multiplicity)
+    return _batches_of(one, size, batch, dtype, multiplicity)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-__all__ = ["hypothesis_needed", "shape_read"]
+__all__ = ["read_shape", "require_hypothesis"]
 
 
-def hypothesis_needed() -> Any:
+def require_hypothesis() -> Any:
     """The package hypothesis with its strategies. Raises ImportError, which names the extra, if it is not installed."""
     try:
         import hypothesis
@@ -18,10 +18,10 @@ def hypothesis_needed() -> Any:
     return hypothesis
 
 
-def shape_read(given: Any) -> Any:
+def read_shape(given: Any) -> Any:
     """A shape (a number is one axis), or a strategy of shapes, unchanged. Raises TypeError for other values, ValueError for negative sides.
 
-    >>> shape_read(3), shape_read([2, 0])
+    >>> read_shape(3), read_shape([2, 0])
     ((3,), (2, 0))
     """
     if hasattr(given, "flatmap"):

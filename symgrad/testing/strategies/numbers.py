@@ -7,7 +7,7 @@ from typing import Any
 from symgrad.sampling.domain_reader import domain_of
 from symgrad.sampling.floats import Floats
 from symgrad.sampling.numbers import PAGE, PAGES, edge_numbers, parts_of, simple_numbers, table
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.types.domains import REAL, Domain
 from symgrad.types.dtypes import numpy_dtype
 
@@ -42,7 +42,7 @@ def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
     >>> hypothesis.find(numbers("positive"), lambda x: x > 2.5)
     3.0
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     found, floats = domain_of(domain), Floats(dtype)
     entries, simple = table(found, floats.dtype.name), simple_numbers(found, floats.dtype.name)
     # hypothesis' shrinker tries the branches before the one drawn from, a few times each; in another order each leads to other numbers.
@@ -57,7 +57,7 @@ def numbers(domain: Any = REAL, dtype: Any = "float64") -> Any:
 
 def _floats(domain: Domain, floats: Floats, part: tuple[float, float]) -> Any:
     """Any number of the type in one part of a domain."""
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     width = 32 if floats.dtype.kind == "V" else 8 * floats.dtype.itemsize
     drawn = st.floats(*part, width=width)
     return drawn.map(lambda x: float(floats.inside(x, [part], domain))) if domain.excluded or floats.dtype.kind == "V" else drawn

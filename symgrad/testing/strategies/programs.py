@@ -17,7 +17,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.testing.strategies.programs_fitting import GUARDS, Shape, default_ops, fits, guard_for, op_named, parameters
 from symgrad.types.domains import REAL
 
@@ -28,8 +28,8 @@ __all__ = ["Operand", "Program", "Step", "programs"]
 
 NAMES = ("x", "y", "z", "u", "v", "w")
 SHAPES: tuple[Shape, ...] = ((2,), (), (2, 2), (3,), (2, 3), (3, 2))
-LARGE = 30.0  # the size beyond which values are scaled down
-APART = 1e-3  # the least distance of every op from a kink, a tie or a jump at the program's point
+MAX_VALUE = 30.0  # the size beyond which values are scaled down
+MIN_KINK_DISTANCE = 1e-3  # the least distance of every op from a kink, a tie or a jump at the program's point
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
         return a
     # x = 0.125
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     chosen = default_ops() if ops is None else [op_named(op) for op in ops]
     depths = st.lists(st.none(), min_size=1, max_size=depth).map(len) if isinstance(depth, int) else depth
     given: Any = inputs  # mypy cannot infer the type, since hypothesis may be missing
@@ -182,15 +182,15 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
         for name, shape in zip([*NAMES, *(f"x{k}" for k in range(len(sizes)))], sizes):
             point[name] = np.array([(k // 2 + 1) / 8 * (-1) ** k for k in found[at:at + math.prod(shape)]]).reshape(shape)
             at += math.prod(shape)
-        program = _built(draw, point, chosen, draw(depths))
+        program = _build(draw, point, chosen, draw(depths))
         return program if inputs is not None else program.needed()
 
     return drawn()
 
 
-def _built(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int) -> Program:
+def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int) -> Program:
     """A program of so many steps, each drawn among the ops that fit the values so far."""
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     values = [tensor(x, requires_grad=True) for x in point.values()]
     steps: list[Step] = []
     usable: list[Op] = []
@@ -202,17 +202,17 @@ def _built(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
         op = draw(st.sampled_from(usable))
         every = _operands(op, shapes)
         latest = [operands for operands in every if len(values) - 1 in operands] if steps and draw(st.integers(0, 7)) < 7 else []
-        step, value = _drawn(draw, op, draw(st.sampled_from(latest or every)), values)
+        step, value = _draw_step(draw, op, draw(st.sampled_from(latest or every)), values)
         if value is not None:
             steps.append(step)
             values.append(value)
     if not steps:  # for instance if every op has a kink at every input
         for op, operands in ((each, operands) for each in usable for operands in _operands(each, shapes)):
-            step, value = _drawn(draw, op, operands, values)
+            step, value = _draw_step(draw, op, operands, values)
             if value is not None:
                 break
         steps = [step]
-    return Program(point, _live(steps, len(point)))
+    return Program(point, _live_steps(steps, len(point)))
 
 
 @functools.lru_cache(10000)
@@ -221,12 +221,12 @@ def _operands(op: Op, shapes: tuple[Shape, ...]) -> tuple[tuple[int, ...], ...]:
     return tuple(chosen for chosen in itertools.product(range(len(shapes)), repeat=op.arity or 2) if fits(op, [shapes[i] for i in chosen]))
 
 
-def _drawn(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
+def _draw_step(draw: Any, op: Op, operands: Sequence[int], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
     """An op with drawn parameters and its value, None for a value that cannot be used."""
-    return _applied(op, operands, draw(parameters(op, [tuple(values[i].shape) for i in operands])), values)
+    return _apply(op, operands, draw(parameters(op, [tuple(values[i].shape) for i in operands])), values)
 
 
-def _applied(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
+def _apply(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], values: Sequence[Tensor]) -> tuple[Step, Tensor | None]:
     """An op applied to values mapped into its domains, and once more to small ones if the result cannot be used."""
     domains = op.domain or (REAL,)
     guards = [guard_for(domains[min(k, len(domains) - 1)]) or "" for k in range(len(operands))]
@@ -234,20 +234,20 @@ def _applied(op: Op, operands: Sequence[int], parameters: tuple[Any, ...], value
         step = Step(op.name, tuple(Operand(i, guard or ("small" if small else "")) for i, guard in zip(operands, guards)), parameters)
         with np.errstate(all="ignore"):
             value = step(values)
-            if _good(value):
+            if _is_usable(value):
                 return step, value
     return step, None
 
 
-def _good(value: Tensor) -> bool:
+def _is_usable(value: Tensor) -> bool:
     """Whether a value is finite, not too large, and not at a kink of its op."""
     numbers = value._value
-    if not np.isfinite(numbers).all() or np.max(np.abs(numbers), initial=0.0) > LARGE or value._node is None:
+    if not np.isfinite(numbers).all() or np.max(np.abs(numbers), initial=0.0) > MAX_VALUE or value._node is None:
         return False
-    return next(switches(value._node, APART), None) is None
+    return next(switches(value._node, MIN_KINK_DISTANCE), None) is None
 
 
-def _live(steps: Sequence[Step], inputs: int) -> tuple[Step, ...]:
+def _live_steps(steps: Sequence[Step], inputs: int) -> tuple[Step, ...]:
     """The steps that the last one depends on, with renumbered values."""
     needed = {len(steps) - 1}
     for k in range(len(steps) - 1, -1, -1):

@@ -11,14 +11,14 @@ import numpy as np
 
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing.strategies.indexing import axes, indices, permutations
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.types.domains import BOOLEAN, COMPLEX, REAL, Domain, Interval
 
 __all__ = ["GUARDS", "Guard", "Shape", "default_ops", "fits", "guard_for", "op_named", "parameters"]
 
 Shape = tuple[int, ...]
-MOST = 12  # elements of a value
-FIRST = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # the shape that programs shrink to
+MAX_ELEMENTS = 12  # elements of a value
+SIMPLEST_OPS = ("sin", "mul", "add", "sum", "mm", "exp", "square")  # the shape that programs shrink to
 
 
 class Guard(NamedTuple):
@@ -75,7 +75,7 @@ def op_named(op: Any) -> Op:
 def default_ops() -> list[Op]:
     """The public ops of the registry that can be part of a program: elementwise ones with a nonzero derivative, reductions, linear and matrix ops."""
     found = [op for op in REGISTRY.values() if op.public and op.differentiable and _usable(op)]
-    return sorted(found, key=lambda op: (FIRST.index(op.name) if op.name in FIRST else len(FIRST), op.name))
+    return sorted(found, key=lambda op: (SIMPLEST_OPS.index(op.name) if op.name in SIMPLEST_OPS else len(SIMPLEST_OPS), op.name))
 
 
 def _usable(op: Op) -> bool:
@@ -96,24 +96,24 @@ class Fit(NamedTuple):
     parameters: Callable[..., Any] = lambda *shapes: ((),)  # a strategy, or a list of all of them
 
 
-def _lanes(shape: Shape) -> Any:
+def _axis_tuples(shape: Shape) -> Any:
     return axes(len(shape), negative=False).map(lambda a: a if isinstance(a, tuple) else (a,))
 
 
-def _kept(shape: Shape) -> Any:
+def _reduction_parameters(shape: Shape) -> Any:
     """Axes to reduce, and `keepdim`."""
-    st = hypothesis_needed().strategies
-    return st.tuples(_lanes(shape), st.booleans())
+    st = require_hypothesis().strategies
+    return st.tuples(_axis_tuples(shape), st.booleans())
 
 
-def _spread(shape: Shape) -> Any:
+def _variance_parameters(shape: Shape) -> Any:
     """Axes with two elements or more, the correction 1, and `keepdim`."""
-    st = hypothesis_needed().strategies
-    wide = _lanes(shape).map(lambda row: row if math.prod(shape[a] for a in row) > 1 else tuple(range(len(shape))))
+    st = require_hypothesis().strategies
+    wide = _axis_tuples(shape).map(lambda row: row if math.prod(shape[a] for a in row) > 1 else tuple(range(len(shape))))
     return st.tuples(wide, st.just(1), st.booleans())
 
 
-def _along(*shapes: Shape) -> Any:
+def _one_axis(*shapes: Shape) -> Any:
     return axes(len(shapes[0]), several=False, negative=False).map(lambda a: (a,))
 
 
@@ -127,40 +127,42 @@ def _basic(shape: Shape) -> Any:
     return indices(shape, advanced=False).map(lambda index: (index if np.empty(shape)[index].size else 0,))
 
 
-def _some(shape: Shape) -> bool:
+def _is_not_empty(shape: Shape) -> bool:
     return len(shape) > 0 and math.prod(shape) > 0
 
 
-def _square(shape: Shape) -> bool:
+def _is_square(shape: Shape) -> bool:
     return len(shape) == 2
 
 
-def _twice(shape: Shape) -> bool:
-    return 2 * math.prod(shape) <= MOST
+def _fits_twice(shape: Shape) -> bool:
+    return 2 * math.prod(shape) <= MAX_ELEMENTS
 
 
 WEIGHTS = ((1, 1), (0.5, 2.0))
 FITS: dict[str, Fit] = {
-    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "logsumexp"), Fit(_some, _kept)),
-    **dict.fromkeys(("var", "std"), Fit(lambda a: len(a) > 0 and math.prod(a) > 1, _spread)),
-    **dict.fromkeys(("cumsum", "cumprod"), Fit(_some, _along)),
-    **dict.fromkeys(("softmax", "log_softmax"), Fit(_some, lambda a: _along(a).map(lambda row: (row,)))),
-    "flip": Fit(_some, lambda a: _lanes(a).map(lambda row: (row,))), "reshape": Fit(_some, _factors), "getitem": Fit(_some, _basic),
+    **dict.fromkeys(("sum", "mean", "prod", "amax", "amin", "logsumexp"), Fit(_is_not_empty, _reduction_parameters)),
+    **dict.fromkeys(("var", "std"), Fit(lambda a: len(a) > 0 and math.prod(a) > 1, _variance_parameters)),
+    **dict.fromkeys(("cumsum", "cumprod"), Fit(_is_not_empty, _one_axis)),
+    **dict.fromkeys(("softmax", "log_softmax"), Fit(_is_not_empty, lambda a: _one_axis(a).map(lambda row: (row,)))),
+    "flip": Fit(_is_not_empty, lambda a: _axis_tuples(a).map(lambda row: (row,))), "reshape": Fit(_is_not_empty, _factors),
+    "getitem": Fit(_is_not_empty, _basic),
     **dict.fromkeys(("permute", "transpose", "movedim"), Fit(lambda a: len(a) > 1, lambda a: permutations(len(a)).map(lambda order: (order,)))),
-    **dict.fromkeys(("expand", "broadcast_to"), Fit(_twice, lambda a: [((2, *a),)])),
-    "repeat": Fit(lambda a: _some(a) and _twice(a), lambda a: [((2, *[1] * (len(a) - 1)),)]),
-    "unsqueeze": Fit(lambda a: len(a) < 3, lambda a: [((1, *a),), ((*a, 1),)]), "unflatten": Fit(lambda a: len(a) == 1 and _some(a), _factors),
+    **dict.fromkeys(("expand", "broadcast_to"), Fit(_fits_twice, lambda a: [((2, *a),)])),
+    "repeat": Fit(lambda a: _is_not_empty(a) and _fits_twice(a), lambda a: [((2, *[1] * (len(a) - 1)),)]),
+    "unsqueeze": Fit(lambda a: len(a) < 3, lambda a: [((1, *a),), ((*a, 1),)]),
+    "unflatten": Fit(lambda a: len(a) == 1 and _is_not_empty(a), _factors),
     "squeeze": Fit(lambda a: 1 in a, lambda a: [(tuple(n for n in a if n != 1), None)]), "clone": Fit(lambda a: True, lambda a: [("K",)]),
-    "roll": Fit(_some, lambda a: [(1, None), *(((1,), (k,)) for k in range(len(a)))]),
-    "rot90": Fit(_square, lambda a: [(k, (0, 1)) for k in (1, 2, 3)]), "unfold": Fit(lambda a: len(a) > 0 and a[0] > 1, lambda a: [(0, 2, 1)]),
-    "diagonal": Fit(_square, lambda a: [(0, 0, 1)]), "diag_embed": Fit(lambda a: len(a) == 1 and a[0] ** 2 <= MOST, lambda a: [(0, 0, 1)]),
-    "stack": Fit(lambda a, b: a == b and _twice(a) and len(a) > 0, _along),
-    "cat": Fit(lambda a, b: a == b and _twice(a) and len(a) > 0, _along),
-    "t": Fit(_square, lambda a: [((1, 0),)]), "trace": Fit(_square),
-    "diag": Fit(lambda a: len(a) in (1, 2) and a[0] * a[-1] <= MOST, lambda a: [(0,)]),
-    **dict.fromkeys(("tril", "triu"), Fit(_square, lambda a: [(0,), (1,), (-1,)])),
+    "roll": Fit(_is_not_empty, lambda a: [(1, None), *(((1,), (k,)) for k in range(len(a)))]),
+    "rot90": Fit(_is_square, lambda a: [(k, (0, 1)) for k in (1, 2, 3)]), "unfold": Fit(lambda a: len(a) > 0 and a[0] > 1, lambda a: [(0, 2, 1)]),
+    "diagonal": Fit(_is_square, lambda a: [(0, 0, 1)]), "diag_embed": Fit(lambda a: len(a) == 1 and a[0] ** 2 <= MAX_ELEMENTS, lambda a: [(0, 0, 1)]),
+    "stack": Fit(lambda a, b: a == b and _fits_twice(a) and len(a) > 0, _one_axis),
+    "cat": Fit(lambda a, b: a == b and _fits_twice(a) and len(a) > 0, _one_axis),
+    "t": Fit(_is_square, lambda a: [((1, 0),)]), "trace": Fit(_is_square),
+    "diag": Fit(lambda a: len(a) in (1, 2) and a[0] * a[-1] <= MAX_ELEMENTS, lambda a: [(0,)]),
+    **dict.fromkeys(("tril", "triu"), Fit(_is_square, lambda a: [(0,), (1,), (-1,)])),
     "dot": Fit(lambda a, b: len(a) == 1 and a == b), "mv": Fit(lambda a, b: len(a) == 2 and b == a[1:]),
-    "mm": Fit(lambda a, b: len(a) == len(b) == 2 and a[1] == b[0] and a[0] * b[1] <= MOST),
+    "mm": Fit(lambda a, b: len(a) == len(b) == 2 and a[1] == b[0] and a[0] * b[1] <= MAX_ELEMENTS),
     "addmm": Fit(lambda c, a, b: len(a) == len(b) == 2 and a[1] == b[0] and c == (a[0], b[1]), lambda *_: WEIGHTS),
     "addmv": Fit(lambda c, a, b: len(a) == 2 and b == a[1:] and c == a[:1], lambda *_: WEIGHTS),
     "addr": Fit(lambda c, a, b: len(a) == len(b) == 1 and c == (*a, *b), lambda *_: WEIGHTS),
@@ -183,7 +185,7 @@ def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
     if op.kind != "elementwise":
         return shapes == tuple(op.shapes or ((3, 4),) * (op.arity or 2))
     try:
-        return math.prod(np.broadcast_shapes(*shapes)) <= MOST
+        return math.prod(np.broadcast_shapes(*shapes)) <= MAX_ELEMENTS
     except ValueError:
         return False
 
@@ -191,5 +193,5 @@ def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
 def parameters(op: Op, shapes: Sequence[Shape]) -> Any:
     """The strategy for an op's further arguments for operands of these shapes; the op's own `examples` if it has no entry here."""
     found = FITS[op.name].parameters(*shapes) if op.name in FITS else op.examples or ((),)
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     return found if isinstance(found, st.SearchStrategy) else st.sampled_from(tuple(found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 
 __all__ = ["broadcastable_shapes", "shapes"]
 
@@ -20,7 +20,7 @@ def shapes(max_dims: int = 3, max_side: int = 3, *, min_dims: int = 0, min_side:
     >>> hypothesis.find(shapes(), lambda shape: len(shape) > 1)
     (1, 1)
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     for what, low, high in (("dims", min_dims, max_dims), ("side", min_side, max_side)):
         if not 0 <= low <= high:
             raise ValueError(f"shapes: min_{what} is {low} and max_{what} is {high}; expected 0 <= min_{what} <= max_{what}")
@@ -38,7 +38,7 @@ def broadcastable_shapes(count: int = 2, max_dims: int = 3, max_side: int = 3, *
     >>> hypothesis.find(broadcastable_shapes(), lambda found: found[0] != found[1])
     ((), (1,))
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
 
     def one(common: Shape) -> Any:
         sides = st.tuples(*(st.sampled_from((1, side)) for side in common))

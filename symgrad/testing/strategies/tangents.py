@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.testing.strategies.needed import hypothesis_needed, shape_read
+from symgrad.testing.strategies.needed import read_shape, require_hypothesis
 from symgrad.types.dtypes import numpy_dtype
 
 __all__ = ["READABLE", "readable", "tangents"]
@@ -25,14 +25,14 @@ def readable(shape: tuple[int, ...], key: int = 0, dtype: Any = "float64") -> np
            [ 0.5, -3. ,  1.5]])
     """
     count = math.prod(shape)
-    real = _mixed(count, key)
+    real = _mixed_choice(count, key)
     dtype = numpy_dtype(dtype)
     if dtype.kind == "c":
-        return (real + 1j * _mixed(count, key + 7919)).astype(dtype).reshape(shape)
+        return (real + 1j * _mixed_choice(count, key + 7919)).astype(dtype).reshape(shape)
     return real.astype(dtype).reshape(shape)
 
 
-def _mixed(count: int, key: int) -> np.ndarray:
+def _mixed_choice(count: int, key: int) -> np.ndarray:
     """A choice by multiples of the golden ratio, mixed with a key: neighbours differ, and no rows repeat."""
     place = np.arange(count, dtype=np.uint64)
     if key:
@@ -51,8 +51,8 @@ def tangents(shape: Any = (), dtype: Any = "float64") -> Any:
     >>> hypothesis.find(tangents((3,)), lambda t: (t < 0).all())
     array([-1., -1., -1.])
     """
-    st = hypothesis_needed().strategies
-    shape = shape_read(shape)
+    st = require_hypothesis().strategies
+    shape = read_shape(shape)
     if not isinstance(shape, tuple):
         return shape.flatmap(lambda found: tangents(found, dtype))
     count, dtype = math.prod(shape), numpy_dtype(dtype)

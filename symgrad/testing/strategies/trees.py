@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from symgrad.testing.strategies.needed import hypothesis_needed
+from symgrad.testing.strategies.needed import require_hypothesis
 from symgrad.types.trees import flatten
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def pytrees(leaves: SearchStrategy[Any], max_leaves: int = 6, *, empty: bool = T
     >>> find(pytrees(st.integers(0, 9), empty=False), lambda tree: isinstance(tree, Pair) and tree.second == 2)
     Pair(first=0, second=2)
     """
-    st = hypothesis_needed().strategies
+    st = require_hypothesis().strategies
     if max_leaves < 1:
         raise ValueError(f"pytrees: max_leaves is {max_leaves}; a tree has one leaf or more")
 

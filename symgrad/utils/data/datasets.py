@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.generators import randperm
+from symgrad.factories.random_tensors import randperm
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-from symgrad.factories.generators import randint
+from symgrad.factories.random_tensors import randint
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.datasets import IterableDataset
 from symgrad.utils.data.samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import as_tensor
-from symgrad.factories.generators import Generator, multinomial, randint, randperm
+from symgrad.factories.generators import Generator
+from symgrad.factories.random_tensors import multinomial, randint, randperm
 
 __all__ = ["BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler", "WeightedRandomSampler"]
 

@@ -1,0 +1,219 @@
+"""Random tensors, with torch's names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, raw
+from symgrad.engine.data import as_value
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
+from symgrad.factories.generators import BatchedGenerator, numpy_generator
+from symgrad.types.devices import check_cpu
+from symgrad.types.dtypes import DType, dtype_of, numpy_dtype
+
+__all__ = ["bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random_integers",
+           "randperm"]
+
+
+def _floating_dtype(kernel: str, dtype: DType | None) -> np.dtype:
+    """The NumPy dtype. Raises NotImplementedError with torch's name of the kernel for integers and booleans."""
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{dtype.scalar_type}\'')
+    return numpy_dtype(dtype)
+
+
+def _as_array(drawn: Any) -> Any:
+    return drawn if type(drawn) is Batched else np.asarray(drawn)
+
+
+def _uniform(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    source = numpy_generator(generator)
+    if target.kind == "c":
+        return (source.random(shape) + 1j * source.random(shape)).astype(target)
+    if target in (np.float32, np.float64):
+        return _as_array(source.random(shape, target))
+    bits = 8 if target.name == "bfloat16" else 11  # so that rounding never gives 1
+    return (np.floor(_as_array(source.random(shape)) * 2**bits) / 2**bits).astype(target)
+
+
+def _normal(shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    source = numpy_generator(generator)
+    if target.kind == "c":
+        return ((source.standard_normal(shape) + 1j * source.standard_normal(shape)) * math.sqrt(0.5)).astype(target)
+    return _as_array(source.standard_normal(shape)).astype(target)
+
+
+@factory_function
+def rand(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
+    """Uniform numbers from [0, 1)."""
+    return _uniform(sizes_of("rand", sizes, size), _floating_dtype("check_uniform_bounds", dtype), generator)
+
+
+@factory_function
+def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = None) -> Any:
+    """Numbers from the standard normal distribution; the parts of complex numbers have variance 1/2."""
+    return _normal(sizes_of("randn", sizes, size), _floating_dtype("normal_kernel_cpu", dtype), generator)
+
+
+C_TYPES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+
+
+def random_integers(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
+    """Random integers from [low, high) in a dtype."""
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
+        raise RuntimeError(f"to - 1 is out of bounds for {C_TYPES[target.name]}: {low} to {high - 1}")
+    return _as_array(numpy_generator(generator).integers(low, high, shape)).astype(target)
+
+
+@factory_function
+def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None) -> Any:
+    """Random integers from [low, high); randint(high, size) starts at 0."""
+    if size is None:
+        low, high, size = 0, low, high
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint(): argument 'size' (position {2 if low == 0 else 3}) must be tuple of ints, not {type(size).__name__}")
+    target = np.dtype(np.int64) if dtype is None else dtype.numpy
+    return random_integers(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), target, generator)
+
+
+@factory_function
+def randperm(dtype: DType | None, n: int, *, generator: Any = None) -> Any:
+    """The integers from 0 to n - 1 in random order."""
+    sizes_of("randperm", (n,))
+    return numpy_generator(generator).permutation(n).astype(np.int64 if dtype is None else dtype.numpy)
+
+
+def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """Numbers from normal distributions with the given means and standard deviations: tensors, or numbers and a `size`.
+
+    Raises RuntimeError for a negative standard deviation and for shapes that do not broadcast.
+    """
+    check_cpu(device)
+    mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
+    if np.any(raw(sigma) < 0):
+        raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
+    if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise TypeError("normal(): two numbers need a size, as in normal(0.0, 1.0, (2, 3))")
+    if size is None:
+        try:
+            shape = np.broadcast_shapes(mu.shape, sigma.shape)
+        except ValueError:
+            raise RuntimeError(f"normal: the shapes {list(mu.shape)} of mean and {list(sigma.shape)} of std do not broadcast") from None
+        target = dtype_of((mu if isinstance(mean, Tensor) else sigma).dtype) if dtype is None else dtype_of(dtype)
+    else:
+        shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
+    value = _as_array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
+    if out is None:
+        return new_leaf(value if value.ndim else value[()], requires_grad)
+    return write_out("normal", out, value, RESIZE_WARNING.format(list(out.shape), list(shape)) if size is None else "")
+
+
+RESIZE_WARNING = ("An output with one or more elements was resized since it had shape {}, which does not match the required output shape {}. This "
+                  "behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. You can "
+                  "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).")
+
+
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """1 with the probabilities of the input, or with probability `p`, else 0.
+
+    Raises RuntimeError for a probability outside [0, 1].
+    """
+    x = as_value(input)
+    if p is None and x.dtype.kind in "biu":
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype_of(x.dtype).scalar_type}'")
+    chance, source = x if p is None else as_value(p), numpy_generator(generator)
+    if not np.all((raw(chance) >= 0) & (raw(chance) <= 1)):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: probabilities are numbers from 0 to 1")
+    value = _as_array(source.random(tuple(x.shape)) < chance).astype(x.dtype)
+    return new_leaf(value if value.ndim else value[()]) if out is None else write_out("bernoulli", out, value)
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Numbers from Poisson distributions with the rates of the input.
+
+    Raises RuntimeError for a negative rate.
+    """
+    x = as_value(input)
+    if np.any(raw(x) < 0):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    source = numpy_generator(generator)
+    if type(x) is Batched or isinstance(source, BatchedGenerator):
+        value = _poisson_of_batch(source, x)
+    else:
+        value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
+    return new_leaf(value if value.ndim else value[()])
+
+
+def _poisson_of_batch(source: Any, x: Any) -> Any:
+    """Numbers from Poisson distributions for each member of the batches, whose rates may differ."""
+    if not isinstance(source, BatchedGenerator):
+        raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
+    spread, levels = x + source.random(tuple(x.shape)) * 0, []
+    out = source.source.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
+    while type(spread) is Batched:
+        levels.append(spread.level)
+        spread = spread.data
+    for level in reversed(levels):
+        out = Batched(out, level)
+    return out
+
+
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
+    """`num_samples` random indices with the weights of a vector, or of each row of a matrix, without repetition unless `replacement`.
+
+    Raises RuntimeError for weights that are negative, not finite or all zero, and for more samples than elements without `replacement`.
+    """
+    x = as_value(input)
+    if x.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if x.dtype.kind in "biu":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype_of(x.dtype).scalar_type}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > x.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = np.atleast_2d(x).astype(np.float64)
+    if not np.all(raw(np.isfinite(weights) & (weights >= 0))):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if np.any(raw(weights.sum(-1) <= 0)):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    source = numpy_generator(generator)
+    if replacement:
+        ends = np.cumsum(weights, -1)
+        drawn = source.random((weights.shape[0], num_samples)) * ends[:, -1:]
+        value = np.add.reduce(ends[:, None, :] <= drawn[:, :, None], axis=-1, dtype=np.int64)
+    else:  # sorting exponential times with these rates samples without replacement
+        with np.errstate(divide="ignore"):
+            value = np.argsort(source.standard_exponential(tuple(weights.shape)) / weights, -1)[:, :num_samples]
+    value = value.astype(np.int64).reshape((*x.shape[:-1], num_samples))
+    return wrap(value) if out is None else write_out("multinomial", out, value)
+
+
+# Like another tensor
+
+
+def _fill_from(draw: Callable[..., Any], kernel: str) -> Callable[..., Any]:
+    def fill(array: np.ndarray, *, generator: Any = None) -> None:
+        array[...] = draw(array.shape, _floating_dtype(kernel, dtype_of(array.dtype)), generator)
+
+    return fill
+
+
+def _fill_integers(array: np.ndarray, low: Any = None, high: Any = None, *, generator: Any = None) -> None:
+    low, high = (0, low) if high is None else (low, high)
+    array[...] = random_integers(int(low), int(high), array.shape, array.dtype, generator)
+
+
+rand_like = like_function(_fill_from(_uniform, "check_uniform_bounds"),
+                          "Uniform numbers from [0, 1) of the shape and dtype of another tensor.", "rand_like")
+randn_like = like_function(_fill_from(_normal, "normal_kernel_cpu"), "Normal numbers of the shape and dtype of another tensor.", "randn_like")
+randint_like = like_function(_fill_integers, "Integers from `low` up to, but not with, `high`, of the shape and dtype of another tensor; "
+                             "randint_like(x, high) starts at 0.", "randint_like")
