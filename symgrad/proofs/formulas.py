@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.deciding import FAILURES, shortest_form
+from symgrad.algebra.deciding import FAILURES, shortest_difference, shortest_form
 from symgrad.algebra.identity import identical
 from symgrad.algebra.ladder import DIFFERENT, OPEN, compare_numbers, rungs
 from symgrad.algebra.limits import OutOfTime, clock, limited
@@ -107,6 +107,7 @@ def size_of(e: Any) -> int:
 
 
 SHORT = 120  # the most operations of a formula that is shown as one expression
+EFFORT = 600  # the most operations of the formulas that are simplified for one report
 KEPT = 2000  # the most nodes of the formula of a derivative in a report
 SHOWN = {1: 12, 2: 6, 3: 2}  # the most inputs for which the derivatives of an order are shown as formulas
 LARGEST = 20_000  # the most operations of a flat formula, times the number of its derivatives, for which a proof is tried
@@ -135,7 +136,7 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
     shown = max((k for k in range(1, order + 1) if n <= SHOWN[k]), default=0)
     rules: list[Any] = []
     for highest in dict.fromkeys((shown, 1)) if shown else ():
-        end = clock() + 4.0
+        left = EFFORT
         try:
             with limited(4.0):
                 derivatives = Formulas(base, report.names, highest, exact=False).derivatives
@@ -144,15 +145,13 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
         rules = list(dict.fromkeys(derivatives.values()))
         for index, formula in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
-            if known is not None or size_of(formula) <= KEPT:
-                report.formulas[index] = known if known is not None else _shorten(formula, end - clock())
+            if known is None and size_of(formula) <= KEPT:
+                left -= sympy.count_ops(formula)
+                known = formula if left < 0 or size_of(formula) > 3 * SHORT else shortest_form(formula)
+            if known is not None:
+                report.formulas[index] = known
         break
     return rules
-
-
-def _shorten(e: Any, seconds: float) -> Any:
-    """The shortest form of an expression that is found within the time; a long expression unchanged."""
-    return e if size_of(e) > 3 * SHORT or seconds <= 0 else shortest_form(e, min(2.0, seconds))
 
 
 def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
@@ -177,7 +176,6 @@ def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
             return None
         with limited(3.0):
             found = Formulas(run, names, entry.order, exact=False)
-            out = _shorten(found.derivatives[entry.index] - found.reference(entry.index), 2.0)
-            return None if out == 0 else out  # 0 if the rules give no number here although their formula is right
+            return shortest_difference(found.derivatives[entry.index], found.reference(entry.index))  # None where the rules give no number here
     except (OutOfTime, KeyError, *FAILURES):
         return None

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.algebra.deciding import shortest_form
+from symgrad.algebra.deciding import shortest_difference
 from symgrad.algebra.evaluating import Unknown
 from symgrad.algebra.identity import identical
 from symgrad.algebra.limits import OutOfTime, clock, limited
@@ -225,10 +225,7 @@ def _assumptions(region: Region, *expressions: Any) -> dict[Any, Any]:
 def _difference(claims: Sequence[Any], references: Sequence[Any]) -> Any:
     """The first nonzero difference of two formulas, simplified within a short time; None if it is long."""
     for claim, reference in zip(claims, references, strict=True):
-        difference = claim - reference
-        if difference == 0:
-            continue
-        simple = shortest_form(difference, 2.0)
-        if simple != 0:
+        simple = shortest_difference(claim, reference)
+        if simple is not None:
             return simple if simple.count_ops() <= 200 else None
     return None

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 import sympy
 
-from symgrad.algebra.deciding import shortest_form
+from symgrad.algebra.deciding import shortest_difference
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross_reading import CONSTANTS, expressions_of
@@ -271,4 +271,4 @@ def difference(attack: ClaimedOp, wrong: Wrong) -> Any:
     true = expression(attack, wrt)
     if true is None or size_of(claim - true) > SIZE:
         return None
-    return shortest_form(sympy.expand(claim - true), SECONDS) or None
+    return shortest_difference(claim, true, SECONDS)

@@ -6,9 +6,11 @@ import json
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from rich.console import Console
 
 import symgrad
+from symgrad.algebra.deciding import shortest_difference, shortest_form
 from symgrad.graph.op import REGISTRY
 
 # What a report looks like
@@ -138,3 +140,27 @@ def test_a_declared_op_is_a_function_and_with_method_a_method(declare):
     np.testing.assert_array_equal(x.swish_of_mine().numpy(), swish(x).numpy())
     assert swish.__doc__.startswith("x times its sigmoid.") and swish.__name__ == "swish_of_mine"
     assert symgrad.check(lambda x: swish(x), 0.4, order=3, points=4).ok
+
+
+def test_formulas_are_made_short_by_steps_that_their_size_decides(monkeypatch):
+    x, y = sympy.symbols("x y", real=True)
+    table = {sympy.sinh(x) / sympy.cosh(x): sympy.tanh(x), 2 * x / (x + y) - 2 * x**2 / (x + y) ** 2: 2 * x * y / (x + y) ** 2,
+             sympy.exp(-x) / (1 + sympy.exp(-x)) ** 2: 1 / (4 * sympy.cosh(x / 2) ** 2)}
+    assert all(shortest_form(long) == short for long, short in table.items())
+    sizes = []
+    simplify = sympy.simplify
+    monkeypatch.setattr(sympy, "simplify", lambda e: sizes.append(sympy.count_ops(e)) or simplify(e))
+    long = sympy.log(1 / (1 + sympy.exp(-sympy.tanh(x * y)))).diff(x, x)
+    assert sympy.count_ops(shortest_form(long)) < sympy.count_ops(long) and max(sizes, default=0) <= 30
+
+
+def test_a_difference_of_formulas_has_the_constants_that_were_written(declare):
+    x = sympy.Symbol("x", real=True)
+    table = {(1.001 * x, x): 0.001 * x, (x * sympy.Rational(1.001), x): 0.001 * x, (x**2 * 0.1, sympy.S.Zero): 0.1 * x**2, (x / 3, x / 4): x / 12,
+             (0.1 + x, x): sympy.Float(0.1), (x, x): None, (0.1 * x, x * sympy.Rational(0.1)): None}
+    assert all(shortest_difference(*pair) == found for pair, found in table.items())
+    third = shortest_difference(0.6666666666666666 * x, 2 * x / 3)
+    assert float(third.coeff(x)) == pytest.approx(-2 / 3 * 1e-16)
+    square = declare("square_of_mine", lambda xp, x: x * x / 2, lambda xp, y, x: 1.001 * x)
+    assert str(symgrad.check(square, 0.5, progress=False)).count("difference = 0.001*x") == 1
+    assert "difference = 0.001*g*x" in str(symgrad.prove(square, 1))
