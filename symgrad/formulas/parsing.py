@@ -211,11 +211,11 @@ class _Reader:
             self.advance()
             self.signed_power()
             base, exponent = self.degrees[-2:]
-            constant = self.constant(first, at)
+            constant = self.constant(first)
             self.push(Instruction("operation", "**", at, 2), base * max(1.0, abs(constant)) if constant is not None else base + exponent)
         self.depth -= 1
 
-    def constant(self, first: int, at: int) -> float | None:
+    def constant(self, first: int) -> float | None:
         """The value of the steps from `first` on, None if they contain a variable."""
         steps = tuple(self.steps[first:])
         return None if any(step.kind == "name" for step in steps) else ParsedFormula(self.text, steps, ())()

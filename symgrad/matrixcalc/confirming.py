@@ -46,7 +46,7 @@ def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form |
             for direction, expected in derivatives:
                 found = of_sum(compact, values, PRECISE, sizes)
                 if form is not None:
-                    _check_equal(_in_notation_shape(found, compact), of_form(form, values, PRECISE, sizes), text)
+                    _check_equal(_in_notation_shape(found), of_form(form, values, PRECISE, sizes), text)
                 _check_equal(np.asarray(_contract(found, direction)), expected, text)
             points += 1
             if points == POINTS:
@@ -55,7 +55,7 @@ def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form |
                          f"the given arrays; give arrays inside the function's domain")
 
 
-def _in_notation_shape(array: Any, total: Sum) -> Any:
+def _in_notation_shape(array: Any) -> Any:
     """An array in the shape of matrix notation: a column for a vector, and ∂vec(Y)/∂vec(X)ᵀ for a derivative of a matrix by a matrix."""
     if array.ndim == 4:
         i, j, k, l = array.shape

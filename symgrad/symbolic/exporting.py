@@ -68,9 +68,8 @@ def _common_functions(xp: Any, where: Callable[..., Any], base: Callable[[Any], 
             "power": power, "quiet": _Quiet, "square": lambda x: x * x, "nan": math.nan}
 
 
-COMMON = "abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not"
-INVERSE = "acos acosh asin asinh atan atan2 atanh"
-MORE = {"pow": "pow", "remainder": "remainder"}
+COMMON = "abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not "\
+         "acos acosh asin asinh atan atan2 atanh pow remainder"
 
 
 def _torch() -> Any:
@@ -95,7 +94,7 @@ def _torch_names() -> dict[str, Any]:
     def where(condition: Any, a: Any, b: Any) -> Any:
         return torch.where(condition, a, b)
 
-    names = {name: getattr(torch, name) for name in (*COMMON.split(), *INVERSE.split(), *MORE)}
+    names = {name: getattr(torch, name) for name in COMMON.split()}
     names |= {name: of_two(getattr(torch, name)) for name in ("maximum", "minimum", "hypot", "logaddexp", "atan2")}
     def frexp(x: Any) -> Any:
         m, e = torch.frexp(x)
@@ -110,7 +109,7 @@ def _torch_names() -> dict[str, Any]:
 @functools.cache
 def _jax_names() -> dict[str, Any]:
     jnp = _jax().numpy
-    names = {name: getattr(jnp, name) for name in (*COMMON.split(), *INVERSE.split(), *MORE, "maximum", "minimum", "cbrt")}
+    names = {name: getattr(jnp, name) for name in (*COMMON.split(), "maximum", "minimum", "cbrt")}
     def base(x: Any) -> dict[str, Any]:
         return short if x.dtype.itemsize < 8 else long
 

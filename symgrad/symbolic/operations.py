@@ -269,7 +269,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
         formula = expression(read(**leaves)) if leaves else sympy.Integer(0)
         arguments = read.names if arguments is None else arguments
     elif callable(formula) and not isinstance(formula, sympy.Basic):
-        formula, arguments = _formula_of_function(name, formula, arguments)
+        formula, arguments = _formula_of_function(formula, arguments)
     if not isinstance(formula, (sympy.Expr, int, float)) or isinstance(formula, bool):
         raise TypeError(f"{name}: a formula is a SymPy expression, a function of symbols or text, not {type(formula).__name__}")
     formula = sympy.sympify(formula)
@@ -289,7 +289,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
     return formula.replace(lambda e: e.is_Float, lambda e: sympy.Rational(repr(float(e)))), symbols
 
 
-def _formula_of_function(name: str, function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
+def _formula_of_function(function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:
     """The formula that a Python function of symbols returns."""
     if arguments is None:
         arguments = tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
