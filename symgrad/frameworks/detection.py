@@ -48,44 +48,44 @@ def _framework_of_package(name: Any) -> str | None:
     return PACKAGES.get(name.partition(".")[0]) if isinstance(name, str) else None
 
 
-def _frameworks_used(thing: Any, depth: int, seen: set[int]) -> Iterator[str]:
+def _frameworks_used(obj: Any, depth: int, seen: set[int]) -> Iterator[str]:
     """The frameworks that an object belongs to or that its code uses."""
-    if id(thing) in seen or thing is None:
+    if id(obj) in seen or obj is None:
         return
-    seen.add(id(thing))
-    if isinstance(thing, ModuleType):
-        found = _framework_of_package(thing.__name__)
+    seen.add(id(obj))
+    if isinstance(obj, ModuleType):
+        found = _framework_of_package(obj.__name__)
         if found:
             yield found
         return
-    if isinstance(thing, functools.partial):
-        for part in (thing.func, *thing.args):
+    if isinstance(obj, functools.partial):
+        for part in (obj.func, *obj.args):
             yield from _frameworks_used(part, depth, seen)
         return
-    owner = getattr(thing, "__self__", None)
-    cls = thing if inspect.isclass(thing) else type(thing)
+    owner = getattr(obj, "__self__", None)
+    cls = obj if inspect.isclass(obj) else type(obj)
     classes = [*cls.__mro__, *(owner.__mro__ if inspect.isclass(owner) else () if isinstance(owner, ModuleType) else type(owner).__mro__)]
-    modules = [getattr(thing, "__module__", None), *(getattr(c, "__module__", None) for c in classes)]
+    modules = [getattr(obj, "__module__", None), *(getattr(c, "__module__", None) for c in classes)]
     if isinstance(owner, ModuleType):
         modules.append(owner.__name__)
-    own = isinstance(thing, FunctionType)  # its code decides: what is defined in symgrad need not use it
-    if not own and "symgrad" in map(_framework_of_package, modules):  # the nodes of Functions say that they are torch's, as people know them
+    own = isinstance(obj, FunctionType)  # detected by its code, since a function defined in symgrad need not use symgrad
+    if not own and "symgrad" in map(_framework_of_package, modules):  # nodes of Functions have torch's module name for display
         yield "symgrad"
         return
     yield from (found for found in map(_framework_of_package, modules) if found and not (own and found == "symgrad"))
-    if not depth or own and str(thing.__module__).startswith("scipy."):  # SciPy's code names the other frameworks whose arrays it takes
+    if not depth or own and str(obj.__module__).startswith("scipy."):  # SciPy's code refers to other frameworks whose arrays it accepts
         return
-    if hasattr(thing, "__wrapped__"):
-        yield from _frameworks_used(thing.__wrapped__, depth, seen)
-    if inspect.isclass(owner) or inspect.isclass(thing):
-        for part in vars(thing if inspect.isclass(thing) else owner).values():
+    if hasattr(obj, "__wrapped__"):
+        yield from _frameworks_used(obj.__wrapped__, depth, seen)
+    if inspect.isclass(owner) or inspect.isclass(obj):
+        for part in vars(obj if inspect.isclass(obj) else owner).values():
             yield from _frameworks_used(getattr(part, "__func__", part) if callable(part) or hasattr(part, "__func__") else None, depth - 1, seen)
-    if inspect.ismethod(thing):
-        yield from _frameworks_used(thing.__func__, depth, seen)
-    elif isinstance(thing, FunctionType):
-        yield from _names_in_code(thing, depth, seen)
-    elif not inspect.isclass(thing) and not inspect.isroutine(thing):
-        yield from _frameworks_used(vars(type(thing)).get("__call__"), depth - 1, seen)
+    if inspect.ismethod(obj):
+        yield from _frameworks_used(obj.__func__, depth, seen)
+    elif isinstance(obj, FunctionType):
+        yield from _names_in_code(obj, depth, seen)
+    elif not inspect.isclass(obj) and not inspect.isroutine(obj):
+        yield from _frameworks_used(vars(type(obj)).get("__call__"), depth - 1, seen)
 
 
 def _names_in_code(function: FunctionType, depth: int, seen: set[int]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from symgrad.reports.verdicts import IMPRECISE
 
 __all__ = ["CheckFailure", "Failure", "OpReport", "Result", "Wrong"]
 
-REFERENCE_DIGITS = 21  # of a true number in a report
+REFERENCE_DIGITS = 21  # of a reference number in a report
 MAX_SHOWN_ELEMENTS = 64  # of an array that a report shows
 MAX_ERROR_LINES = 12  # of an exception's text
 MAX_NUMBER_TEXT = 120  # characters of a number

@@ -77,23 +77,23 @@ def ghostwrite(target: str, formula: str | None = None, domain: str | None = Non
     if name is None:
         raise TargetError(f"{target!r} names a module; write {target}:FUNCTION for the op in it")
     here = import_module_named(module, (Path.cwd(),))
-    thing = find_op(here, name)
-    if isinstance(thing, (Op, tuple)):
-        raise TargetError(f"{target} is {'the data of an op' if isinstance(thing, Op) else 'a tuple'}; name the function that people call")
-    marked = claims_of(thing)
+    obj = find_op(here, name)
+    if isinstance(obj, (Op, tuple)):
+        raise TargetError(f"{target} is {'the data of an op' if isinstance(obj, Op) else 'a tuple'}; name the function that people call")
+    marked = claims_of(obj)
     if marked is not None and (formula or domain):
         raise TargetError(f"{target} says itself, by symgrad.testing.op, what it claims; change it there, and leave out --formula and --domain")
     new = name if name not in ("symgrad", module.partition(".")[0]) else f"{name}_op"
     if marked is not None:
         body = [f"from {module} import {name}  # noqa: F401  # pytest attacks it: it says itself, by symgrad.testing.op, what it claims"]
     else:
-        claims = list(_claims(thing, here, module, name, formula, domain))
+        claims = list(_claims(obj, here, module, name, formula, domain))
         imports = ["import symgrad.testing", *(["", f"import {module}"] if module != "symgrad" else [])]
         marking = [*map(str, claims)]
-        if hasattr(thing, "__dict__") and not inspect.isbuiltin(thing):
+        if hasattr(obj, "__dict__") and not inspect.isbuiltin(obj):
             body = [*imports, "", f"{new} = symgrad.testing.op(", *marking, f")({module}.{name})"]
         else:  # compiled functions have no attributes
-            arguments = ", ".join(_names(thing, formula))
+            arguments = ", ".join(_names(obj, formula))
             body = [*imports, "", "", "@symgrad.testing.op(", *marking, ")", f"def {new}({arguments}):", f"    return {module}.{name}({arguments})"]
     return "\n".join([f'"""{module}.{name} under attack: pytest runs every check of symgrad.testing on it, each as a test of its own.', "",
                       f"Written by `symgrad ghostwrite {target}`. Correct what is claimed here, and keep the file. To run it, with a thousand",
@@ -102,20 +102,20 @@ def ghostwrite(target: str, formula: str | None = None, domain: str | None = Non
                       f"    pytest {file or f'test_{name}.py'} --symgrad-profile thorough", '"""', "", *body, ""])
 
 
-def _claims(thing: Any, here: Any, module: str, name: str, formula: str | None, domain: str | None) -> Iterator[Claim]:
-    text, remark = _formula(thing, formula)
-    names = _names(thing, text)
+def _claims(obj: Any, here: Any, module: str, name: str, formula: str | None, domain: str | None) -> Iterator[Claim]:
+    text, remark = _formula(obj, formula)
+    names = _names(obj, text)
     yield Claim("formula", _quoted(text) if text else '"..."', remark, proposed=text is None)
-    yield from _domain(thing, names, domain, text)
-    framework = framework_of(thing)
+    yield from _domain(obj, names, domain, text)
+    framework = framework_of(obj)
     if framework in ("torch", "jax"):
         yield Claim("framework", _quoted(framework), "whose tensors it takes")
     elif framework == "numpy":
         beside = next((g.format(name) for g in GRADIENTS if callable(getattr(here, g.format(name), None))), None)
         yield Claim("gradient", f"{module}.{beside or f'{name}_gradient'}", f"called as gradient({', '.join(names)}): an array for each argument",
                     proposed=beside is None)
-    yield from _shapes(thing, names, text, framework)
-    own = getattr(thing, "op", None)
+    yield from _shapes(obj, names, text, framework)
+    own = getattr(obj, "op", None)
     if isinstance(own, Op) and own.examples and own.parameters and _is_literal(own.examples[0]):
         yield Claim("parameters", repr(own.examples[0]), "what it is called with after the tensors")
     special = own.special if isinstance(own, Op) else ()
@@ -123,11 +123,11 @@ def _claims(thing: Any, here: Any, module: str, name: str, formula: str | None, 
     yield Claim("special", repr(list(special)) if special else f"[({', '.join(['1.0'] * len(names))}{',' * (len(names) == 1)})]", remark, not special)
 
 
-def _shapes(thing: Any, names: Sequence[str], formula: str | None, framework: str | None) -> Iterator[Claim]:
+def _shapes(obj: Any, names: Sequence[str], formula: str | None, framework: str | None) -> Iterator[Claim]:
     """The shapes of arguments that must fit each other, found by calls with small arrays; nothing for an op that acts on elements."""
     if len(names) < 2 or formula is not None:
         return
-    attack = Attack(thing, Claims(framework=framework))
+    attack = Attack(obj, Claims(framework=framework))
     if attack.subject.op is not None or attack.elementwise:
         return
     found = attack.fitting_shapes()
@@ -150,9 +150,9 @@ def _is_literal(value: Any) -> bool:
         return False
 
 
-def _names(thing: Any, formula: str | None) -> list[str]:
+def _names(obj: Any, formula: str | None) -> list[str]:
     """The names of the tensor arguments."""
-    return Attack(thing, Claims(formula=formula)).names
+    return Attack(obj, Claims(formula=formula)).names
 
 
 def _signature(function: Any) -> list[str]:
@@ -162,7 +162,7 @@ def _signature(function: Any) -> list[str]:
 # The formula
 
 
-def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
+def _formula(obj: Any, given: str | None) -> tuple[str | None, str]:
     """The formula as text that symgrad can parse, with a remark on its source."""
     if given is not None:
         try:
@@ -170,24 +170,24 @@ def _formula(thing: Any, given: str | None) -> tuple[str | None, str]:
         except ParseError as error:
             raise ValueError(f"cannot read the formula: {error}") from None
         return given, "what it should be"
-    own = getattr(thing, "op", None)
-    text = _rule(own, thing) if isinstance(own, Op) else None
+    own = getattr(obj, "op", None)
+    text = _rule(own, obj) if isinstance(own, Op) else None
     if text is not None and len(text) <= MAX_FORMULA and _is_formula_of(text, None):
         return text, "what it should be; this is its own rule, as it is written now"
-    known = set(_signature(thing))
-    text = next((t for t in _docstring_formulas(inspect.getdoc(thing) or "") if _is_formula_of(t, known)), None)
+    known = set(_signature(obj))
+    text = next((t for t in _docstring_formulas(inspect.getdoc(obj) or "") if _is_formula_of(t, known)), None)
     if text is not None:
         return text, "what it should be, from its docstring"
     return None, f"what it should be, of {', '.join(sorted(known)) or 'its arguments'}; without it, derivatives are compared with finite differences"
 
 
-def _rule(op: Op, thing: Any) -> str | None:
+def _rule(op: Op, obj: Any) -> str | None:
     """The formula of an op made from one, or the forward rule of an elementwise op applied to the names of its arguments."""
     if op.kind != "elementwise" or op.parameters or op.arity is None:
         return None
     symbols = [sympy.Symbol(n, real=True) for n in op.argument_names]
     try:
-        formula = thing.expr.xreplace(dict(zip(thing.symbols, symbols))) if hasattr(thing, "expr") else op.forward(symbolic, *symbols)
+        formula = obj.expr.xreplace(dict(zip(obj.symbols, symbols))) if hasattr(obj, "expr") else op.forward(symbolic, *symbols)
     except Exception:  # the rule does not take symbols
         return None
     return re.sub(r"\b(Abs|Max|Min)\(", lambda m: {"Abs": "abs(", "Max": "maximum(", "Min": "minimum("}[m[1]], str(formula))
@@ -226,9 +226,9 @@ def _prefixes(line: str) -> Iterator[str]:
 # The domain
 
 
-def _domain(thing: Any, names: Sequence[str], given: str | None, formula: str | None) -> Iterator[Claim]:
+def _domain(obj: Any, names: Sequence[str], given: str | None, formula: str | None) -> Iterator[Claim]:
     remark = 'where: such as "positive", "nonzero", "-1..1" or "(0, 1]"'
-    own = getattr(thing, "op", None)
+    own = getattr(obj, "op", None)
     if given is not None:
         chosen = parse_domains(given) if "=" in given else {name: given for name in names}
         try:

@@ -27,7 +27,7 @@ from symgrad.testing.silence import in_a_thread
 __all__ = ["check_determinism", "check_errors", "check_pickling", "check_threads"]
 
 REPEATS, THREADS, ROUNDS = 12, 4, 4
-SWITCH = 1e-6  # the thread switch interval in seconds
+SWITCH_INTERVAL = 1e-6  # the thread switch interval in seconds
 
 Found = list[tuple[str, int, tuple[int, ...], Array]]
 
@@ -37,7 +37,7 @@ def frozen(found: Found) -> Found:
     return [(what, order, wrt, x.copy()) for what, order, wrt, x in found]
 
 
-def same(found: Found, before: Found, when: str) -> None:
+def check_same_bits(found: Found, before: Found, when: str) -> None:
     """Raise `Wrong` unless results equal the earlier ones to the bit."""
     if len(found) != len(before):
         raise Wrong(f"there are {len(found)} results {when} and {len(before)} before")
@@ -45,11 +45,11 @@ def same(found: Found, before: Found, when: str) -> None:
         same_bits(f"{what} is another {when}", a, b, order=order, wrt=wrt)
 
 
-def repeatable(attack: Attack) -> str:
+def applies_to_deterministic(attack: Attack) -> str:
     return "it is random" if attack.claims.random else ""
 
 
-@check("determinism", when=repeatable, most=8)
+@check("determinism", when=applies_to_deterministic, most=8)
 def check_determinism(attack: Attack, example: Example) -> None:
     """Repeated calls give the same value, derivatives and tangent to the bit, also after calls with other arguments.
 
@@ -64,7 +64,7 @@ def check_determinism(attack: Attack, example: Example) -> None:
     """
     subject, other = attack.subject, another(attack, example)
     first = frozen(results(attack, example.copied()))
-    same(results(attack, example.copied()), first, "when it is called again")
+    check_same_bits(results(attack, example.copied()), first, "when it is called again")
     for _ in range(REPEATS):
         same_bits("the value is another when it is called again", subject.value(example.copied().xs), first[0][3], order=0)
     elsewhere = None
@@ -72,9 +72,9 @@ def check_determinism(attack: Attack, example: Example) -> None:
         elsewhere = frozen(results(attack, other.copied()))
     except Exception:  # other checks report it
         pass
-    same(results(attack, example.copied()), first, "after a call with other arguments")
+    check_same_bits(results(attack, example.copied()), first, "after a call with other arguments")
     if elsewhere is not None:
-        same(results(attack, other.copied()), elsewhere, "when it is called again")
+        check_same_bits(results(attack, other.copied()), elsewhere, "when it is called again")
     if attack.order and first[0][3].dtype.kind in "fcV":
         try:
             _one_graph(subject, example.copied(), other.copied(), first[0][3])
@@ -102,7 +102,7 @@ def _one_graph(subject: Adapter, example: Example, other: Example, known: Array)
     for i, a, b in zip(places, pulled(), first):
         same_bits("the gradient is another when the op was called with other arguments before the pullback", a, b, order=1, wrt=(i,))
     value = subject.call(leaves)
-    _in_another_shape(subject, example)
+    _call_in_another_shape(subject, example)
     for i, a, b in zip(places, pulled(), first):
         same_bits("the gradient is another when the op was called with another shape before the pullback", a, b, order=1, wrt=(i,))
     value = subject.call(leaves)
@@ -111,7 +111,7 @@ def _one_graph(subject: Adapter, example: Example, other: Example, known: Array)
         same_bits("the gradient is another when the pullback runs in another thread than the call", a, b, order=1, wrt=(i,))
 
 
-def _in_another_shape(subject: Adapter, example: Example) -> None:
+def _call_in_another_shape(subject: Adapter, example: Example) -> None:
     """Call the op with twice as many elements, if it takes them."""
     for double in (lambda x: np.concatenate([x, x], -1) if x.ndim else np.stack([x, x]), lambda x: np.stack([x, x])):
         try:
@@ -120,7 +120,7 @@ def _in_another_shape(subject: Adapter, example: Example) -> None:
             pass
 
 
-@check("threads", when=repeatable, most=1)
+@check("threads", when=applies_to_deterministic, most=1)
 def check_threads(attack: Attack, example: Example) -> None:
     """Called from four threads at once with different arguments, the op gives the results of single-threaded calls, to the bit.
 
@@ -143,7 +143,7 @@ def check_threads(attack: Attack, example: Example) -> None:
             with np.errstate(all="ignore"):
                 for n in range(ROUNDS * len(examples)):
                     at = (n + k) % len(examples)
-                    same(results(attack, examples[at].copied()), alone[at], "while other threads call it")
+                    check_same_bits(results(attack, examples[at].copied()), alone[at], "while other threads call it")
                     if wrong:
                         return
         except BaseException as error:
@@ -151,7 +151,7 @@ def check_threads(attack: Attack, example: Example) -> None:
 
     before = sys.getswitchinterval()
     threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         for t in threads:
             t.start()
@@ -206,7 +206,7 @@ def check_pickling(attack: Attack, example: Example) -> None:
         second.subject = copy.copy(subject)
         second.subject.function = revived
         if not attack.claims.random:
-            same(results(second, example.copied()), results(attack, example.copied()), "after pickling")
+            check_same_bits(results(second, example.copied()), results(attack, example.copied()), "after pickling")
 
 
 def by_name(function: Any) -> bool:
@@ -245,12 +245,12 @@ def check_errors(attack: Attack, example: Example) -> None:
         except Exception as error:
             said = f"{type(error).__name__}: {error}"
             if not isinstance(error, expected):
-                raise Wrong(f"{call} raises {said} and should raise {_names(expected)}") from error
+                raise Wrong(f"{call} raises {said} and should raise {_exception_name(expected)}") from error
             if pattern and not re.search(pattern[0], str(error)):
                 raise Wrong(f"{call} raises {said}, in which {pattern[0]!r} is not found") from error
         else:
-            raise Wrong(f"{call} is not refused and should raise {_names(expected)}", found)
+            raise Wrong(f"{call} is not refused and should raise {_exception_name(expected)}", found)
 
 
-def _names(expected: Any) -> str:
+def _exception_name(expected: Any) -> str:
     return " or ".join(e.__name__ for e in (expected if isinstance(expected, Sequence) else (expected,)))

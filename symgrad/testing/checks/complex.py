@@ -19,11 +19,11 @@ from symgrad.types.domains import COMPLEX
 
 __all__ = ["check_complex"]
 
-LONGEST = 2.0**-5  # step of finite differences, relative to the number
-ROOM = 2.0**16  # the factor by which functions of complex numbers may be less accurate than those of real ones
-RESOLVED = 1e-5  # relative error up to which finite differences are used
-AGREED = 1e-8  # relative error that finite differences are assumed to have
-ALIKE = 1e-6  # relative difference up to which two finite differences are equal
+LONGEST_STEP = 2.0**-5  # step of finite differences, relative to the number
+COMPLEX_FACTOR = 2.0**16  # the factor by which functions of complex numbers may be less accurate than those of real ones
+MAX_DIFFERENCE_ERROR = 1e-5  # relative error up to which finite differences are used
+DIFFERENCE_ERROR = 1e-8  # relative error that finite differences are assumed to have
+EQUAL_DIFFERENCES = 1e-6  # relative difference up to which two finite differences are equal
 
 
 def takes_complex(attack: Attack) -> str:
@@ -82,7 +82,7 @@ def complex_value(attack: Attack, example: Example) -> Array:
 
 def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Array], ts: Sequence[Array | None]) -> tuple[Array, Array]:
     """The derivative of a function along tangents by finite differences, and a bound of its error; see `extrapolated`."""
-    h = LONGEST * RATIO ** -np.arange(STEPS)
+    h = LONGEST_STEP * RATIO ** -np.arange(STEPS)
     steps = np.concatenate([[0.0], h, -h])
     values = np.array([wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)])) for s in steps])
     return extrapolated_derivative(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
@@ -114,8 +114,8 @@ def by_differences(attack: Attack, example: Example) -> bool:
                 pushed = subject.tangent(xs, ts)
                 _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,))
         (one, other), size = found, np.abs(found[0])
-        fine = np.isfinite(bounds[0] + bounds[1]) & (bounds[0] + bounds[1] <= ALIKE * size)
-        holomorphic &= bool(np.any(fine)) and bool(np.all(np.abs(other - 1j * one)[fine] <= 4 * ALIKE * size[fine]))
+        fine = np.isfinite(bounds[0] + bounds[1]) & (bounds[0] + bounds[1] <= EQUAL_DIFFERENCES * size)
+        holomorphic &= bool(np.any(fine)) and bool(np.all(np.abs(other - 1j * one)[fine] <= 4 * EQUAL_DIFFERENCES * size[fine]))
     return holomorphic
 
 
@@ -140,7 +140,7 @@ def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, w
     value, size = found
     size = np.maximum(size, np.abs(true))
     with np.errstate(invalid="ignore"):
-        far = np.isfinite(bound) & (bound <= RESOLVED * size) & ~(np.abs(value - true) <= 8 * bound + AGREED * size)
+        far = np.isfinite(bound) & (bound <= MAX_DIFFERENCE_ERROR * size) & ~(np.abs(value - true) <= 8 * bound + DIFFERENCE_ERROR * size)
     if far.any():
         at = tuple(int(k) for k in np.argwhere(far)[0])
         raise Wrong(what, value[at], true[at], index=at, order=order, wrt=wrt)
@@ -173,7 +173,7 @@ def conjugate_symmetry(attack: Attack, example: Example) -> None:
 
     def sides(arrays: Sequence[Array]) -> list[Sides]:
         value = np.conj(wide(subject.value(arrays)))
-        return [Sides("f(conj z) is not conj f(z)", wide(subject.value([np.conj(x) for x in arrays])), value, ROOM * np.abs(value), 0)]
+        return [Sides("f(conj z) is not conj f(z)", wide(subject.value([np.conj(x) for x in arrays])), value, COMPLEX_FACTOR * np.abs(value), 0)]
 
     agree(sides, example.xs)
 
@@ -199,13 +199,14 @@ def real_axis(attack: Attack, example: Example) -> None:
         real, g = [np.real(x).copy() for x in xs], np.real(g).copy()
         inside = [x.astype(np.complex128) if is_active(x) else x for x in real]
         value = subject.value(real)
-        out = [Sides("the value on the real axis is not that for real numbers", wide(subject.value(inside)), value + 0j, ROOM * np.abs(value), 0)]
+        out = [Sides("the value on the real axis is not that for real numbers", wide(subject.value(inside)), value + 0j,
+                     COMPLEX_FACTOR * np.abs(value), 0)]
         if attack.order:
             given = g.astype(np.complex128) if subject.value(inside).dtype.kind == "c" else g
             for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real, g))):
                 if a is not None and b is not None:
                     what = "the gradient on the real axis is not that for real numbers"
-                    out.append(Sides(what, np.real(wide(a)), wide(b), ROOM * np.abs(b), 1, (i,)))
+                    out.append(Sides(what, np.real(wide(a)), wide(b), COMPLEX_FACTOR * np.abs(b), 1, (i,)))
         return out
 
     agree_at(example, sides)

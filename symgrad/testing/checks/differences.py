@@ -19,14 +19,15 @@ from symgrad.types.ulp import ulp_of
 
 __all__ = ["along", "check_differences", "smooth"]
 
-SHORTEST = 2.0**-40  # longest step, relative to the size of the argument
-LONGEST = 0.1  # longest step: kinks and periods of functions are on the scale of 1
-FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # numbers beyond are on another scale than the steps; the last bound holds beside other arguments
-SHIFT, LEAST, BESIDES = 2.0**-20, 2.0**-46, 8  # shift of a point relative to the longest step and to the number, and the number of shifted points
+SHORTEST = 2.0**-40  # lower bound of the longest step, relative to the size of the argument
+LONGEST = 0.1  # upper bound of the longest step: kinks and periods of functions are on the scale of 1
+FAR, NEAR, BESIDE = 1e8, 1e-100, 1e-6  # magnitudes beyond which steps are on another scale; BESIDE replaces NEAR with several arguments
+POINT_SHIFT, LEAST = 2.0**-20, 2.0**-46  # shifts of a point, relative to the longest step, and at least to the number
+SHIFTED_POINTS = 8
 TURNS = 4
 Arrays = Sequence[np.ndarray]
 Slope = tuple[np.ndarray, np.ndarray]  # a derivative by differences, and an estimate of its error
-Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative before them
+Side = tuple[np.ndarray, np.ndarray, np.ndarray]  # the op's own derivative, followed by a Slope
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
@@ -67,7 +68,7 @@ def check_differences(attack: Attack, example: Example) -> None:
                 _by_elements(attack, example, a, order)
         else:
             along(attack, example, order)
-            if (tied := _tied(xs)) is not None:
+            if (tied := _tied_tangents(xs)) is not None:
                 along(attack, example._replace(tangents=(tied, *example.tangents[1:])), order, keeps_ties=True)
 
 
@@ -76,7 +77,7 @@ def _by_elements(attack: Attack, example: Example, a: int, order: int) -> None:
     xs, subject = example.xs, attack.subject
     shape = example.cotangent.shape
     whole = [np.broadcast_to(x, shape) for x in xs]
-    longest = _room(attack, whole, a, a)
+    longest = _longest_steps(attack, whole, a, a)
     h = longest * RATIO ** -np.arange(STEPS).reshape(-1, *[1] * len(shape))
     first = next(i for i, x in enumerate(xs) if is_active(x))
 
@@ -97,15 +98,15 @@ def _by_elements(attack: Attack, example: Example, a: int, order: int) -> None:
 
     for i, side in enumerate(sides(whole[a])):
         if side is not None:
-            _settle(attack, side, lambda k, i=i: sides(_beside(whole[a], longest, k))[i], order, (a,) if order == 1 else (i, a))  # type: ignore[misc]
+            _compare_sides(attack, side, lambda k, i=i: sides(_shifted_points(whole[a], longest, k))[i], order, (a,) if order == 1 else (i, a))  # type: ignore[misc]
 
 
 def _numbers(got: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape) if got is None else np.asarray(got, np.float64)
 
 
-def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
-    """The longest steps of an argument inside its domain; 0 where it is on another scale."""
+def _longest_steps(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
+    """The longest steps of an argument inside its domain; 0 for numbers on another scale."""
     out = np.minimum(LONGEST * np.maximum(np.abs(xs[a]), 0.1), LONGEST)
     domain = attack.domains[min(place, len(attack.domains) - 1)]
     flat = xs[a].ravel()
@@ -117,8 +118,8 @@ def _room(attack: Attack, xs: Arrays, a: int, place: int) -> np.ndarray:
     return np.asarray(np.where((sizes < FAR) & (least > (NEAR if len(xs) == 1 else BESIDE)), out, 0.0))
 
 
-def _tied(xs: Arrays) -> tuple[np.ndarray | None, ...] | None:
-    """Tangents that are equal where the arguments are, None where all arguments differ."""
+def _tied_tangents(xs: Arrays) -> tuple[np.ndarray | None, ...] | None:
+    """Tangents that are equal where the arguments are equal; None if all arguments differ."""
     numbers = np.concatenate([x.ravel() for x in xs if is_active(x)])
     if np.unique(numbers).size == numbers.size:
         return None
@@ -132,7 +133,7 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
     longest = LONGEST / 4
     for x, t, a in zip(xs, direction, range(len(xs))):
         if t is not None and t.size:
-            room = _room(attack, [x], 0, a)
+            room = _longest_steps(attack, [x], 0, a)
             longest = min(longest, float(np.min(room / np.maximum(np.abs(t), 1e-300))))
     size = max((float(np.max(np.abs(x))) for x in xs if is_active(x) and x.size), default=0.0)
     if not longest * RATIO**-STEPS > SHORTEST * size:
@@ -148,7 +149,7 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
 
     def rounding(i: int) -> float:
         """One rounding of the terms that cancel along the direction, by the op's own derivative with other signs of the tangents."""
-        sizes = [np.max(np.abs(_numbers(here(xs, turned)[i], ())), initial=0.0) for turned in _turned(direction)]
+        sizes = [np.max(np.abs(_numbers(here(xs, turned)[i], ())), initial=0.0) for turned in _with_other_signs(direction)]
         return max((float(size) for size in sizes if np.isfinite(size)), default=0.0) * 2.0**-52
 
     h = longest * RATIO ** -np.arange(STEPS)
@@ -165,21 +166,21 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
     for i, side in enumerate(sides(xs)):
         if side is not None:
             try:
-                _settle(attack, side, lambda k, i=i: sides([_beside(x, longest, k) for x in xs])[i],  # type: ignore[misc]
+                _compare_sides(attack, side, lambda k, i=i: sides([_shifted_points(x, longest, k) for x in xs])[i],  # type: ignore[misc]
                         order, () if order == 1 else (i,), functools.partial(rounding, i))
             except Wrong:
-                if not keeps_ties and side[0].shape == side[1].shape and not _additive(slopes, direction, i, side[1]):
+                if not keeps_ties and side[0].shape == side[1].shape and not _is_additive(slopes, direction, i, side[1]):
                     continue  # a tie, say: the function has one-sided slopes there, and no derivative
                 raise
 
 
-def _turned(direction: Sequence[np.ndarray | None]) -> list[list[np.ndarray | None]]:
+def _with_other_signs(direction: Sequence[np.ndarray | None]) -> list[list[np.ndarray | None]]:
     """Tangents with other signs of their elements."""
     return [[None if t is None else t * np.where(np.sin(k + 1e3 * np.arange(t.size)) > 0, 1.0, -1.0).reshape(t.shape) for t in direction]
             for k in range(TURNS)]
 
 
-def _additive(slopes: Callable[..., Any], direction: Sequence[np.ndarray | None], i: int, true: np.ndarray) -> bool:
+def _is_additive(slopes: Callable[..., Any], direction: Sequence[np.ndarray | None], i: int, true: np.ndarray) -> bool:
     """Whether the slope along a direction is the sum of those along its components, as for every differentiable function."""
     total, size = np.zeros(true.shape), np.max(np.abs(true), initial=0.0)
     for a, t in enumerate(direction):
@@ -195,14 +196,14 @@ def _additive(slopes: Callable[..., Any], direction: Sequence[np.ndarray | None]
     return bool(np.all(np.abs(total - true) <= VAGUE * np.maximum(np.abs(total), size)))
 
 
-def _beside(x: np.ndarray, length: Any, k: int) -> np.ndarray:
+def _shifted_points(x: np.ndarray, length: Any, k: int) -> np.ndarray:
     """An array with every number shifted by a small part of a length: equal numbers alike, each k differently."""
     if not is_active(x):
         return x
-    return np.asarray(x + np.sin(k + 1e3 * np.where(np.abs(x) < FAR, x, 0.0)) * np.maximum(length * SHIFT, LEAST * np.abs(x)))
+    return np.asarray(x + np.sin(k + 1e3 * np.where(np.abs(x) < FAR, x, 0.0)) * np.maximum(length * POINT_SHIFT, LEAST * np.abs(x)))
 
 
-def _settle(attack: Attack, side: Side, again: Callable[[int], Side | None], order: int, wrt: tuple[int, ...],
+def _compare_sides(attack: Attack, side: Side, again: Callable[[int], Side | None], order: int, wrt: tuple[int, ...],
             rounding: Callable[[], float] = float) -> None:
     """Compare both sides; where they differ, measure how much the difference varies next to the point, and how large the terms are.
 
@@ -213,12 +214,12 @@ def _settle(attack: Attack, side: Side, again: Callable[[int], Side | None], ord
     try:
         _compare(attack, got, true, bound, order, wrt)
     except Wrong:
-        beside = [side, *filter(None, map(again, range(1, BESIDES)))]
-        varies = np.fmin(_spread([t for _, t, _ in beside]), _spread([t - g for g, t, _ in beside]))
+        beside = [side, *filter(None, map(again, range(1, SHIFTED_POINTS)))]
+        varies = np.fmin(_variation([t for _, t, _ in beside]), _variation([t - g for g, t, _ in beside]))
         _compare(attack, got, true, np.maximum(np.maximum(bound, varies), rounding()), order, wrt)
 
 
-def _spread(rows: Sequence[np.ndarray]) -> np.ndarray:
+def _variation(rows: Sequence[np.ndarray]) -> np.ndarray:
     finite = [np.where(np.isfinite(row), row, np.nan) for row in rows]
     return np.asarray(np.nan_to_num(np.fmax.reduce(finite) - np.fmin.reduce(finite)))
 

@@ -21,7 +21,7 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_digits", "check_formulas", "check_proof"]
 
 
-def _rules(attack: Attack) -> str:
+def _applies_to_rules(attack: Attack) -> str:
     """A check for registered ops, whose rules are known."""
     op = attack.subject.op
     if op is None or op.kind == "composite":
@@ -29,7 +29,7 @@ def _rules(attack: Attack) -> str:
     return attack.of_complex
 
 
-@check("digits", when=_rules)
+@check("digits", when=_applies_to_rules)
 def check_digits(attack: Attack, example: Example) -> None:
     """The value, the pullback and the pushforward agree with the same rules evaluated with a hundred digits.
 
@@ -53,14 +53,14 @@ def check_digits(attack: Attack, example: Example) -> None:
         compare(attack, "the tangent", attack.subject.tangent(xs, ts), pushed, xs, None, None, ts, of=replay)
 
 
-def _provable(attack: Attack) -> str:
+def _applies_to_provable(attack: Attack) -> str:
     """A check for ops with rules, if the profile has time for proofs."""
     if not attack.profile.seconds:
         return f"the profile {attack.profile.name} has no time for proofs"
-    return _rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")
+    return _applies_to_rules(attack) or ("" if attack.subject.op.differentiable else "it has no derivative")
 
 
-@check("proof", when=_provable, most=1)
+@check("proof", when=_applies_to_provable, most=1)
 def check_proof(attack: Attack, example: Example) -> None:
     """`symgrad.prove` does not refute the rules: their formulas equal SymPy's derivatives wherever they were compared.
 
@@ -79,9 +79,9 @@ def check_proof(attack: Attack, example: Example) -> None:
                         exact="the derivative by SymPy")
 
 
-PLACES = 2  # elements of the arguments of an elementwise op
-DEEP = 3  # the orders of which formulas are read, for an elementwise op and
-FLAT = 2  # for one of arrays, whose formulas grow with the number of elements
+MAX_PLACES = 2  # elements of the arguments of an elementwise op
+ELEMENTWISE_ORDERS = 3  # the highest order whose formulas are read, for an elementwise op
+ARRAY_ORDERS = 2  # the same for an op on arrays, whose formulas grow with the number of elements
 
 
 @check("formulas", most=1, when=lambda attack: "" if attack.subject.op is not None else "its rules are not known; it is no op of symgrad")
@@ -99,7 +99,7 @@ def check_formulas(attack: Attack, example: Example) -> None:
     subject, g = attack.subject, example.cotangent
     xs = list(example.xs)
     if attack.elementwise:
-        xs, g = [x.ravel()[:PLACES] for x in xs], g.ravel()[:PLACES]
+        xs, g = [x.ravel()[:MAX_PLACES] for x in xs], g.ravel()[:MAX_PLACES]
     leaves = [tensor(x, symbol=name, requires_grad=is_active(x)) for name, x in zip(attack.inputs(xs), xs)]
     value = subject.call(leaves)
     try:
@@ -110,16 +110,16 @@ def check_formulas(attack: Attack, example: Example) -> None:
         raise NotApplicable("its value has no formula")
     places = [i for i, x in enumerate(xs) if is_active(x)]
     found: Sequence[Any] = [value]
-    last = min(attack.order, DEEP if attack.elementwise else FLAT)
+    last = min(attack.order, ELEMENTWISE_ORDERS if attack.elementwise else ARRAY_ORDERS)
     for order in range(1, last + 1):
         cotangents = [tensor(g if order == 1 else np.ones(v.shape)) for v in found]
         gradients = subject.grad(found, [leaves[i] for i in places], cotangents, order < last)
         for i, c in zip(places, gradients):
-            _read(c, order, i)
+            _check_formula(c, order, i)
         found = [c for c in gradients if c is not None]
 
 
-def _read(gradient: Any, order: int, place: int) -> None:
+def _check_formula(gradient: Any, order: int, place: int) -> None:
     """Raise `Wrong` where the formula of a derivative cannot be read."""
     if gradient is not None:
         try:

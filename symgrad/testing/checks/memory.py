@@ -17,7 +17,7 @@ from symgrad.testing.failure import Wrong
 
 __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 
-PASSED_ON = ("torch", "autograd")  # frameworks that pass one cotangent to several arguments
+SHARES_COTANGENTS = ("torch", "autograd")  # frameworks that pass one cotangent to several arguments
 
 
 def laid_out(x: Array, layout: str) -> Array:
@@ -171,17 +171,17 @@ def check_aliasing(attack: Attack, example: Example) -> None:
     >>> check_aliasing(symgrad.relu).verdict
     'passed'
     """
-    _shares_nothing(attack, example.copied())
+    _check_shared_memory(attack, example.copied())
     one_for_several(attack, example.copied())
     for sign in (1, -1, 0) if attack.elementwise else ():  # an op may return an argument that needs no change
         if len({x.shape for x in example.xs}) > 1:
             break
         part = of_elements(attack, example, np.logical_and.reduce([np.sign(wide(x).real) == sign for x in example.xs]), (-1,))
         if part is not None and part.cotangent.size < example.cotangent.size:
-            _shares_nothing(attack, part.copied())
+            _check_shared_memory(attack, part.copied())
 
 
-def _shares_nothing(attack: Attack, own: Example) -> None:
+def _check_shared_memory(attack: Attack, own: Example) -> None:
     """Raise `Wrong` where value or gradients share memory with a tensor of the user."""
     subject = attack.subject
     arguments = [(f"argument {i}", x) for i, x in enumerate(own.xs)]
@@ -196,13 +196,13 @@ def _shares_nothing(attack: Attack, own: Example) -> None:
         return
     held = [*arguments, ("the value", value)]
     seed = own.cotangent.astype(value.dtype)
-    if subject.framework not in PASSED_ON:
+    if subject.framework not in SHARES_COTANGENTS:
         held.append(("the cotangent", seed))
     for i, c in _gradients(subject, own, result, leaves, seed):
         for name, x in held:
             if np.shares_memory(c, x):
                 raise Wrong(f"the gradient shares memory with {name}", c, order=1, wrt=(i,))
-        if subject.framework not in PASSED_ON:
+        if subject.framework not in SHARES_COTANGENTS:
             held.append((f"the gradient by argument {i}", c))
 
 

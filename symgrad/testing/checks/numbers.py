@@ -19,7 +19,7 @@ from symgrad.types.ulp import ulp_of
 
 __all__ = ["check_pullback", "check_pushforward", "check_second", "check_special", "check_third", "check_value"]
 
-FEW = 16  # examples at which third derivatives are checked; those with edges come first
+MAX_THIRD_EXAMPLES = 16  # examples at which third derivatives are checked; those with edges come first
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
@@ -28,14 +28,14 @@ def known(attack: Attack) -> str:
     return "" if attack.truth is not None else "nothing is claimed of it that it could be compared with; give a formula"
 
 
-def _of_order(order: int) -> object:
+def _applies_up_to_order(order: int) -> object:
     def applies(attack: Attack) -> str:
         return lacking(attack, order) or known(attack)
 
     return applies
 
 
-def _pushed(attack: Attack) -> str:
+def _applies_with_pushforward(attack: Attack) -> str:
     return known(attack) if attack.subject.forward and attack.order else "it has no pushforward"
 
 
@@ -58,7 +58,7 @@ def _compare_gradient(attack: Attack, example: Example, *tangents: Sequence[np.n
             compare(attack, f"the {ORDINALS[len(tangents) + 1]}", got, true, xs, i, g, *tangents, wrt=(*wrt, i))
 
 
-@check("pullback", when=_of_order(1))  # type: ignore[arg-type]
+@check("pullback", when=_applies_up_to_order(1))  # type: ignore[arg-type]
 def check_pullback(attack: Attack, example: Example) -> None:
     """The pullback of a cotangent is that of the formula.
 
@@ -69,7 +69,7 @@ def check_pullback(attack: Attack, example: Example) -> None:
     _compare_gradient(attack, example)
 
 
-@check("pushforward", when=_pushed)
+@check("pushforward", when=_applies_with_pushforward)
 def check_pushforward(attack: Attack, example: Example) -> None:
     """The pushforward of tangents is that of the formula.
 
@@ -81,7 +81,7 @@ def check_pushforward(attack: Attack, example: Example) -> None:
     compare(attack, "the tangent", attack.subject.tangent(xs, ts), attack.truth.tangent(xs, ts), xs, None, None, ts)
 
 
-@check("second", when=_of_order(2))  # type: ignore[arg-type]
+@check("second", when=_applies_up_to_order(2))  # type: ignore[arg-type]
 def check_second(attack: Attack, example: Example) -> None:
     """The gradient of the gradient, along a tangent of each argument, is that of the formula.
 
@@ -96,7 +96,7 @@ def check_second(attack: Attack, example: Example) -> None:
             _compare_gradient(attack, example, only_tangent(example.tangents[0], a), wrt=(a,))
 
 
-@check("third", when=_of_order(3), most=FEW)  # type: ignore[arg-type]
+@check("third", when=_applies_up_to_order(3), most=MAX_THIRD_EXAMPLES)  # type: ignore[arg-type]
 def check_third(attack: Attack, example: Example) -> None:
     """The third derivatives, along tangents of every two arguments, are those of the formula.
 
@@ -114,7 +114,7 @@ def check_third(attack: Attack, example: Example) -> None:
     return None
 
 
-BESIDE = 1e-9  # distance of the points next to a kink at which derivatives are taken
+KINK_DISTANCE = 1e-9  # distance of the points next to a kink at which derivatives are taken
 DIRECTIONS = 32
 STEEP = 1e4
 
@@ -132,21 +132,21 @@ def check_special(attack: Attack, example: Example) -> None:
     """
     xs, subject = example.xs, attack.subject
     ones = np.ones(example.cotangent.shape)
-    _finite("the value", subject.value(xs), 0)
+    _check_finite("the value", subject.value(xs), 0)
     if not attack.order:
         return
     gradient = subject.gradient(xs, ones)
     agreed = {tuple(map(float, point)): g for point, g in special_points(attack) if g is not None}
     points = [tuple(map(float, p)) for p in zip(*(np.broadcast_to(x, ones.shape).ravel().tolist() for x in xs))]
-    ends = np.array([any(x + s * BESIDE not in d for x, d in zip(p, attack.domains) for s in (1, -1) if x in d) for p in points], bool)
+    ends = np.array([any(x + s * KINK_DISTANCE not in d for x, d in zip(p, attack.domains) for s in (1, -1) if x in d) for p in points], bool)
     true = attack.truth.gradient(xs, ones) if attack.truth is not None else [None] * len(xs)
     for place, point in enumerate(points):
         at = tuple(map(int, np.unravel_index(place, ones.shape))) if ones.shape else ()
         got = [0.0 if g is None else float(g[at]) for g in gradient]
         if point in agreed:
-            _equal(got, np.ravel(agreed[point]).astype(np.float64).tolist(), at)
+            _check_agreed_gradient(got, np.ravel(agreed[point]).astype(np.float64).tolist(), at)
         elif attack.elementwise and not ends[place] and any(t is not None and t[at] is None for t in true):
-            _between(attack, xs, point, got, at)
+            _check_in_hull(attack, xs, point, got, at)
     for i, (g, t) in enumerate(zip(gradient, true)):
         if t is not None:
             known = np.array([None if p in agreed else v for p, v in zip(points, t.ravel().tolist())], object).reshape(t.shape)
@@ -156,29 +156,29 @@ def check_special(attack: Attack, example: Example) -> None:
             if is_active(x):
                 for i, second in enumerate(subject.gradient(xs, ones, only_tangent([np.ones(x.shape) for x in xs], a))):
                     inner = None if second is None else np.where(ends.reshape(ones.shape), 0.0, np.asarray(second, np.float64))
-                    _finite("the second derivative", inner, 2, (a, i))
+                    _check_finite("the second derivative", inner, 2, (a, i))
 
 
-def _finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
+def _check_finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
     if got is not None and not np.all(np.isfinite(np.asarray(got).astype(np.float64))):
         raise Wrong(f"{what} is not finite at a special point", got, order=order, wrt=wrt)
 
 
-def _equal(got: list[float], agreed: list[float], at: tuple[int, ...]) -> None:
+def _check_agreed_gradient(got: list[float], agreed: list[float], at: tuple[int, ...]) -> None:
     for i, (a, b) in enumerate(zip(got, agreed)):
         if not (a == b or ulp_of("float64").error(a, b) <= 8):
             raise Wrong("the gradient is not the one that is agreed on", a, b, index=at, order=1, wrt=(i,),
                         exact="the gradient claimed with the point")
 
 
-def _between(attack: Attack, xs: Any, point: tuple[float, ...], got: list[float], at: tuple[int, ...]) -> None:
+def _check_in_hull(attack: Attack, xs: Any, point: tuple[float, ...], got: list[float], at: tuple[int, ...]) -> None:
     """Raise `Wrong` unless the gradient at a kink is in the convex hull of those around it."""
     active = [i for i, x in enumerate(xs) if is_active(x)]
     around = []
     for signs in itertools.product((1, -1, 2, -2), repeat=len(active)):
         moved = list(point)
         for i, s in zip(active, signs):
-            moved[i] += s * BESIDE * max(abs(point[i]), 1.0)
+            moved[i] += s * KINK_DISTANCE * max(abs(point[i]), 1.0)
         near = attack.truth.gradient([np.asarray(m, x.dtype) for m, x in zip(moved, xs)], np.ones(()))
         row = [near[i].item() for i in active]
         if any(d is not None and abs(d) > STEEP for d in row):

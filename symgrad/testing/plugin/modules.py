@@ -65,17 +65,17 @@ def find_op(module: ModuleType, name: str) -> Any:
     if not hasattr(module, name):
         known = ", ".join(key for key, _ in ops_in(module)) or ", ".join(_functions(module)) or "none"
         raise TargetError(f"{module.__name__} has no {name!r}; in it there are: {known}")
-    thing = getattr(module, name)
-    if inspect.isclass(thing) and not callable(getattr(thing, "apply", None)):
+    obj = getattr(module, name)
+    if inspect.isclass(obj) and not callable(getattr(obj, "apply", None)):
         raise TargetError(f"{module.__name__}:{name} is a class without apply; name a function, or an instance that can be called")
-    if not callable(thing) and not isinstance(thing, Op) and not (isinstance(thing, tuple) and thing and all(map(callable, thing))):
-        raise TargetError(f"{module.__name__}:{name} is of type {type(thing).__name__}; name a function, or a class with apply")
-    return thing
+    if not callable(obj) and not isinstance(obj, Op) and not (isinstance(obj, tuple) and obj and all(map(callable, obj))):
+        raise TargetError(f"{module.__name__}:{name} is of type {type(obj).__name__}; name a function, or a class with apply")
+    return obj
 
 
 def _functions(module: ModuleType) -> list[str]:
-    return [name for name, thing in vars(module).items()
-            if callable(thing) and not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__]
+    return [name for name, obj in vars(module).items()
+            if callable(obj) and not name.startswith("_") and getattr(obj, "__module__", None) == module.__name__]
 
 
 def modules_in(module: ModuleType) -> list[str]:
@@ -86,13 +86,13 @@ def modules_in(module: ModuleType) -> list[str]:
 def ops_in(module: ModuleType) -> Iterator[tuple[str, Any]]:
     """The ops of a module with their names: marked objects, and ops declared with symgrad's constructors; imported ones are left out."""
     seen: set[int] = set()
-    for name, thing in list(vars(module).items()):
-        marked = claims_of(thing) is not None
-        own = thing if isinstance(thing, Op) else getattr(thing, "op", None) if callable(thing) else None
-        if id(thing) in seen or not marked and not (isinstance(own, Op) and own.name not in BUILT_IN):
+    for name, obj in list(vars(module).items()):
+        marked = claims_of(obj) is not None
+        own = obj if isinstance(obj, Op) else getattr(obj, "op", None) if callable(obj) else None
+        if id(obj) in seen or not marked and not (isinstance(own, Op) and own.name not in BUILT_IN):
             continue
-        home = getattr(thing, "__module__", None) if marked else None
+        home = getattr(obj, "__module__", None) if marked else None
         if home is not None and not f"{home}.".startswith(f"{module.__name__}."):
             continue
-        seen.add(id(thing))
-        yield name, thing
+        seen.add(id(obj))
+        yield name, obj

@@ -40,15 +40,15 @@ class Plugin:
         if self.options.report is not None and self.writes:  # so that a killed run does not leave the report of another run
             self.options.report.unlink(missing_ok=True)
 
-    def marked(self, collector: pytest.Collector, name: str, thing: Any) -> list[pytest.Item]:
+    def marked(self, collector: pytest.Collector, name: str, op: Any) -> list[pytest.Item]:
         """The tests of a marked function or class that was found in a module, or as a static method in a test class."""
         owner = getattr(collector, "obj", None)
         if not isinstance(collector, pytest.Module) and not isinstance(vars(owner).get(name), staticmethod):
             raise collector.CollectError(f"{name} is marked by symgrad.testing.op inside a class; mark functions of a module, or static methods")
-        first = next(key for key, value in vars(owner).items() if value is thing or getattr(value, "__func__", None) is thing)
+        first = next(key for key, value in vars(owner).items() if value is op or getattr(value, "__func__", None) is op)
         if first != name:  # another name of the same op
             return []
-        return list(items_of(collector, OpUnderTest(thing, name, self.options), f"{name}[{{}}]"))
+        return list(items_of(collector, OpUnderTest(op, name, self.options), f"{name}[{{}}]"))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
