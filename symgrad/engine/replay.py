@@ -70,7 +70,7 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
         if node in out or not node.parents or not node.flags & TRACKED:
             continue
         carried = [None if p is None else out.get(p) for p in node.parents]
-        if all(t is None for t in carried):
+        if not any([t is not None for t in carried]):
             continue
         if node.args is None:
             raise RuntimeError(FREED)

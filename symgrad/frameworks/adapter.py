@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from symgrad.frameworks.naming import import_path
-from symgrad.frameworks.shadow import NoShadow, Shadow
+from symgrad.frameworks.shadow import NoShadow, PerturbedCarrier, Shadow
 from symgrad.reference.tensors import is_active
 
 __all__ = ["ONCE", "PLAIN", "Adapter", "Array", "Arrays", "NotApplicable", "Options", "RecordingAdapter", "count_text", "import_extra", "is_active",
@@ -113,6 +113,7 @@ class Adapter:
     records = False
     dtypes: tuple[str, ...] = ("float64", "float32", "float16")
     layouts: tuple[str, ...] = ("strided", "backwards", "by columns", "read-only", "overlapping")
+    alone: Any = None  # the gradient by one argument where no other is differentiated; None where the framework has no such thing
     numpy: Any = np  # the framework's functions with the names of NumPy
 
     def __init__(self, function: Any, name: str, options: Options):
@@ -178,6 +179,19 @@ class Adapter:
     def new_shadow(self) -> Shadow:
         """A new shadow execution of calls. Raises NoShadow if the framework has none."""
         raise NoShadow(f"functions of {self.framework} are not followed")
+
+    @contextmanager
+    def following(self, part: float = 0.0, seed: int = 0) -> Iterator[Shadow]:
+        """A context in which `array` gives numbers in many digits; with a part, each operation changes its result by a random one up to it."""
+        try:
+            with self.context():
+                self.shadow = self.new_shadow()
+                if part:
+                    self.shadow.recorder = PerturbedCarrier(part, seed)
+                with self.shadow.active():
+                    yield self.shadow
+        finally:
+            self.shadow = None
 
     def context(self) -> AbstractContextManager[Any]:
         """A context in which values of the framework have 64 bits."""
@@ -299,6 +313,15 @@ class RecordingAdapter(Adapter):
                 if not values:
                     return [None] * len(xs)
         return self.place(found, places, len(xs))
+
+    def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
+        """The gradient by one argument where no other requires grad; with a tangent, that of its product with the tangent."""
+        leaves = [self.leaf(x, i == place) for i, x in enumerate(xs)]
+        (found,) = self.grad([self.call(leaves)], [leaves[place]], [self.leaf(cotangent, False)], tangent is not None)
+        if tangent is not None:
+            further = found is not None and found.requires_grad
+            (found,) = self.grad([found], [leaves[place]], [self.leaf(tangent, False)], False) if further else (None,)
+        return None if found is None else self.array(found)
 
     def _contract(self, found: Sequence[Any], tangents: Sequence[Array | None]) -> tuple[list[Any], list[Any]]:
         """The differentiable gradients, and the tangents that are the cotangents of the next pullback."""

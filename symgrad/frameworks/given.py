@@ -26,6 +26,7 @@ class Given(Adapter):
 
     batches = False
     records = False
+    alone = None
 
     def __init__(self, function: Callable[..., Any], name: str, options: Options):
         super().__init__((lambda *xs: self._value_and_gradient(function(*xs))[0]) if options.pair else function, name, options)

@@ -37,6 +37,7 @@ class JaxAdapter(Adapter):
         self.jax = import_extra("jax", name)
         self.numpy = self.jax.numpy
         self._compiled: dict[Any, Any] = {}
+        self._programs: dict[Any, Any] = {}
         self._reached: dict[Any, int] = {}
         self.compiled, self._probed = True, False
 
@@ -82,7 +83,8 @@ class JaxAdapter(Adapter):
         sets = [tuple(np.zeros_like(xs[i]) if ts[i] is None else ts[i] for i in places) for ts in tangents]
         given = (*((x.shape, x.dtype) for x in xs), cotangent.dtype)
         order, usual = len(sets), int(self._probed and self.orders > 1 and self.compiled)
-        sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
+        if self.shadow is None:
+            sets += [tuple(np.ones_like(xs[i]) for i in places)] * (self._reached.get(given, usual) - order)
 
         def pulled(arrays: Any, g: Any, sets: Any) -> Any:
             active = [arrays[i] for i in places]
@@ -101,6 +103,14 @@ class JaxAdapter(Adapter):
         self._reached[given] = len(sets) if self.compiled else 0
         return self.place(found[order], places, len(xs))
 
+    def alone(self, xs: Arrays, cotangent: Array, place: int, tangent: Array | None = None) -> Array | None:
+        """The gradient by one argument where the others are constants; with a tangent, that of its product with the tangent."""
+        def pulled(arrays: Any, g: Any, further: Any) -> Any:
+            level = self._pullback(self.restrict_to(self._call_as_array, arrays, [place]), g)
+            return (self._pullback(level, further) if further else level)(arrays[place])[0]
+
+        return self.array(self._run(("alone", place), pulled, list(xs), cotangent, () if tangent is None else (tangent,)))
+
     def probe(self, xs: Arrays) -> None:
         """Determine how often it can be differentiated, and whether forward."""
         super().probe(xs)
@@ -110,7 +120,11 @@ class JaxAdapter(Adapter):
         """Run a function of arrays compiled, or without compilation if it depends on concrete values."""
         with self.context():
             if self.shadow is not None:
-                return self.shadow.run(function, *args)
+                leaves, tree = self.jax.tree_util.tree_flatten(args)
+                form = key, tree, *((np.shape(x), np.asarray(x).dtype) for x in leaves)
+                if form not in self._programs:
+                    self._programs[form] = self.jax.make_jaxpr(function, return_shape=True)(*args)
+                return self.shadow.run(*self._programs[form], *args)
             if self.compiled:
                 if key not in self._compiled:
                     self._compiled[key] = self.jax.jit(function)
@@ -184,10 +198,10 @@ class JaxAdapter(Adapter):
         return any(words in str(error) for words in NO_ORDER)
 
 
-class JaxPair(Given, JaxAdapter):
+class JaxPair(Given, JaxAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
     """A function of JAX whose derivatives are functions of its arrays, too."""
 
     def _given_derivatives(self, function: Callable[..., Any], xs: Arrays, *first: Any) -> Any:
         if self.shadow is None:
             return super()._given_derivatives(function, xs, *first)
-        return self._run(("given",), lambda *args: function(*args, *self.parameters), *first, *xs)
+        return self._run(("given", function), lambda *args: function(*args, *self.parameters), *first, *xs)

@@ -88,13 +88,8 @@ class Derivatives:
         out = Levels()
         if order > self.highest:
             raise NoShadow(f"order {order} is by finite differences")
-        try:
-            with silence(), enable_grad(), self.adapter.context():
-                shadow = self.adapter.shadow = self.adapter.new_shadow()
-                with shadow.active():
-                    self._own_derivatives(point, order, out)
-        finally:
-            self.adapter.shadow = None
+        with silence(), enable_grad(), self.adapter.following() as shadow:
+            self._own_derivatives(point, order, out)
         return out.values, shadow
 
     def _quotients(self, point: Sequence[np.ndarray], order: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from symgrad.graph.order import upstream
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.types.ulp import ulp_of
 
-__all__ = ["NoShadow", "RecordedShadow", "Shadow", "move_elements"]
+__all__ = ["NoShadow", "PerturbedCarrier", "RecordedShadow", "Shadow", "move_elements"]
 
 MAX_ERROR = 1e30  # larger errors are set to it
 CLEAR_GROWTH = 64.0  # the factor by which an operation must enlarge an error to be reported
@@ -30,6 +30,19 @@ CLEAR_GROWTH = 64.0  # the factor by which an operation must enlarge an error to
 
 class NoShadow(Exception):
     """The reason why a program has no shadow execution."""
+
+
+class PerturbedCarrier(RecordingCarrier):
+    """Many-digit floats, where the result of each operation is changed by a random part of itself, as rounding would change it."""
+
+    def __init__(self, part: float, seed: int):
+        super().__init__(precise, precise.lift_value)
+        self.part, self.rng = part, np.random.default_rng(seed)
+
+    def computed(self, op: Any, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
+        """The value of an op, with an error unless it only moves and adds elements."""
+        y = super().computed(op, operands, parameters)
+        return y * (1 + precise.lift_value(self.part * self.rng.uniform(-1, 1, y.shape))) if op.differentiable and op.kind != "linear" else y
 
 
 class Operation(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ REDUCTIONS = {"reduce_sum": "sum", "reduce_max": "amax", "reduce_min": "amin", "
 
 
 class JaxShadow(Shadow):
-    """The shadow execution of a function: `run` returns the shadow values of its results in their tree."""
+    """The shadow execution of a function: `run` returns the shadow values of its traced program's results in their tree."""
 
     def __init__(self, jax: Any):
         super().__init__()
@@ -31,10 +31,9 @@ class JaxShadow(Shadow):
     def read(self, value: Any) -> Any:
         return value if isinstance(value, Digits) else precise.lift_value(np.asarray(value))
 
-    def run(self, function: Callable[..., Any], *args: Any) -> Any:
-        """The shadow values of a function of arrays. Raises NoShadow for an unknown primitive; exceptions of tracing propagate."""
+    def run(self, program: Any, shape: Any, *args: Any) -> Any:
+        """The shadow values of a traced function of arrays. Raises NoShadow for an unknown primitive."""
         tree = self.jax.tree_util
-        program, shape = self.jax.make_jaxpr(function, return_shape=True)(*args)
         given = [(np.asarray(x), self.read(x)) for x in tree.tree_leaves(args)]
         out = self._evaluated(program.jaxpr, program.consts, given)
         return tree.tree_unflatten(tree.tree_structure(shape), [exact for _, exact in out])

@@ -21,7 +21,8 @@ __all__ = ["TorchShadow"]
 
 # Kernels that move numbers, or put zeros between them.
 MOVES = {"cat", "stack", "flip", "roll", "gather", "index", "index_select", "clone", "repeat", "take", "select_backward", "slice_backward", "tril",
-         "triu", "unsafe_view", "reshape_copy", "contiguous", "diagonal_backward", "constant_pad_nd", "masked_select", "diag_embed", "unfold"}
+         "triu", "unsafe_view", "reshape_copy", "contiguous", "diagonal_backward", "constant_pad_nd", "masked_select", "diag_embed", "unfold",
+         "scatter"}
 FILLS = {"zero": 0.0, "zeros_like": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "new_ones": 1.0, "fill": None, "full_like": None, "new_full": None}
 COPIES = {"to_copy", "copy", "lift_fresh_copy", "detach_copy", "lift_fresh"}
 ESCAPES = {"_local_scalar_dense", "equal", "is_nonzero"}
@@ -158,15 +159,16 @@ class TorchShadow(Shadow):
 
     def _moved(self, kernel: Any, args: Any, kwargs: Any) -> Any:
         leaves, shape = self.tree.tree_flatten((args, dict(kwargs)))
-        tensors = [k for k, x in enumerate(leaves) if self._is_real(x)]
+        given = {k: self.read(x) if self._is_real(x) else precise.lift_value(np.asarray(x)) for k, x in enumerate(leaves)
+                 if self._is_real(x) or isinstance(x, float)}
 
         def places(*arrays: np.ndarray) -> np.ndarray:
-            for k, array in zip(tensors, arrays):
-                leaves[k] = self.torch.from_numpy(array)
+            for k, array in zip(given, arrays):
+                leaves[k] = int(array) if isinstance(leaves[k], float) else self.torch.from_numpy(array)
             args, kwargs = self.tree.tree_unflatten(leaves, shape)
             return np.asarray(kernel(*args, **kwargs))
 
-        return move_elements(places, [self.read(leaves[k]) for k in tensors])
+        return move_elements(places, list(given.values()))
 
 
 def _as_fraction(x: Any) -> Any:

@@ -125,7 +125,7 @@ class TorchAdapter(RecordingAdapter):
             raise
 
 
-class TorchPair(Given, TorchAdapter):
+class TorchPair(Given, TorchAdapter):  # type: ignore[misc]  # whose derivatives take all arguments together
     """A function of torch whose derivatives are functions of tensors, too."""
 
 

@@ -89,12 +89,14 @@ class ElementReference(Reference):
             total += max((abs(coefficient * d) for d in self.quotients.derivative(k, around) if d is not None and mpmath.isfinite(d)), default=0)
         return total
 
-    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float, *derivative: Any) -> bool:
         """Whether an element may have the given value by rounding of the inputs: next to a jump, but not at it."""
         points, shape = _points(xs)
         point = points[int(np.ravel_multi_index(at, shape)) if shape else 0]
         active = [j for j, x in enumerate(xs) if is_active(x)]
-        if not any(point) or any(None in self.quotients.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
+        if any(part is not None for part in derivative) or not any(point):
+            return False
+        if any(None in self.quotients.derivative(tuple(int(i == j) for i in range(len(xs))), [point]) for j in active):
             return False
         around = [tuple(x * (1 + 2 * s * epsilon) if i in active else x for i, (x, s) in enumerate(zip(point, signs)))
                   for signs in itertools.product((1, -1), repeat=len(xs))]

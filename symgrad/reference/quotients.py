@@ -52,6 +52,7 @@ class Quotients:
         self._evaluations: dict[str, dict[tuple, Any]] = {}
         self._found: dict[tuple, dict[Point, Any]] = {}
         self._small_scales: set[Point] = set()  # the points at which the function varies on a smaller scale than that of the numbers
+        self._unresolved: set[Point] = set()  # the points at which quotients on that scale differ: those of a higher order may agree by aliasing
 
     def derivative(self, k: Index, points: Sequence[Point], certain: bool = False, others: Sequence[Point] = ()) -> list[Any]:
         """The derivative, k[i] times by argument i, at each point; None where it does not exist.
@@ -73,9 +74,12 @@ class Quotients:
         if any(k):
             out |= self._out_of_range([p for p in points if p not in out])
         for rung in ("relative", "narrow", "finest"):
-            chosen = [p for p in points if p not in out and (p in self._small_scales) == (rung == "narrow")]
+            chosen = [p for p in points if p not in out and (p in self._small_scales) == (rung == "narrow") and not (
+                rung == "relative" and p in self._unresolved)]
             if chosen:
                 found = self._attempt(rung, k, chosen, certain)
+                if rung == "relative" and any(k) and not certain:
+                    self._unresolved |= {p for p, d in found.items() if d is UNDECIDED}
                 if sum(k) == 1 and rung == "relative":
                     found = self._without_small_scales(k, found)
                 out |= {p: d for p, d in found.items() if d is not UNDECIDED and d is not PROVISIONAL}

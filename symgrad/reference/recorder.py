@@ -153,13 +153,17 @@ class RecordingCarrier:
             tensors = [self.astype(t, COMPLEX) if isinstance(t, Box) and t.node is not None else t for t in tensors]
         values = [self.cells(t) for t in tensors]
         plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]
-        y = self.lift(op.forward(self.base, *((values,) if op.arity is None else values), *plain))
+        y = self.computed(op, (values,) if op.arity is None else values, plain)
         complex = (any(kinds) or COMPLEX_PARTS in op.domain or op.name == "to_copy") and self._gives_complex(op, tensors, parameters)
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
         if not op.differentiable or all(p is None for p in parents):
             return Box(self, y, complex=complex)
         args = (*(t if isinstance(t, Number) else Box(self, v, complex=_is_complex(t)) for t, v in zip(tensors, values)), *parameters)
         return Box(self, y, make_node(op, args, parents, Box(self, y, complex=complex), GRADIENT), complex)
+
+    def computed(self, op: Op, operands: Sequence[Any], parameters: Sequence[Any]) -> Any:
+        """The value of an op."""
+        return self.lift(op.forward(self.base, *operands, *parameters))
 
     def _gives_complex(self, op: Op, tensors: Sequence[Any], parameters: Sequence[Any]) -> bool:
         """Whether the result of an op is complex, by a call in the numeric carrier."""

@@ -94,7 +94,7 @@ class Reference:
                 if t is not None:
                     yield from ((cells, g, [*tangents[:n], [*ts[:i], x, *ts[i + 1:]], *tangents[n + 1:]]) for x in _perturbations(t))
 
-    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float) -> bool:
+    def may_jump(self, xs: Arrays, at: Index, value: float, epsilon: float, *derivative: Any) -> bool:
         """Whether an element of the value may differ by rounding of the inputs, as next to a jump of a function of numbers."""
         return False
 

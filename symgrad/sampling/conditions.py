@@ -32,6 +32,7 @@ NEAR = 2.0**-10, 2.0**-26, 3e-10, 1e-12, 1e-6  # relative distances, for bands o
 ULPS = 1, 2, 16, 1024
 BEYOND = 0.1, 0.5, 1.0, 10.0, 1e3  # relative distances
 MULTIPLES = 0, 1, -1, 3  # of a period, and the integers of a step function, that are tested
+JAX_RULES = "fun", "fwd", "bwd", "jvp", "vmap_rule"  # attributes of functions with rules of their own
 FRAMEWORKS = "symgrad", "torch", "jax", "autograd", "numpy", "scipy", "builtins", "math"
 MOST_FUNCTIONS, LONGEST_TUPLE = 40, 8  # the number of functions whose sources are read, and the length of a tuple whose numbers are read
 COMMON = 0.0, 0.5, 1.0, 2.0
@@ -268,6 +269,8 @@ def constants_of_code(function: Any) -> list[float]:
 
 def _references_of(f: Any) -> list[Any]:
     """The constants, closure variables, defaults and globals that a function refers to; the functions of a class; the function in a wrapper."""
+    if type(f).__module__.partition(".")[0] == "jax":
+        return [v for k, v in vars(f).items() if k in JAX_RULES]
     f = inspect.unwrap(f) if hasattr(f, "__wrapped__") else f
     if isinstance(f, functools.partial):
         return [f.func, *f.args, *f.keywords.values()]
@@ -278,7 +281,7 @@ def _references_of(f: Any) -> list[Any]:
     if isinstance(f, MethodType):
         return [f.__func__, f.__self__ if isinstance(f.__self__, type) else type(f.__self__)]
     if (getattr(f, "__module__", None) or "").partition(".")[0] in FRAMEWORKS:
-        return [v for k, v in vars(f).items() if k in ("fun", "fwd", "bwd", "jvp")] if hasattr(f, "__dict__") else []
+        return []
     if isinstance(f, type):
         return [getattr(v, "__func__", v) for v in vars(f).values() if isinstance(v, (staticmethod, classmethod, FunctionType))]
     if not isinstance(f, FunctionType):

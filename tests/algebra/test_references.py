@@ -94,6 +94,12 @@ def test_a_periodic_remainder_is_not_a_polynomial():
     assert points.derivative((1, 0), [(1e100, 1e-8)]) == [1] and points.derivative((0, 2), [(-2.59265421, 1e-20)]) == [0]
 
 
+def test_a_remainder_is_linear_between_its_steps_however_large_the_quotient_is():
+    points = Attack(REGISTRY["remainder"]).truth.quotients
+    assert points.derivative((0, 3), [(1e100, 1.2e7)]) == [0] and points.derivative((0, 2), [(1e60, 11.0)]) == [0]
+    assert points.derivative((1, 1), [(1e60, 1.7)]) == [0] and points.derivative((0, 1), [(1e60, 11.0)])[0] < -9e58
+
+
 def test_numbers_beyond_floats_are_infinite_and_zeros_can_be_certain():
     points = Attack(REGISTRY["exp"]).truth.quotients
     assert points.derivative((1,), [(1e300,)]) == [mpmath.inf] and points.derivative((2,), [(-1e300,)]) == [0]

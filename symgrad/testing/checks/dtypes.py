@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +13,13 @@ from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.measuring import compare
+from symgrad.testing.checks.terms import read, sizes_of_terms
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 
 __all__ = ["check_dtypes"]
 
-PART, NOISE = 2.0**-20, 2.0**-50
-STEP, ORDER = 2.0**-16, 8  # of differences: what is smooth vanishes in them, and rounding changes from step to step
+PLACES = 4  # roundings of an input within which a jump may lie
 NARROWEST = 2.0**-8  # the precision of bfloat16
 Arrays = Sequence[np.ndarray]
 
@@ -30,9 +29,9 @@ class _Double:
 
     exact = "the op itself for float64"
 
-    def __init__(self, attack: Attack, dtype: Any = np.float32):
+    def __init__(self, attack: Attack):
         self.subject = attack.subject
-        self.part = max(PART, float(ml_dtypes.finfo(dtype).eps))
+        self._conditions: dict[Any, np.ndarray] = {}
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value."""
@@ -48,40 +47,29 @@ class _Double:
         return None if found is None else found[at]
 
     def condition(self, xs: Arrays, at: tuple[int, ...], wrt: int | None, cotangent: np.ndarray | None) -> Any:
-        """The condition of one number: how much it changes when each input changes by its last places, divided by these, or the size of its terms.
-
-        A number may depend little on its inputs and yet be the difference of large terms, as 1 - (1 - x**2)**3 is near 0.
-        """
-        base, total = self.certain(xs, at, wrt, cotangent), mpmath.mpf(0)
+        """The condition of one number: the size of the terms that it is computed from."""
         inputs = [*xs, *([] if cotangent is None else [cotangent])]
-        for i, x in enumerate(inputs):
+        key = wrt, *((x.shape, x.tobytes()) for x in inputs)
+        if key not in self._conditions:
+            self._conditions[key] = sizes_of_terms(self.subject, inputs, len(xs), wrt)
+        return mpmath.mpf(float(self._conditions[key][at]))
+
+    def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float, wrt: int | None = None,
+                 cotangent: np.ndarray | None = None) -> bool:
+        """Whether an element is one of those for inputs that are changed by their last places, as next to a jump."""
+        inputs = [*xs, *([] if cotangent is None else [cotangent])]
+        base = float(read(self.subject, inputs, len(xs), wrt)[at])
+        low = high = base
+        for i, x in enumerate(xs):
             for place in range(x.size) if is_active(x) else ():
-                changed = [v.copy() for v in inputs]
-                changed[i].reshape(-1)[place] *= 1 + self.part
-                found = self.certain(changed[:len(xs)], at, wrt, None if cotangent is None else changed[-1])
-                total += mpmath.inf if found is None or base is None else abs(found - base) / self.part
-        last = 0.0 if cotangent is None else NOISE / self.part * float(np.max(np.abs(cotangent), initial=0.0))  # of terms that cancel in float64
-        return max(total, last, self._rounding(inputs, len(xs), at, wrt, cotangent is not None))
-
-    def _rounding(self, inputs: Arrays, count: int, at: tuple[int, ...], wrt: int | None, pulled: bool) -> Any:
-        """The size of the terms that an element is computed from: its rounding in float64, by what is left of it in higher differences.
-
-        The smaller one of the two sides: a kink on one side of a number is no rounding.
-        """
-        sides = []
-        for sign in (1, -1):
-            rows = []
-            for k in range(2 * ORDER):
-                near = [x * (1 + sign * STEP * k * (1 + np.sin(1e3 * x) / 2)) if is_active(x) else x for x in inputs]  # equal numbers change alike
-                rows.append(self.certain(near[:count], at, wrt, near[-1] if pulled else None))
-            if None not in rows:
-                sides.append(np.max(np.abs(np.diff(np.array(rows, float), ORDER))) / math.comb(2 * ORDER, ORDER) ** 0.5 / 2.0**-52)
-        return min(sides, default=mpmath.inf)
-
-    def may_jump(self, xs: Arrays, at: tuple[int, ...], value: float, epsilon: float) -> bool:
-        """Whether an element lies between the values for inputs that are changed by their last places, as next to a jump."""
-        around = [self.value([x * (1 + 2 * s * epsilon) if is_active(x) else x for x in xs])[at] for s in (1, -1)]
-        return None not in around and min(around) <= value <= max(around)
+                around = [base]
+                for sign in (1, -1):
+                    changed = [v.copy() for v in inputs]
+                    changed[i].reshape(-1)[place] *= 1 + sign * PLACES * epsilon
+                    around.append(float(read(self.subject, changed, len(xs), wrt)[at]))
+                low, high = low + np.nanmin(around) - base, high + np.nanmax(around) - base
+        slack = PLACES * epsilon * max(abs(low), abs(high))
+        return bool(low - slack <= value <= high + slack)
 
 
 def _numbers(x: np.ndarray) -> np.ndarray:
@@ -102,7 +90,8 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     >>> check_dtypes(symgrad.tanh).verdict
     'passed'
     """
-    _mixed(attack, example)
+    reference = vars(attack).setdefault("_double", _Double(attack))
+    _mixed(attack, example, reference)
     subject, claimed = attack.subject, attack.claims.dtypes
     whole = np.asarray(subject.value(example.xs)).dtype
     if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
@@ -111,7 +100,7 @@ def check_dtypes(attack: Attack, example: Example) -> None:
         if name == "float64" or name.startswith("complex"):
             continue
         dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
-        of = attack.truth if attack.truth is not None and attack.elementwise else _Double(attack, dtype)
+        of = attack.truth if attack.truth is not None and attack.elementwise else reference
         xs = [x.astype(dtype) if x.dtype.kind == "f" else x for x in example.xs]
         g = example.cotangent.astype(dtype)
         wide = [x.astype(np.float64) if x.dtype == dtype else x for x in xs]
@@ -132,12 +121,11 @@ def check_dtypes(attack: Attack, example: Example) -> None:
                 compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
 
 
-def _mixed(attack: Attack, example: Example) -> None:
+def _mixed(attack: Attack, example: Example, of: _Double) -> None:
     """Raise `Wrong` where arguments of several types have other results than the same numbers in float64."""
     subject, active = attack.subject, [i for i, x in enumerate(example.xs) if x.dtype == np.float64]
     if len(active) < 2 or attack.dtype != "float64" or attack.claims.dtypes is not None and "float32" not in attack.claims.dtypes:
         return
-    of = _Double(attack)
     for i in active:
         for dtype in ("float32", "int64")[:1 + attack.elementwise]:
             narrow = _whole(attack, example.xs[i], i) if dtype == "int64" else _of_many_digits(attack, example.xs[i], i).astype(dtype)

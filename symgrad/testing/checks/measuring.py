@@ -65,7 +65,7 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
         if order > 1 and len(point) > 1 and not np.isfinite(value) and not error <= bar:
             whole = of.value(xs)[at]
             error = 0.0 if whole is not None and abs(whole) > kind.largest else error  # the derivative is computed from the value, which overflows
-        if not error <= bar and not (order == 0 and of.may_jump(xs, at, value, float(kind.epsilon))):
+        if not error <= bar and not of.may_jump(xs, at, value, float(kind.epsilon), i, cotangent, *tangents):
             if truth is None or not attack.rounding.explains(value, truth, kind, xs, at, i, cotangent, *tangents):
                 raise Wrong(f"{what} is wrong", got[at], truth, index=at, ulp=error, **details)
             lost = Wrong(what, got[at], truth, index=at, ulp=error, **details)

@@ -279,7 +279,8 @@ def _mappings(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[S
     if not attack.subject.compiles:
         out.append((tuple(k % 3 for k in range(BATCH)), axes(lambda i: -1)))
     if any(x.ndim for x in xs):
-        out.append(((1, 0), axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1))))
+        picks = (1, 0) * (BATCH // 2 if attack.subject.compiles else 1)
+        out.append((picks, axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1))))
     return out
 
 

@@ -26,7 +26,7 @@ __all__ = ["check_sizes"]
 SAMPLES = 4  # different arguments in a stack
 LONG = (17, 33, 65, 130)  # beyond the blocks, vectors and caches of usual code
 MOST = 2000  # elements of an argument
-EXACT = 300  # elements whose value is computed with many digits
+EXACT = 400  # elements whose value is computed with many digits
 CLOSE = 1e-3  # relative error of values that are meant to be equal
 
 
@@ -192,7 +192,7 @@ def _lengths(attack: Attack, example: Example) -> None:
             right.append(n)
             for long in LONG[-1:] if attack.subject.compiles else LONG:
                 _attacked(attack, shapes, {n: long})
-    if len(right) == len(sides) == 2 and not attack.subject.compiles:
+    if len(right) == len(sides) == 2:
         _attacked(attack, shapes, dict(zip(sides, reversed(sides))))
 
 
