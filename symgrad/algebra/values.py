@@ -105,7 +105,7 @@ class Real(Evaluator):
 
     def __call__(self, *xs: Any) -> Any:
         """The value at numbers; NaN if there is none."""
-        (found,) = self.at([context.convert(x) for x in xs], NUMBERS)
+        (found,) = self.at([context.make_mpf(x._mpf_) if hasattr(x, "_mpf_") else context.convert(x) for x in xs], NUMBERS)
         return context.nan if isinstance(found, ArithmeticError) or found.imag else found.real
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections.abc import Sequence
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
@@ -140,7 +141,7 @@ class OracleValues:
         if type(operation) is float:
             return mpmath.mpf(operation)
         xs = [self.values[k] for k in step.inputs]
-        if None in xs:
+        if any([x is None for x in xs]):  # == of an mpf and None is slow
             return None
         if operation is None:
             return mpmath.fsum(xs)
@@ -192,7 +193,7 @@ class OracleValues:
             out = []
             for i in range(self.oracle.count):
                 row = back[i] or [None] * length
-                out.append([0 if c is None else c * mpmath.factorial(k) for k, c in enumerate(row)])
+                out.append([0 if c is None else c * math.factorial(k) for k, c in enumerate(row)])
             return out
 
     def derivatives(self, order: int, full: int, direction: np.ndarray) -> list[Any]:

@@ -95,7 +95,7 @@ class OracleReferenceValues(ReferenceValues):
 
         count = len(slots(self.oracle.count, order, full))
         values = settle(evaluate, count)
-        if None in values:
+        if any([x is None for x in values]):
             raise Undecided(f"more than {MOST} digits")
         return values
 
