@@ -23,7 +23,7 @@ SHARES_COTANGENTS = ("torch", "autograd")  # frameworks that pass one cotangent 
 def in_layout(x: Array, layout: str) -> Array:
     """The numbers of an array in another memory layout; in the overlapping one all rows are the first.
 
-    >>> laid_out(np.arange(3.0), "backwards").strides
+    >>> in_layout(np.arange(3.0), "backwards").strides
     (-8,)
     """
     if layout == "strided":
