@@ -7,7 +7,7 @@ import symgrad
 from symgrad.autograd import Function
 from symgrad.graph.op import REGISTRY
 from symgrad.testing import CheckFailure, check_aliasing, check_layouts, check_mutation
-from symgrad.testing.checks.memory import laid_out
+from symgrad.testing.checks.memory import in_layout
 
 RIGHT = {"pullback": lambda g, x: 2 * x * g, "elementwise": True, "shrink": False}
 LAYOUTS = ("strided", "backwards", "by columns", "read-only", "overlapping")
@@ -36,14 +36,14 @@ def in_the_order_of_memory(x):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_have_the_strides_of_their_names(layout):
     x = np.arange(6.0).reshape(2, 3)
-    y = laid_out(x, layout)
+    y = in_layout(x, layout)
     if layout == "overlapping":
         assert np.array_equal(y, [[0, 1, 2], [0, 1, 2]]) and y.strides[0] == 0
     else:
         assert np.array_equal(y, x)
     assert y.flags.c_contiguous == (layout == "read-only") and y.flags.writeable == (layout != "read-only") and not np.shares_memory(x, y)
     for shape in ((), (0,), (1,)):
-        assert laid_out(np.zeros(shape), layout).shape == shape
+        assert in_layout(np.zeros(shape), layout).shape == shape
 
 
 def test_results_that_depend_on_the_layout():

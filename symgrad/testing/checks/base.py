@@ -9,22 +9,22 @@ from typing import Any
 
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing.attack import Attack, Body, Check, When, run_at_example, user_example
-from symgrad.testing.checks.measuring import say_lost
+from symgrad.testing.checks.measuring import report_lost_digits
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import CheckFailure, Failure, Result, Wrong
 from symgrad.testing.shrinking import simplest_failure
 
-__all__ = ["CHECKS", "Check", "check", "differentiable", "lacking", "run"]
+__all__ = ["CHECKS", "Check", "check", "differentiable", "reason_without_order", "run"]
 
 CHECKS: dict[str, Check] = {}
 
 
 def differentiable(attack: Attack) -> str:
     """A check for ops with derivatives."""
-    return lacking(attack, 1)
+    return reason_without_order(attack, 1)
 
 
-def lacking(attack: Attack, order: int) -> str:
+def reason_without_order(attack: Attack, order: int) -> str:
     """The reason why derivatives of an order are not checked; "" if they are."""
     if attack.order >= order:
         return ""
@@ -88,7 +88,7 @@ def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None)
             compared = list(attack.compared)
             failure = simplest_failure(check, attack, *max(examples_lost, key=lambda found: found[1].ulp or 0.0), fixed=examples is not None)
             if failure.wrong.imprecise:
-                say_lost(attack, failure.wrong, compared, lost, fixed=examples is not None)
+                report_lost_digits(attack, failure.wrong, compared, lost, fixed=examples is not None)
     except NotApplicable as error:
         return Result(check.name, "not applicable", str(error), seen, time.perf_counter() - start)
     seconds = time.perf_counter() - start

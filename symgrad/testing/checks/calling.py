@@ -19,7 +19,7 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
 from symgrad.testing.checks.comparing import same_bits
-from symgrad.testing.checks.memory import another, results
+from symgrad.testing.checks.memory import other_example, results
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.testing.silence import in_a_thread
@@ -62,7 +62,7 @@ def check_determinism(attack: Attack, example: Example) -> None:
     >>> check_determinism(symgrad.exp).verdict
     'passed'
     """
-    subject, other = attack.subject, another(attack, example)
+    subject, other = attack.subject, other_example(attack, example)
     first = frozen(results(attack, example.copied()))
     check_same_bits(results(attack, example.copied()), first, "when it is called again")
     for _ in range(REPEATS):
@@ -133,7 +133,7 @@ def check_threads(attack: Attack, example: Example) -> None:
     'passed'
     """
     drawn = attack.examples("points")
-    examples = [example, another(attack, example), *drawn[-2:]]
+    examples = [example, other_example(attack, example), *drawn[-2:]]
     alone = [frozen(results(attack, e.copied())) for e in examples]
     start, wrong = threading.Barrier(THREADS), list[BaseException]()
 

@@ -14,24 +14,24 @@ import numpy as np
 from symgrad.autograd.modes import is_grad_enabled, set_grad_enabled
 from symgrad.frameworks.adapter import Array, Arrays, is_active
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.comparing import Sides, agree_at, wide
+from symgrad.testing.checks.comparing import Sides, agree_at, as_double
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
 from symgrad.types.dtypes import get_default_dtype, set_default_dtype
 
-__all__ = ["each_alone", "in_other_shapes", "one_for_several", "surroundings_kept"]
+__all__ = ["check_each_alone", "check_global_state", "check_in_other_shapes", "check_one_for_several"]
 
-MANY = (67, 1, 2, 1, 60)  # five axes, two of size 1 and two long ones, with more elements than one block of a blocked loop
+MANY_AXES = (67, 1, 2, 1, 60)  # five axes, two of size 1 and two long ones, with more elements than one block of a blocked loop
 
-LONG = (130, 2)  # a long first axis
+LONG_SHAPE = (130, 2)  # a long first axis
 
 
 def _size(attack: Attack, *arrays: Array) -> Array:
-    total = np.sum([np.abs(wide(a)) for a in arrays], axis=0)
+    total = np.sum([np.abs(as_double(a)) for a in arrays], axis=0)
     return np.asarray(total if attack.elementwise else np.max(total, initial=0.0))
 
 
-def each_alone(attack: Attack, example: Example, most: int = 1) -> None:
+def check_each_alone(attack: Attack, example: Example, most: int = 1) -> None:
     """Raise `Wrong` where derivatives by one argument, up to the order `most`, change if only that argument requires grad."""
     subject = attack.subject
     places = [i for i, x in enumerate(example.xs) if is_active(x)]
@@ -52,7 +52,7 @@ def each_alone(attack: Attack, example: Example, most: int = 1) -> None:
     agree_at(example, sides, 1)
 
 
-def one_for_several(attack: Attack, example: Example) -> None:
+def check_one_for_several(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where one tensor, passed as several arguments, gives another value or gradient than equal tensors."""
     subject, x = attack.subject, example.xs[0]
     same = [i for i, other in enumerate(example.xs) if other.shape == x.shape and other.dtype == x.dtype
@@ -81,14 +81,14 @@ def one_for_several(attack: Attack, example: Example) -> None:
         agree_at(example, sides)
 
 
-def in_other_shapes(attack: Attack, example: Example) -> None:
+def check_in_other_shapes(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where an elementwise op gives other numbers, or another shape, if the same elements are reshaped."""
     subject = attack.subject
     if attack.claims.random or not attack.elementwise or not example.cotangent.size or any(x.shape != example.cotangent.shape for x in example.xs):
         return
     if subject.compiles and example.cotangent.ndim != 1:
         return
-    shapes = [MANY] if subject.compiles else [(example.cotangent.size, 1), LONG, MANY]
+    shapes = [MANY_AXES] if subject.compiles else [(example.cotangent.size, 1), LONG_SHAPE, MANY_AXES]
 
     def sides(xs: Arrays, g: Array) -> list[Sides]:
         flat = [x.reshape(-1) for x in (*xs, g)]
@@ -101,17 +101,17 @@ def in_other_shapes(attack: Attack, example: Example) -> None:
             expected, found = np.resize(value, shape), subject.value(xs)
             if found.shape != shape:
                 raise Wrong(f"the shape of the value is {found.shape} and should be {shape}, for the same elements in that shape", found, order=0)
-            out.append(Sides(f"the value {what}", found, expected, np.abs(wide(expected)), 0, (), True))
+            out.append(Sides(f"the value {what}", found, expected, np.abs(as_double(expected)), 0, (), True))
             for i, (c, row) in enumerate(zip(subject.gradient(xs, g) if attack.order else [], pulled)):
                 if c is not None and row is not None:
                     expected = np.resize(row, shape)
-                    out.append(Sides(f"the gradient {what}", c, expected, np.abs(wide(expected)), 1, (i,), True))
+                    out.append(Sides(f"the gradient {what}", c, expected, np.abs(as_double(expected)), 1, (i,), True))
         return out
 
     agree_at(example, sides)
 
 
-class Thing(NamedTuple):
+class GlobalState(NamedTuple):
     """Global state: a description, how to read it, how to restore it, and a change made before the call."""
 
     what: str
@@ -120,23 +120,23 @@ class Thing(NamedTuple):
     before: Callable[[], Any] = lambda: None
 
 
-def _things(attack: Attack) -> Iterator[Thing]:
-    yield Thing("NumPy's handling of errors", np.geterr, lambda state: np.seterr(**state))
-    yield Thing("symgrad's default dtype", get_default_dtype, set_default_dtype)
-    yield Thing("whether symgrad records", is_grad_enabled, set_grad_enabled)
+def _global_states(attack: Attack) -> Iterator[GlobalState]:
+    yield GlobalState("NumPy's handling of errors", np.geterr, lambda state: np.seterr(**state))
+    yield GlobalState("symgrad's default dtype", get_default_dtype, set_default_dtype)
+    yield GlobalState("whether symgrad records", is_grad_enabled, set_grad_enabled)
     torch = sys.modules.get("torch")
     if torch is not None and attack.subject.framework == "torch":
-        yield Thing("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype)
-        yield Thing("whether torch records", torch.is_grad_enabled, torch.set_grad_enabled)
+        yield GlobalState("torch's default dtype", torch.get_default_dtype, torch.set_default_dtype)
+        yield GlobalState("whether torch records", torch.is_grad_enabled, torch.set_grad_enabled)
     if not attack.claims.random:
-        yield Thing("NumPy's generator of random numbers", np.random.get_state, np.random.set_state, np.random.random)
-        yield Thing("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # the call may seed
+        yield GlobalState("NumPy's generator of random numbers", np.random.get_state, np.random.set_state, np.random.random)
+        yield GlobalState("Python's generator of random numbers", random.getstate, random.setstate, random.random)  # the call may seed
 
 
 @contextmanager
-def surroundings_kept(attack: Attack) -> Iterator[None]:
+def check_global_state(attack: Attack) -> Iterator[None]:
     """Raise `Wrong` if a call has changed global state; the state is restored."""
-    things = list(_things(attack))
+    things = list(_global_states(attack))
     kept = [thing.read() for thing in things]
     for thing in things:
         thing.before()

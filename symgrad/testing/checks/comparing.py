@@ -13,12 +13,12 @@ from symgrad.frameworks.adapter import Array, Arrays
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 
-__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "moderate", "moved", "same_bits", "wide"]
+__all__ = ["PROBES", "ROUNDINGS", "Sides", "agree", "agree_at", "as_double", "moderate_mask", "same_bits", "shift_by_ulp"]
 
 ROUNDINGS = 16  # the allowed difference in units of the sum of the absolute values of the terms
 SPREADS = 16  # the allowed difference in units of its variation when the inputs change by a few ULP
 PROBES = 64
-REACH = (4.0, 256.0, 2.0**20, 64.0)  # by how many ULP the numbers change, in each quarter of the probes
+SHIFTS = (4.0, 256.0, 2.0**20, 64.0)  # by how many ULP the numbers change, in each quarter of the probes
 TINY = 2.0**-1074
 MODERATE = (1e100, 1e50, 1e30)  # limits for float64; those of another dtype are scaled by the logarithm of its largest number
 LOGARITHM = math.log(np.finfo(np.float64).max)
@@ -39,7 +39,7 @@ class Sides(NamedTuple):
     identical: bool = False
 
 
-def wide(x: Any) -> Array:
+def as_double(x: Any) -> Array:
     """The numbers as float64 or complex128."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
@@ -50,24 +50,24 @@ def epsilon(arrays: Arrays) -> float:
     return max((float(finfo(x.dtype).eps) for x in arrays if x.dtype.kind in "fcV"), default=2.0**-52)
 
 
-def moved(x: Array, k: int, size: Any = 0.0) -> Array:
+def shift_by_ulp(x: Array, k: int, size: Any = 0.0) -> Array:
     """The array with each number changed by a few ULP: larger in absolute value for an even k, smaller for an odd one.
 
     In the last quarter of the probes these are the ULP of `size`, if that is larger: a small number that is added to a large one must change by
     as much as the sum loses. Equal numbers change alike, so that ties stay ties. All change to the same side, so that two calls on one side of a
     kink do not jump.
 
-    >>> a, b, c = moved(np.array([1.0, 1.0, 2.0]), 0)
+    >>> a, b, c = shift_by_ulp(np.array([1.0, 1.0, 2.0]), 0)
     >>> bool(a == b > 1.0 and c > 2.0)
     True
     """
     if x.dtype.kind not in "fcV":
         return x
-    numbers = np.ascontiguousarray(wide(x)).reshape(-1)
+    numbers = np.ascontiguousarray(as_double(x)).reshape(-1)
     parts = numbers.view(np.float64)
     quarter = 4 * k // PROBES
     mixed = (parts.view(np.uint64) ^ np.uint64(k * 0x9E3779B97F4A7C15 % 2**64)) * np.uint64(0xBF58476D1CE4E5B9)
-    places = 1.0 + (REACH[quarter] - 1.0) * (mixed >> np.uint64(32)).astype(np.float64) * 2.0**-32  # at least one ULP, so that every number changes
+    places = 1.0 + (SHIFTS[quarter] - 1.0) * (mixed >> np.uint64(32)).astype(np.float64) * 2.0**-32  # at least one ULP, so that every number changes
     length = np.abs(parts)
     if quarter == 3:
         length = np.maximum(length, np.repeat(np.broadcast_to(size, x.shape).ravel(), parts.size // max(numbers.size, 1)))
@@ -75,15 +75,15 @@ def moved(x: Array, k: int, size: Any = 0.0) -> Array:
     return np.where(np.isfinite(parts), out, parts).view(numbers.dtype).reshape(x.shape).astype(x.dtype)
 
 
-def sizes(arrays: Sequence[Array]) -> Any:
+def magnitudes(arrays: Sequence[Array]) -> Any:
     """The largest absolute value at each place of some arrays, or in all of them if their shapes differ; at least 1."""
-    each = [np.where(np.isfinite(a), a, 0.0) for a in (np.abs(wide(x)) for x in arrays if x.dtype.kind in "fcV")]
+    each = [np.where(np.isfinite(a), a, 0.0) for a in (np.abs(as_double(x)) for x in arrays if x.dtype.kind in "fcV")]
     if len({a.shape for a in each}) > 1:
         each = [np.max(a, initial=0.0) for a in each]
     return np.maximum(1.0, np.max(each, axis=0, initial=0.0)) if each else 1.0
 
 
-def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Array:
+def moderate_mask(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Array:
     """A mask of the places where derivatives of an order neither overflow nor lose digits to underflow, by the magnitudes of all arguments.
 
     With `each` an element of the result depends only on the same element of the arguments, otherwise on all elements.
@@ -91,7 +91,7 @@ def moderate(xs: Arrays, shape: tuple[int, ...], order: int, each: bool) -> Arra
     out = np.ones(shape, dtype=bool)
     for x in xs:
         if x.dtype.kind in "fcV":
-            size = np.abs(wide(x))
+            size = np.abs(as_double(x))
             limit = MODERATE[order - 1] ** (math.log(float(finfo(x.dtype).max)) / LOGARITHM)
             fine = (size == 0) | (size > 1 / limit) & (size < limit)
             out &= fine if each and fine.shape == shape else bool(fine.all())
@@ -111,7 +111,7 @@ def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Arra
         if left.shape != right.shape:
             raise Wrong(f"{what}: the shape is {left.shape} and should be {right.shape}", left, right, order=order, wrt=wrt, exact=exact)
         finite = np.isfinite(left) & np.isfinite(right)
-        far = finite & ~(np.abs(wide(left) - wide(right)) <= ROUNDINGS * (unit * size + TINY)) & np.isfinite(size)
+        far = finite & ~(np.abs(as_double(left) - as_double(right)) <= ROUNDINGS * (unit * size + TINY)) & np.isfinite(size)
         if identical and not finite.all():
             odd = ~finite & ~((left == right) | (left != left) & (right != right))
             if odd.any():
@@ -119,7 +119,7 @@ def agree(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Arra
         if far.any():
             suspects.append((n, far))
     if suspects:
-        suspects = _unexplained(sides, arrays, found, suspects)
+        suspects = _not_rounding(sides, arrays, found, suspects)
     if suspects:
         n, far = suspects[0]
         raise _wrong(found[n], far, exact)
@@ -139,32 +139,33 @@ def agree_at(example: Example, sides: Callable[..., list[Sides]], sets: int = 0)
     agree(of_arrays, [*example.xs, example.cotangent, *(t for _, _, t in given)])
 
 
-def _unexplained(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], found: list[Sides],
-                 suspects: list[tuple[int, Array]]) -> list[tuple[int, Array]]:
+def _not_rounding(sides: Callable[[Sequence[Array]], list[Sides]], arrays: Sequence[Array], found: list[Sides],
+                  suspects: list[tuple[int, Array]]) -> list[tuple[int, Array]]:
     """The differences that are larger than their own variation, or that of one of the sides, when the numbers change by a few ULP."""
-    size = sizes(arrays)
+    size = magnitudes(arrays)
     seen: dict[tuple[int, str, int], list[Array]] = {}
     for k in range(PROBES):
         try:
-            again = sides([moved(x, k, size) for x in arrays])
+            again = sides([shift_by_ulp(x, k, size) for x in arrays])
         except Exception:  # the op raises outside its domain
             continue
         for n, far in suspects:
-            left, right = wide(again[n].left), wide(again[n].right)
+            left, right = as_double(again[n].left), as_double(again[n].right)
             if left.shape == far.shape == right.shape:
                 seen.setdefault((n, "difference", k % 2), []).append(left - right)
                 if 2 * k < PROBES:  # farther away they vary by more than rounding
                     seen.setdefault((n, "left", k % 2), []).append(left)
                     seen.setdefault((n, "right", k % 2), []).append(right)
         if k % 16 == 15:
-            suspects = [(n, far & ~(np.abs(wide(found[n].left) - wide(found[n].right)) <= SPREADS * _spread(n, far, seen))) for n, far in suspects]
+            suspects = [(n, far & ~(np.abs(as_double(found[n].left) - as_double(found[n].right)) <= SPREADS * _largest_distance(n, far, seen)))
+                        for n, far in suspects]
             suspects = [(n, far) for n, far in suspects if far.any()]
             if not suspects:
                 break
     return suspects
 
 
-def _spread(n: int, far: Array, seen: dict[tuple[int, str, int], list[Array]]) -> Array:
+def _largest_distance(n: int, far: Array, seen: dict[tuple[int, str, int], list[Array]]) -> Array:
     """The largest distance between the numbers on one side of a point, for the real and the imaginary part separately."""
     out = np.zeros(far.shape)
     for (number, _, _), rows in seen.items():

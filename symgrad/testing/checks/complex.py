@@ -11,8 +11,8 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.reference.differences import RATIO, STEPS, extrapolated_derivative
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import CHECKS, check
-from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
-from symgrad.testing.checks.consistency import joined, per_element, product
+from symgrad.testing.checks.comparing import Sides, agree, agree_at, as_double
+from symgrad.testing.checks.consistency import per_element, product, sum_terms
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 from symgrad.types.domains import COMPLEX
@@ -84,7 +84,7 @@ def along(function: Callable[[Sequence[Array]], Array | None], xs: Sequence[Arra
     """The derivative of a function along tangents by finite differences, and a bound of its error; see `extrapolated`."""
     h = LONGEST_STEP * RATIO ** -np.arange(STEPS)
     steps = np.concatenate([[0.0], h, -h])
-    values = np.array([wide(function([x if t is None else x + s * t for x, t in zip(xs, ts)])) for s in steps])
+    values = np.array([as_double(function([x if t is None else x + s * t for x, t in zip(xs, ts)])) for s in steps])
     return extrapolated_derivative(values, steps.reshape(-1, *[1] * (values.ndim - 1)), 1.0)
 
 
@@ -108,8 +108,8 @@ def by_differences(attack: Attack, example: Example) -> bool:
             true, bound = along(subject.value, xs, ts)
             found.append(true)
             bounds.append(bound)
-            _compare("the pullback is not what finite differences say", joined([product(pulled[i], tangent, x)], each),
-                     joined([product(g, true, g)], each)[0], joined([np.abs(g) * bound], each)[0], (i,))
+            _compare("the pullback is not what finite differences say", sum_terms([product(pulled[i], tangent, x)], each),
+                     sum_terms([product(g, true, g)], each)[0], sum_terms([np.abs(g) * bound], each)[0], (i,))
             if subject.forward:
                 pushed = subject.tangent(xs, ts)
                 _compare("the pushforward is not what finite differences say", (pushed, np.abs(pushed)), true, bound, (i,))
@@ -131,8 +131,8 @@ def second_by_differences(attack: Attack, example: Example) -> None:
         for tangent in (t * np.maximum(np.abs(x), 0.1), 1j * t * np.maximum(np.abs(x), 0.1)):
             true, bound = along(lambda at, i=i: subject.gradient(at, g)[i], xs, [tangent if k == i else None for k in range(count)])  # type: ignore[misc]
             if true.shape == x.shape:
-                _compare("the second derivative is not what finite differences say", joined([product(found, tangent, x)], each),
-                         joined([product(s, true, x)], each)[0], joined([np.abs(s) * bound], each)[0], (i,), 2)
+                _compare("the second derivative is not what finite differences say", sum_terms([product(found, tangent, x)], each),
+                         sum_terms([product(s, true, x)], each)[0], sum_terms([np.abs(s) * bound], each)[0], (i,), 2)
 
 
 def _compare(what: str, found: tuple[Array, Array], true: Array, bound: Array, wrt: tuple[int, ...], order: int = 1) -> None:
@@ -154,11 +154,12 @@ def cauchy_riemann(attack: Attack, example: Example) -> None:
         out = []
         for i, (a, b) in enumerate(zip(subject.gradient(xs, 1j * g), subject.gradient(xs, g))):
             if a is not None and b is not None and b.dtype.kind == "c":
-                out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", wide(a), 1j * wide(b), np.abs(wide(b)), 1, (i,)))
+                out.append(Sides("the op is holomorphic, but vjp(i g) is not i vjp(g)", as_double(a), 1j * as_double(b), np.abs(as_double(b)), 1,
+                                 (i,)))
         if subject.forward:
-            pushed = wide(subject.tangent(xs, ts))
+            pushed = as_double(subject.tangent(xs, ts))
             turned = subject.tangent(xs, [None if t is None else 1j * t for t in ts])
-            out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", wide(turned), 1j * pushed, np.abs(pushed), 1))
+            out.append(Sides("the op is holomorphic, but jvp(i t) is not i jvp(t)", as_double(turned), 1j * pushed, np.abs(pushed), 1))
         return out
 
     agree_at(example, sides, 1)
@@ -172,8 +173,8 @@ def conjugate_symmetry(attack: Attack, example: Example) -> None:
         return
 
     def sides(arrays: Sequence[Array]) -> list[Sides]:
-        value = np.conj(wide(subject.value(arrays)))
-        return [Sides("f(conj z) is not conj f(z)", wide(subject.value([np.conj(x) for x in arrays])), value, COMPLEX_FACTOR * np.abs(value), 0)]
+        value = np.conj(as_double(subject.value(arrays)))
+        return [Sides("f(conj z) is not conj f(z)", as_double(subject.value([np.conj(x) for x in arrays])), value, COMPLEX_FACTOR * np.abs(value), 0)]
 
     agree(sides, example.xs)
 
@@ -199,14 +200,14 @@ def real_axis(attack: Attack, example: Example) -> None:
         real, g = [np.real(x).copy() for x in xs], np.real(g).copy()
         inside = [x.astype(np.complex128) if is_active(x) else x for x in real]
         value = subject.value(real)
-        out = [Sides("the value on the real axis is not that for real numbers", wide(subject.value(inside)), value + 0j,
+        out = [Sides("the value on the real axis is not that for real numbers", as_double(subject.value(inside)), value + 0j,
                      COMPLEX_FACTOR * np.abs(value), 0)]
         if attack.order:
             given = g.astype(np.complex128) if subject.value(inside).dtype.kind == "c" else g
             for i, (a, b) in enumerate(zip(subject.gradient(inside, given), subject.gradient(real, g))):
                 if a is not None and b is not None:
                     what = "the gradient on the real axis is not that for real numbers"
-                    out.append(Sides(what, np.real(wide(a)), wide(b), COMPLEX_FACTOR * np.abs(b), 1, (i,)))
+                    out.append(Sides(what, np.real(as_double(a)), as_double(b), COMPLEX_FACTOR * np.abs(b), 1, (i,)))
         return out
 
     agree_at(example, sides)

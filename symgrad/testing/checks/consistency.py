@@ -10,8 +10,8 @@ import numpy as np
 
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check, differentiable, lacking
-from symgrad.testing.checks.comparing import Sides, agree_at, moderate, wide
+from symgrad.testing.checks.base import check, differentiable, reason_without_order
+from symgrad.testing.checks.comparing import Sides, agree_at, as_double, moderate_mask
 from symgrad.testing.checks.terms import changes
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
@@ -26,7 +26,7 @@ def product(a: Array | None, b: Array | None, like: Array) -> Array:
     """The elementwise product of two arrays over the real numbers; None is zero."""
     if a is None or b is None:
         return np.zeros(like.shape)
-    return np.real(np.conj(wide(a)) * wide(b))
+    return np.real(np.conj(as_double(a)) * as_double(b))
 
 
 def per_element(attack: Attack, xs: Arrays, shape: tuple[int, ...]) -> bool:
@@ -34,14 +34,14 @@ def per_element(attack: Attack, xs: Arrays, shape: tuple[int, ...]) -> bool:
     return attack.elementwise and all(x.shape == shape for x in xs)
 
 
-def joined(terms: Sequence[Array], each: bool) -> tuple[Array, Array]:
+def sum_terms(terms: Sequence[Array], each: bool) -> tuple[Array, Array]:
     """The sum of products and the sum of their absolute values: for each element, or over all elements."""
     if each:
         return np.sum(terms, axis=0), np.sum(np.abs(terms), axis=0)
     return np.array(sum(float(t.sum()) for t in terms)), np.array(sum(float(np.abs(t).sum()) for t in terms))
 
 
-def within(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
+def moderate_sides(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
     """The sides without the places at which the arguments are not of a moderate size.
 
     Derivatives of an op on arrays are sums of terms of the size of its value times the cotangent and the tangents, which may cancel exactly:
@@ -54,7 +54,7 @@ def within(sides: list[Sides], attack: Attack, each: bool, xs: Arrays, g: Array,
     out = []
     for s in sides:
         size = s.size if each else s.size + math.prod([_largest(ts) / scale for ts in tangents[:s.order]], start=terms)
-        out.append(s._replace(size=np.where(moderate(xs, s.left.shape, s.order or 1, each), size, np.inf)))
+        out.append(s._replace(size=np.where(moderate_mask(xs, s.left.shape, s.order or 1, each), size, np.inf)))
     return out
 
 
@@ -73,7 +73,8 @@ def settle(attack: Attack, example: Example, sides: Callable[..., list[Sides]], 
 
 def _largest(arrays: Sequence[Array | None]) -> float:
     """The largest magnitude of the finite numbers in arrays."""
-    return max((float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in map(wide, (a for a in arrays if a is not None))), default=0.0)
+    return max((float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))) for a in map(as_double, (a for a in arrays if a is not None))),
+               default=0.0)
 
 
 @check("adjoint", when=lambda attack: differentiable(attack) or ("" if attack.subject.forward else "it has no pushforward"))
@@ -107,11 +108,11 @@ def check_adjoint(attack: Attack, example: Example) -> None:
             pushed = subject.tangent(at, [t if i in chosen else None for i, t in enumerate(moving)])
             if pushed.shape != g.shape:
                 raise Wrong(f"the tangent has the shape {pushed.shape}, the value {g.shape}", pushed, g, order=1, wrt=tuple(chosen))
-            left, one = joined([product(g, pushed, g)], each)
-            right, other = joined([product(pulled[i], moving[i], at[i]) for i in chosen], each)
-            _, size = joined([product(terms[i], moving[i], at[i]) for i in chosen], each)
+            left, one = sum_terms([product(g, pushed, g)], each)
+            right, other = sum_terms([product(pulled[i], moving[i], at[i]) for i in chosen], each)
+            _, size = sum_terms([product(terms[i], moving[i], at[i]) for i in chosen], each)
             out.append(Sides("⟨g, jvp(t)⟩ is not ⟨vjp(g), t⟩", left, right, one + other + size, 1, tuple(chosen)))
-        return within(out, attack, each, at, g, moving)
+        return moderate_sides(out, attack, each, at, g, moving)
 
     terms: dict[int, Any] = dict.fromkeys(active)
     settle(attack, example, sides, 1, terms)
@@ -146,24 +147,24 @@ def check_linearity(attack: Attack, example: Example) -> None:
             both = subject.gradient(xs, 2 * a - 3 * b)
             for i, (left, one, two) in enumerate(zip(both, of_a, of_b)):
                 if left is not None and one is not None and two is not None:
-                    out.append(Sides("vjp(2g - 3h) is not 2 vjp(g) - 3 vjp(h)", wide(left), 2 * wide(one) - 3 * wide(two),
-                                     2 * np.abs(wide(one)) + 3 * np.abs(wide(two)) + 3 * terms[i], 1, (i,)))
+                    out.append(Sides("vjp(2g - 3h) is not 2 vjp(g) - 3 vjp(h)", as_double(left), 2 * as_double(one) - 3 * as_double(two),
+                                     2 * np.abs(as_double(one)) + 3 * np.abs(as_double(two)) + 3 * terms[i], 1, (i,)))
         scale = 2.0 ** (SCALE if g.size and g.flat[0].real > 0 else -SCALE) if g.dtype.itemsize >= 4 else 1.0
         normal = 1e-290 if g.dtype.itemsize >= 8 else 1e-20
         for i, (left, one, zero) in enumerate(zip(subject.gradient(xs, (scale * g).astype(g.dtype)), pulled, subject.gradient(xs, np.zeros_like(g)))):
             if left is not None and one is not None and zero is not None:
-                size = np.abs(wide(one))
-                out.append(Sides(f"vjp({scale:.3g} g) is not {scale:.3g} vjp(g)", wide(left) / scale, wide(one),
+                size = np.abs(as_double(one))
+                out.append(Sides(f"vjp({scale:.3g} g) is not {scale:.3g} vjp(g)", as_double(left) / scale, as_double(one),
                                  np.where((size * scale > normal) & (size > normal), size + terms[i], np.inf), 1, (i,)))
-                nothing = np.where(np.isfinite(size), wide(zero), 0.0)
+                nothing = np.where(np.isfinite(size), as_double(zero), 0.0)
                 out.append(Sides("vjp(0) is not 0", nothing, np.zeros_like(nothing), np.zeros(nothing.shape), 1, (i,), identical=True))
-        return within(out, attack, attack.elementwise, xs, g)
+        return moderate_sides(out, attack, attack.elementwise, xs, g)
 
     settle(attack, example, sides, 0, terms, other(example.cotangent))
 
 
 @check("symmetry",
-       when=lambda attack: lacking(attack, 2) or (
+       when=lambda attack: reason_without_order(attack, 2) or (
            "of one number there is only one second derivative" if attack.elementwise and len(attack.names) == 1 else ""))
 def check_symmetry(attack: Attack, example: Example) -> None:
     """The Hessian H of ⟨g, y⟩ is symmetric, within arguments and across them: ⟨s, H t⟩ = ⟨t, H s⟩; so is the third derivative.
@@ -191,18 +192,18 @@ def check_symmetry(attack: Attack, example: Example) -> None:
         out = []
         for order, (one, a), (other, b) in ((2, ((t,), s), ((s,), t)), (3, ((t, s), r), ((r, t), s)))[:attack.order - 1]:
             along, across = subject.gradient(at, g, *one), subject.gradient(at, g, *other)
-            left, size = joined([product(along[i], a[i], at[i]) for i in active], each)
-            right, more = joined([product(across[i], b[i], at[i]) for i in active], each)
+            left, size = sum_terms([product(along[i], a[i], at[i]) for i in active], each)
+            right, more = sum_terms([product(across[i], b[i], at[i]) for i in active], each)
             out.append(Sides("⟨s, H t⟩ is not ⟨t, H s⟩" if order == 2 else "the third derivative is not symmetric", left, right,
                              size + more, order, tuple(active)))
-        return within(out, attack, each, at, g, *tangents)
+        return moderate_sides(out, attack, each, at, g, *tangents)
 
     agree_at(example, sides, 3)
 
 
 def _recorded(attack: Attack) -> str:
     if attack.order < 2:
-        return lacking(attack, 2)
+        return reason_without_order(attack, 2)
     return "" if attack.subject.records else f"{attack.subject.framework} pullbacks are functions of the cotangent by construction"
 
 
@@ -231,24 +232,24 @@ def check_mixed(attack: Attack, example: Example) -> None:
     def sides(xs: Arrays, g: Array, ts: Sequence[Array | None]) -> list[Sides]:
         pulled = subject.gradient(xs, g)
         found = subject.cotangent_derivative(xs, g, ts)
-        left, size = joined([product(g, found, g)], each)
-        right, more = joined([product(pulled[i], ts[i], xs[i]) for i in active], each)
+        left, size = sum_terms([product(g, found, g)], each)
+        right, more = sum_terms([product(pulled[i], ts[i], xs[i]) for i in active], each)
         out = [Sides("the pullback, differentiated by its cotangent, is not the pushforward", left, right, size + more, 2)]
-        through = _through(subject, xs, g, ts)
+        through = _pullback_of_pushforward(subject, xs, g, ts)
         if through is not None:
             (by_argument, by_tangent), second = through, subject.gradient(xs, g, ts)
             for i in active:
                 for what, one, other in (("the pushforward, pulled back, is not the second derivative", by_argument[i], second[i]),
                                          ("the pushforward, pulled back by its tangent, is not the pullback", by_tangent[i], pulled[i])):
-                    a, b = (np.zeros(xs[i].shape) if c is None else wide(c) for c in (one, other))
+                    a, b = (np.zeros(xs[i].shape) if c is None else as_double(c) for c in (one, other))
                     size = np.abs(a) + np.abs(b)
                     out.append(Sides(what, a, b, size if each else np.full(a.shape, np.max(size, initial=0.0)), 2, (i,)))
-        return within(out, attack, each, xs, g, ts)
+        return moderate_sides(out, attack, each, xs, g, ts)
 
     agree_at(example, sides, 1)
 
 
-def _through(subject: Adapter, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
+def _pullback_of_pushforward(subject: Adapter, xs: Arrays, g: Array, ts: Sequence[Array | None]) -> Any:
     """The pullback of the pushforward; None if it is not available."""
     if not subject.forward:
         return None

@@ -91,7 +91,7 @@ def check_dtypes(attack: Attack, example: Example) -> None:
     'passed'
     """
     reference = vars(attack).setdefault("_double", _Double(attack))
-    _mixed(attack, example, reference)
+    _check_mixed_types(attack, example, reference)
     subject, claimed = attack.subject, attack.claims.dtypes
     whole = np.asarray(subject.value(example.xs)).dtype
     if attack.dtype != "float64" and not (attack.truth is not None and attack.elementwise):
@@ -110,25 +110,25 @@ def check_dtypes(attack: Attack, example: Example) -> None:
             if claimed is None and dtype.itemsize < np.dtype(attack.dtype).itemsize and dtype.itemsize < 4:
                 continue
             raise
-        _stays(attack, f"the value for {name}", value, dtype, whole)
+        _check_dtype(attack, f"the value for {name}", value, dtype, whole)
         compare(attack, f"the value for {name}", value, of.value(wide), wide, of=of)
         if not attack.order or whole != attack.dtype:
             continue
         double = g.astype(np.float64)
         for i, (got, true) in enumerate(zip(subject.gradient(xs, g), of.gradient(wide, double))):
             if got is not None and true is not None:
-                _stays(attack, f"the gradient for {name}", got, dtype, whole)
+                _check_dtype(attack, f"the gradient for {name}", got, dtype, whole)
                 compare(attack, f"the gradient for {name}", got, true, wide, i, double, wrt=(i,), of=of)
 
 
-def _mixed(attack: Attack, example: Example, of: _Double) -> None:
+def _check_mixed_types(attack: Attack, example: Example, of: _Double) -> None:
     """Raise `Wrong` where arguments of several types have other results than the same numbers in float64."""
     subject, active = attack.subject, [i for i, x in enumerate(example.xs) if x.dtype == np.float64]
     if len(active) < 2 or attack.dtype != "float64" or attack.claims.dtypes is not None and "float32" not in attack.claims.dtypes:
         return
     for i in active:
         for dtype in ("float32", "int64")[:1 + attack.elementwise]:
-            narrow = _whole(attack, example.xs[i], i) if dtype == "int64" else _of_many_digits(attack, example.xs[i], i).astype(dtype)
+            narrow = _whole_numbers(attack, example.xs[i], i) if dtype == "int64" else _of_many_digits(attack, example.xs[i], i).astype(dtype)
             xs = [narrow if k == i else x for k, x in enumerate(example.xs)]
             wide = [x.astype(np.float64) if k == i else x for k, x in enumerate(xs)]
             what = f"with argument {i} of {dtype} and the others of float64"
@@ -162,14 +162,14 @@ def _of_many_digits(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
     return np.where(np.reshape([float(v) in domain for v in moved.ravel().tolist()], x.shape), moved, x)
 
 
-def _whole(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
+def _whole_numbers(attack: Attack, x: np.ndarray, i: int) -> np.ndarray:
     """Whole numbers of the domain of an argument, as far as it has them."""
     domain = attack.domains[min(i, len(attack.domains) - 1)]
     numbers = [n for n in (3, -2, 1, 2, -5, 7, 4) if n in domain] or [1]
     return np.resize(numbers, x.shape)
 
 
-def _stays(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
+def _check_dtype(attack: Attack, what: str, got: np.ndarray, dtype: np.dtype, whole: np.dtype) -> None:
     """Raise `Wrong` unless the op keeps the type; an op that returns another type for float64, too, is left alone."""
     if whole == attack.dtype and np.asarray(got).dtype != dtype:
         instead = "" if attack.claims.dtypes else f"; if the op is made for {attack.dtype} alone, claim dtypes=({attack.dtype!r},)"

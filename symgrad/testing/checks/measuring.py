@@ -16,7 +16,7 @@ from symgrad.testing.attack import Attack
 from symgrad.testing.failure import Wrong
 from symgrad.types.ulp import Ulp, ulp_of
 
-__all__ = ["compare", "say_lost"]
+__all__ = ["compare", "report_lost_digits"]
 
 MARGIN = 256  # from the end of the range of a dtype, where a factor of a derivative may overflow
 FLUSHES = 1024  # times the smallest normal number: the result of flushing an intermediate number to zero, times a factor
@@ -51,13 +51,13 @@ def compare(attack: Attack, what: str, got: Any, true: np.ndarray, xs: Sequence[
     kind, bar = ulp_of(got.dtype.name), attack.ulp(got.dtype, order)
     numbers = got.astype(np.float64)
     largest = (lambda: of.largest(xs, cotangent, *tangents)) if i is not None and hasattr(of, "largest") else None
-    for at in (tuple(map(int, row)) for row in np.argwhere(~_close(numbers, true, kind, bar))):
-        value, truth, point = float(numbers[at]), true[at], _point(attack, xs, at, true.shape)
+    for at in (tuple(map(int, row)) for row in np.argwhere(~_clearly_right(numbers, true, kind, bar))):
+        value, truth, point = float(numbers[at]), true[at], _point_of_element(attack, xs, at, true.shape)
         if truth is None or len(point) > 1 and any(0 < abs(x) < kind.tiny for x in point):
             continue  # no reference; or several arguments, one of them subnormal and so with few digits
         condition: Any = functools.partial(of.condition, xs, at, i, cotangent, *tangents)
         nearby = functools.partial(of.nearby, xs, at, i, cotangent, *tangents) if order and point and hasattr(of, "nearby") else None
-        measure = _Measure(attack, kind, got.dtype, order, bar, point, condition, largest, nearby)
+        measure = _ErrorMeasure(attack, kind, got.dtype, order, bar, point, condition, largest, nearby)
         error = measure(value, truth)
         if not error <= bar:
             truth = of.certain(xs, at, i, cotangent, *tangents)
@@ -82,7 +82,8 @@ def points_of(attack: Attack, xs: Sequence[np.ndarray]) -> list[tuple[float, ...
     return [tuple(v for x in xs for v in np.ravel(x).tolist())]
 
 
-def say_lost(attack: Attack, wrong: Wrong, compared: Sequence[tuple[str, Sequence[np.ndarray]]], lost: Sequence[Wrong], fixed: bool) -> None:
+def report_lost_digits(attack: Attack, wrong: Wrong, compared: Sequence[tuple[str, Sequence[np.ndarray]]], lost: Sequence[Wrong],
+                       fixed: bool) -> None:
     """Say of lost digits where they are lost, and how many at most.
 
     Except at fixed points, the result is wrong after all unless most ordinary points keep their digits.
@@ -104,7 +105,7 @@ def say_lost(attack: Attack, wrong: Wrong, compared: Sequence[tuple[str, Sequenc
     wrong.what = f"imprecise: digits are lost in {wrong.what} {where}, at worst {'all' if worst == np.inf else ulp_text(worst) + ' ULP'}"
 
 
-def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.ndarray:
+def _clearly_right(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.ndarray:
     """The elements that are clearly right; the others are compared with all digits."""
     plain = np.array([np.nan if t is None else float(t) for t in true.ravel().tolist()]).reshape(true.shape)
     size = np.abs(plain)
@@ -113,14 +114,14 @@ def _close(numbers: np.ndarray, true: np.ndarray, kind: Any, bar: float) -> np.n
                       | (numbers == 0) & (plain == 0) & (true == 0))
 
 
-def _point(attack: Attack, xs: Sequence[np.ndarray], at: Index, shape: Index) -> list[float]:
+def _point_of_element(attack: Attack, xs: Sequence[np.ndarray], at: Index, shape: Index) -> list[float]:
     """The arguments that an element depends on, if it depends on single numbers."""
     if not attack.elementwise or np.broadcast_shapes(*(x.shape for x in xs)) != shape:
         return []
     return [float(np.broadcast_to(x, shape)[at]) for x in xs if x.dtype.kind in "fV"]
 
 
-class _Measure:
+class _ErrorMeasure:
     """The error of one number in ULP; infinite for a number that is wrong in another way.
 
     Without a claimed error, an error also passes if it is small relative to the derivative near the point: few functions keep their digits

@@ -10,8 +10,8 @@ import numpy as np
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.calls import one_for_several, surroundings_kept
-from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, moved, wide
+from symgrad.testing.checks.calls import check_global_state, check_one_for_several
+from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, as_double, shift_by_ulp
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
 
@@ -20,10 +20,10 @@ __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 SHARES_COTANGENTS = ("torch", "autograd")  # frameworks that pass one cotangent to several arguments
 
 
-def laid_out(x: Array, layout: str) -> Array:
+def in_layout(x: Array, layout: str) -> Array:
     """The numbers of an array in another memory layout; in the overlapping one all rows are the first.
 
-    >>> laid_out(np.arange(3.0), "backwards").strides
+    >>> in_layout(np.arange(3.0), "backwards").strides
     (-8,)
     """
     if layout == "strided":
@@ -61,26 +61,26 @@ def results(attack: Attack, example: Example) -> list[tuple[str, int, tuple[int,
     return out
 
 
-def flattened(example: Example) -> list[tuple[str, Array]]:
+def arrays_of(example: Example) -> list[tuple[str, Array]]:
     """The arrays of an example with their descriptions."""
     given = [(f"argument {i}", x) for i, x in enumerate(example.xs)]
     return [*given, ("the cotangent", example.cotangent), *((f"tangent {i}", t) for s in example.tangents for i, t in enumerate(s) if t is not None)]
 
 
-def of_elements(attack: Attack, example: Example, chosen: Array, shape: tuple[int, ...]) -> Example | None:
+def select_elements(attack: Attack, example: Example, chosen: Array, shape: tuple[int, ...]) -> Example | None:
     """The example with some of its elements, reshaped, for an elementwise op; None for another op, and where no element is left."""
-    arrays = [x for _, x in flattened(example)]
+    arrays = [x for _, x in arrays_of(example)]
     if not attack.elementwise or not chosen.any() or any(x.shape != chosen.shape for x in arrays):
         return None
     return example.mapped(lambda x: x[chosen].reshape(shape))
 
 
-def another(attack: Attack, example: Example, kind: str = "points") -> Example:
+def other_example(attack: Attack, example: Example, kind: str = "points") -> Example:
     """A different example of the same shapes: one of those drawn, or the same with every number changed a little."""
     for other in attack.examples(kind):
         if [x.shape for x in other.xs] == [x.shape for x in example.xs] and any(a.tobytes() != b.tobytes() for a, b in zip(other.xs, example.xs)):
             return other
-    return example._replace(xs=tuple(moved(x, 2 * PROBES // 3) for x in example.xs))
+    return example._replace(xs=tuple(shift_by_ulp(x, 2 * PROBES // 3) for x in example.xs))
 
 
 def has_memory(attack: Attack) -> str:
@@ -103,15 +103,15 @@ def check_layouts(attack: Attack, example: Example) -> None:
     """
     subject, view = attack.subject, is_view(attack)
     size = example.cotangent.size // 2 * 2
-    example = of_elements(attack, example, np.arange(example.cotangent.size).reshape(example.cotangent.shape) < size, (2, -1)) or example
+    example = select_elements(attack, example, np.arange(example.cotangent.size).reshape(example.cotangent.shape) < size, (2, -1)) or example
 
     def sides(xs: Arrays, g: Array, *tangents: Sequence[Array | None]) -> list[Sides]:
         out = []
         contiguous = Example(tuple(xs), g, tuple(map(tuple, tangents))).copied()
         usual = results(attack, contiguous.copied())
         for layout in subject.layouts:
-            inside = contiguous.mapped(functools.partial(laid_out, layout=layout))
-            before = [x.tobytes() for _, x in flattened(inside)]
+            inside = contiguous.mapped(functools.partial(in_layout, layout=layout))
+            before = [x.tobytes() for _, x in arrays_of(inside)]
             plain = usual if layout != "overlapping" else results(attack, inside.copied())
             try:
                 found = results(attack, inside)
@@ -119,11 +119,11 @@ def check_layouts(attack: Attack, example: Example) -> None:
                 if not view:
                     raise
                 continue
-            for (name, x), old in zip(flattened(inside), before):
+            for (name, x), old in zip(arrays_of(inside), before):
                 if x.tobytes() != old:
                     raise Wrong(f"{name} ({layout}) was changed", x, np.frombuffer(old, x.dtype).reshape(x.shape))
             for (what, order, wrt, a), (*_, b) in zip(found, plain):
-                size = np.max(np.abs(wide(b)), initial=0.0) if not attack.elementwise else np.abs(wide(b))
+                size = np.max(np.abs(as_double(b)), initial=0.0) if not attack.elementwise else np.abs(as_double(b))
                 out.append(Sides(f"{what} for {layout} arrays is not that for contiguous ones", a, b, np.asarray(size), order, wrt, identical=True))
         return out
 
@@ -144,14 +144,14 @@ def check_mutation(attack: Attack, example: Example) -> None:
     'passed'
     """
     own = example.copied()
-    before = [(name, x, x.copy()) for name, x in flattened(own)]
-    with surroundings_kept(attack):
+    before = [(name, x, x.copy()) for name, x in arrays_of(own)]
+    with check_global_state(attack):
         found = results(attack, own)
     for name, x, old in before:
         if x.tobytes() != old.tobytes():
             raise Wrong(f"{name} was changed", x, old)
     kept = [(what, order, wrt, x, x.copy()) for what, order, wrt, x in found]
-    results(attack, another(attack, example.copied()))
+    results(attack, other_example(attack, example.copied()))
     for what, order, wrt, x, old in kept:
         if x.tobytes() != old.tobytes():
             raise Wrong(f"{what} that was returned was changed by a later call", x, old, order=order, wrt=wrt)
@@ -172,11 +172,11 @@ def check_aliasing(attack: Attack, example: Example) -> None:
     'passed'
     """
     _check_shared_memory(attack, example.copied())
-    one_for_several(attack, example.copied())
+    check_one_for_several(attack, example.copied())
     for sign in (1, -1, 0) if attack.elementwise else ():  # an op may return an argument that needs no change
         if len({x.shape for x in example.xs}) > 1:
             break
-        part = of_elements(attack, example, np.logical_and.reduce([np.sign(wide(x).real) == sign for x in example.xs]), (-1,))
+        part = select_elements(attack, example, np.logical_and.reduce([np.sign(as_double(x).real) == sign for x in example.xs]), (-1,))
         if part is not None and part.cotangent.size < example.cotangent.size:
             _check_shared_memory(attack, part.copied())
 

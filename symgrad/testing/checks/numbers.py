@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.frameworks.adapter import is_active
 from symgrad.testing.attack import Attack
-from symgrad.testing.checks.base import check, lacking
+from symgrad.testing.checks.base import check, reason_without_order
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import special_points
 from symgrad.testing.examples import Example, only_tangent
@@ -23,23 +23,23 @@ MAX_THIRD_EXAMPLES = 16  # examples at which third derivatives are checked; thos
 ORDINALS = ("value", "gradient", "second derivative", "third derivative")
 
 
-def known(attack: Attack) -> str:
+def applies_with_reference(attack: Attack) -> str:
     """A check for ops with a reference."""
     return "" if attack.truth is not None else "nothing is claimed of it that it could be compared with; give a formula"
 
 
 def _applies_up_to_order(order: int) -> object:
     def applies(attack: Attack) -> str:
-        return lacking(attack, order) or known(attack)
+        return reason_without_order(attack, order) or applies_with_reference(attack)
 
     return applies
 
 
 def _applies_with_pushforward(attack: Attack) -> str:
-    return known(attack) if attack.subject.forward and attack.order else "it has no pushforward"
+    return applies_with_reference(attack) if attack.subject.forward and attack.order else "it has no pushforward"
 
 
-@check("value", when=known)
+@check("value", when=applies_with_reference)
 def check_value(attack: Attack, example: Example) -> None:
     """The value is that of the formula.
 

@@ -14,9 +14,9 @@ from symgrad.carriers import numeric
 from symgrad.frameworks.adapter import Adapter, Array, Arrays, NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.calls import each_alone, in_other_shapes
-from symgrad.testing.checks.comparing import Sides, agree, agree_at, wide
-from symgrad.testing.checks.memory import another
+from symgrad.testing.checks.calls import check_each_alone, check_in_other_shapes
+from symgrad.testing.checks.comparing import Sides, agree, agree_at, as_double
+from symgrad.testing.checks.memory import other_example
 from symgrad.testing.claims import DTYPES
 from symgrad.testing.examples import Example, only_tangent
 from symgrad.testing.failure import Wrong
@@ -24,8 +24,8 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_batching", "check_broadcasting", "check_empty", "check_scalars", "check_structure"]
 
 COMPLEX_OF = {"float32": "complex64", "float64": "complex128"}
-BATCH = 67  # samples of a large batch
-SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
+LARGE_BATCH = 67  # samples of a large batch
+MAX_SUBSETS = 3  # up to so many arguments every subset is batched, of more each single one and all
 
 
 def cast(x: Array, dtype: str) -> Array:
@@ -50,7 +50,7 @@ def derivatives(attack: Attack, example: Example) -> Iterator[tuple[int, list[Ar
         yield order, attack.subject.gradient(example.xs, example.cotangent, *example.tangents[:order - 1])
 
 
-def fitting(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any) -> None:
+def check_shapes(attack: Attack, example: Example, shape: tuple[int, ...], dtype: Any) -> None:
     """Raise `Wrong` unless the value and tangents have this shape and dtype, and derivatives those of their arguments."""
     xs, subject = example.xs, attack.subject
 
@@ -112,14 +112,14 @@ def check_structure(attack: Attack, example: Example) -> None:
         try:
             found = subject.value(small.xs)
             expected = next(x.dtype for x in small.xs if is_active(x)) if stays else found.dtype
-            fitting(attack, small._replace(cotangent=small.cotangent.astype(found.dtype)), shape, expected)
+            check_shapes(attack, small._replace(cotangent=small.cotangent.astype(found.dtype)), shape, expected)
         except (Wrong, NotApplicable):
             raise
         except Exception:
             if dtype in (attack.claims.dtypes or ("float64", "float32")):
                 raise
-    each_alone(attack, example)
-    in_other_shapes(attack, example)
+    check_each_alone(attack, example)
+    check_in_other_shapes(attack, example)
 
 
 def count_cotangents(attack: Attack, xs: Arrays, value: Array) -> None:
@@ -158,7 +158,7 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
     def sides(at: Arrays, g: Array, given: Sequence[Array | None]) -> list[Sides]:
         whole = [np.broadcast_to(x, shape).copy() for x in at]
         size = subject.value(whole)
-        out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(wide(size)), 0, identical=True)]
+        out = [Sides("the value is not that of the expanded arguments", subject.value(at), size, np.abs(as_double(size)), 0, identical=True)]
         stretched = [None if t is None else np.broadcast_to(t, shape).copy() for t in given]
         pairs: list[tuple[list, list]] = [([], [])] * (attack.order > 0)
         pairs += [([only_tangent(given, k)], [only_tangent(stretched, k)]) for k in kept] * (attack.order > 1)
@@ -166,19 +166,20 @@ def check_broadcasting(attack: Attack, example: Example) -> None:
             for i, (a, b) in enumerate(zip(subject.gradient(at, g, *tangents), subject.gradient(whole, g, *expanded))):
                 if a is None and b is None:
                     continue
-                b = np.zeros(shape) if b is None else wide(b)
-                out.append(Sides("the derivative is not that of the expanded arguments, summed", np.zeros(at[i].shape) if a is None else wide(a),
+                b = np.zeros(shape) if b is None else as_double(b)
+                out.append(Sides("the derivative is not that of the expanded arguments, summed", np.zeros(at[i].shape) if a is None else as_double(a),
                                  numeric.sum_to_size(b, at[i].shape), numeric.sum_to_size(np.abs(b), at[i].shape), 1 + len(tangents), (i,)))
         if attack.order and subject.forward and kept:
             try:
                 pushed = subject.tangent(whole, stretched)
-                out.append(Sides("the tangent is not that of the expanded arguments", subject.tangent(at, given), pushed, np.abs(wide(pushed)), 1))
+                out.append(Sides("the tangent is not that of the expanded arguments", subject.tangent(at, given), pushed, np.abs(as_double(pushed)),
+                                 1))
             except NotApplicable:
                 pass
         return out
 
     agree_at(example, sides, 1)
-    each_alone(attack, example, 2)
+    check_each_alone(attack, example, 2)
     if len(xs) == 2 and all(x.size for x in xs):
         refused = [np.resize(xs[0], 2), np.resize(xs[1], 3)]
         try:
@@ -203,7 +204,7 @@ def _shapes_without_some(attack: Attack, xs: Arrays, value: Array) -> list[tuple
     return [np.broadcast_shapes(*used)] if len(used) < len(xs) else []
 
 
-def mapped(attack: Attack) -> str:
+def applies_with_vmap(attack: Attack) -> str:
     if attack.claims.batched is False:
         return "it is not claimed to work on batches"
     if attack.claims.random:
@@ -211,7 +212,7 @@ def mapped(attack: Attack) -> str:
     return "" if attack.subject.batches else f"{attack.subject.framework} maps nothing over batches"
 
 
-@check("batching", when=mapped, most=8)
+@check("batching", when=applies_with_vmap, most=8)
 def check_batching(attack: Attack, example: Example) -> None:
     """The framework's vmap of the op gives the value and pullback of a loop, for every choice of batched arguments.
 
@@ -228,10 +229,10 @@ def check_batching(attack: Attack, example: Example) -> None:
     'passed'
     """
     subject, count = attack.subject, len(example.xs)
-    other = another(attack, example)
-    if not _fits(subject, other, example):
+    other = other_example(attack, example)
+    if not _accepts_arguments(subject, other, example):
         other = example
-    subsets = [s for k in range(1, count + 1) for s in itertools.combinations(range(count), k) if count <= SUBSETS or k in (1, count)]
+    subsets = [s for k in range(1, count + 1) for s in itertools.combinations(range(count), k) if count <= MAX_SUBSETS or k in (1, count)]
 
     def sides(arrays: Sequence[Array]) -> list[Sides]:
         xs, g, others, h = arrays[:count], arrays[count], arrays[count + 1:-1], arrays[-1]
@@ -239,18 +240,18 @@ def check_batching(attack: Attack, example: Example) -> None:
         out = []
         for chosen in subsets:
             second = [others[i] if i in chosen else x for i, x in enumerate(xs)]
-            samples = [xs, second, xs] if _fits(subject, example._replace(xs=tuple(second)), example) else [xs] * 3
+            samples = [xs, second, xs] if _accepts_arguments(subject, example._replace(xs=tuple(second)), example) else [xs] * 3
             loop = [subject.value(s) for s in samples]
             active = bool(attack.order) and loop[0].dtype.kind in "fcV"
             looped = [subject.gradient(s, g) for s, g in zip(samples, cotangents)] if active else []
-            for picks, axes in _mappings(attack, xs, chosen):
+            for picks, axes in _batches(attack, xs, chosen):
                 batch = [x if axis is None else np.stack([samples[k][i] for k in picks], axis) for i, (x, axis) in enumerate(zip(xs, axes))]
                 what = f"with the arguments {list(chosen)} batched"
                 if set(axes) - {0, None} or len(picks) > len(samples):
                     what += f" along the axes {', '.join(str(a) for a in axes if a is not None)}, {len(picks)} at once,"
                 value = np.stack([loop[k] for k in picks])
                 found_value = subject.batch(batch, axes)
-                out.append(Sides(f"the value {what} is not that of a loop", found_value, value, np.abs(wide(value)), 0, identical=True))
+                out.append(Sides(f"the value {what} is not that of a loop", found_value, value, np.abs(as_double(value)), 0, identical=True))
                 if not active:
                     continue
                 try:
@@ -258,33 +259,34 @@ def check_batching(attack: Attack, example: Example) -> None:
                 except NotApplicable:
                     continue
                 for i, (c, axis) in enumerate(zip(found, axes)):
-                    parts = [np.zeros(xs[i].shape) if looped[k][i] is None else wide(looped[k][i]) for k in picks]
+                    parts = [np.zeros(xs[i].shape) if looped[k][i] is None else as_double(looped[k][i]) for k in picks]
                     if c is None and not any(np.any(p) for p in parts):
                         continue
                     join = sum if axis is None else functools.partial(np.stack, axis=axis)
                     right, size = join(parts), join([np.abs(p) for p in parts])  # type: ignore[operator]
-                    out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else wide(c), np.asarray(right),
+                    out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else as_double(c),
+                                     np.asarray(right),
                                      np.asarray(size), 1, (i,)))
         return out
 
     agree(sides, [*example.xs, example.cotangent, *other.xs, other.cotangent])
 
 
-def _mappings(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[Sequence[int], list[int | None]]]:
+def _batches(attack: Attack, xs: Arrays, chosen: Sequence[int]) -> list[tuple[Sequence[int], list[int | None]]]:
     """Batches: the samples they consist of, and the axis of each argument: the first, the last with many samples, and different ones."""
     def axes(axis_of: Callable[[int], int]) -> list[int | None]:
         return [axis_of(i) if i in chosen else None for i in range(len(xs))]
 
     out: list[tuple[Sequence[int], list[int | None]]] = [((0, 1, 2), axes(lambda i: 0))]
     if not attack.subject.compiles:
-        out.append((tuple(k % 3 for k in range(BATCH)), axes(lambda i: -1)))
+        out.append((tuple(k % 3 for k in range(LARGE_BATCH)), axes(lambda i: -1)))
     if any(x.ndim for x in xs):
-        picks = (1, 0) * (BATCH // 2 if attack.subject.compiles else 1)
+        picks = (1, 0) * (LARGE_BATCH // 2 if attack.subject.compiles else 1)
         out.append((picks, axes(lambda i: (chosen.index(i) + 1) % (xs[i].ndim + 1))))
     return out
 
 
-def _fits(subject: Adapter, other: Example, example: Example) -> bool:
+def _accepts_arguments(subject: Adapter, other: Example, example: Example) -> bool:
     """Whether the op takes the arguments of another example and gives a value of the same shape."""
     try:
         return [x.shape for x in other.xs] == [x.shape for x in example.xs] and subject.value(other.xs).shape == example.cotangent.shape
@@ -292,11 +294,11 @@ def _fits(subject: Adapter, other: Example, example: Example) -> bool:
         return False
 
 
-def on_elements(attack: Attack) -> str:
+def applies_to_elementwise(attack: Attack) -> str:
     return "" if attack.elementwise else "it does not act on elements"
 
 
-@check("scalars", draws="scalars", when=on_elements, most=12)
+@check("scalars", draws="scalars", when=applies_to_elementwise, most=12)
 def check_scalars(attack: Attack, example: Example) -> None:
     """Arrays of shape () give the numbers of arrays of shape (1,), with shape () and the same dtype: value, both derivatives, tangent.
 
@@ -308,7 +310,7 @@ def check_scalars(attack: Attack, example: Example) -> None:
     'passed'
     """
     subject = attack.subject
-    fitting(attack, example, (), subject.value([x.reshape(1) for x in example.xs]).dtype)
+    check_shapes(attack, example, (), subject.value([x.reshape(1) for x in example.xs]).dtype)
 
     def sides(at: Arrays, cotangent: Array, ts: Sequence[Array | None]) -> list[Sides]:
         results = []
@@ -322,13 +324,13 @@ def check_scalars(attack: Attack, example: Example) -> None:
         for (what, order, wrt, a), (*_, b) in zip(*results):
             if a is not None and b is not None:
                 b = b.reshape(())
-                out.append(Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(wide(b)), order, wrt, identical=not order))
+                out.append(Sides(f"{what} for shape () is not that for shape (1,)", a, b, np.abs(as_double(b)), order, wrt, identical=not order))
         return out
 
     agree_at(example, sides, 1)
 
 
-@check("empty", draws="empty", when=on_elements)
+@check("empty", draws="empty", when=applies_to_elementwise)
 def check_empty(attack: Attack, example: Example) -> None:
     """For empty arrays the value has the broadcast shape and the usual dtype, and derivatives have the shapes of their arguments.
 
@@ -341,8 +343,8 @@ def check_empty(attack: Attack, example: Example) -> None:
     'passed'
     """
     usual = attack.subject.value(attack.examples("scalars")[0].xs).dtype
-    fitting(attack, example, np.broadcast_shapes(*(x.shape for x in example.xs)), usual)
+    check_shapes(attack, example, np.broadcast_shapes(*(x.shape for x in example.xs)), usual)
     for order, found in derivatives(attack, example):
         for i, c in enumerate(found):
-            if c is not None and np.any(wide(c) != 0):
+            if c is not None and np.any(as_double(c) != 0):
                 raise Wrong("the derivative by an argument that was stretched to no elements is not 0", c, np.zeros_like(c), order=order, wrt=(i,))

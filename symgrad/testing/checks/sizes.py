@@ -12,8 +12,8 @@ from symgrad.frameworks.adapter import Array, Arrays, NotApplicable
 from symgrad.sampling.numbers import PREFIX
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check
-from symgrad.testing.checks.calls import each_alone
-from symgrad.testing.checks.comparing import Sides, agree, wide
+from symgrad.testing.checks.calls import check_each_alone
+from symgrad.testing.checks.comparing import Sides, agree, as_double
 from symgrad.testing.checks.differences import along, smooth
 from symgrad.testing.checks.measuring import compare
 from symgrad.testing.claimed import cast
@@ -24,9 +24,9 @@ from symgrad.testing.failure import Wrong
 __all__ = ["check_sizes"]
 
 SAMPLES = 4  # different arguments in a stack
-LONG = (17, 33, 65, 130)  # beyond the blocks, vectors and caches of usual code
-MOST = 2000  # elements of an argument
-EXACT = 400  # elements whose value is computed with many digits
+LONG_SIZES = (17, 33, 65, 130)  # beyond the blocks, vectors and caches of usual code
+MAX_ELEMENTS = 2000  # elements of an argument
+MAX_EXACT = 400  # elements whose value is computed with many digits
 CLOSE = 1e-3  # relative error of values that are meant to be equal
 
 
@@ -49,19 +49,19 @@ def check_sizes(attack: Attack, example: Example) -> None:
     'passed'
     """
     if example.xs and example.cotangent.dtype.kind == "f":
-        _stacks(attack, example)
-        _lengths(attack, example)
+        _check_stacks(attack, example)
+        _check_longer_axes(attack, example)
 
 
-def _leads(attack: Attack, example: Example) -> list[Shape]:
+def _leading_axes(attack: Attack, example: Example) -> list[Shape]:
     """The leading axes of stacks. None is as long as an axis of an argument, so that an op that means another axis shows it by the shape."""
     sides = {n for x in (*example.xs, example.cotangent) for n in x.shape}
     short = [n for n in (2, 5, 6, 7, 8, 9, 10, 11) if n not in sides]
-    long = [n for n in LONG if n not in sides]
+    long = [n for n in LONG_SIZES if n not in sides]
     return [(short[0],), long[1:2]] if attack.subject.compiles else [(short[0],), (short[0], short[1]), *((n,) for n in long)]  # type: ignore[list-item]
 
 
-def _stacks(attack: Attack, example: Example) -> None:
+def _check_stacks(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where a stack of arguments is taken as such, and has other results than a loop."""
     subject, count, shapes = attack.subject, len(example.xs), [x.shape for x in (*example.xs, example.cotangent)]
     samples = [example, *[e for e in attack.examples("points") if [x.shape for x in (*e.xs, e.cotangent)] == shapes][1:SAMPLES]]
@@ -76,7 +76,7 @@ def _stacks(attack: Attack, example: Example) -> None:
             loop = [subject.value(xs) for xs in each]
         except Exception:  # these arguments do not fit each other
             continue
-        for lead in _leads(attack, example):
+        for lead in _leading_axes(attack, example):
             picks = np.arange(math.prod(lead)) % len(samples)
             try:
                 value = subject.value([_stack([xs[i] for xs in each], picks, lead) if i in chosen else example.xs[i] for i in range(count)])
@@ -85,18 +85,18 @@ def _stacks(attack: Attack, example: Example) -> None:
             expected = _stack(loop, picks, lead)
             if value.shape != expected.shape:
                 continue
-            if _near(value, expected):
+            if _are_close(value, expected):
                 taken.append(lead)
-                _as_in_a_loop(attack, samples, each, chosen, picks, lead)
+                _check_against_loop(attack, samples, each, chosen, picks, lead)
             else:
                 others.append((lead, value, expected))
         for lead, value, expected in others:
-            if taken or _formula_stacks(attack, each, chosen, lead, expected):
+            if taken or _formula_accepts_stack(attack, each, chosen, lead, expected):
                 at = tuple(int(k) for k in np.argwhere(~np.isclose(value, expected, CLOSE, 0.0))[0])
-                raise Wrong(f"the value {_where(lead, chosen)} is not that of each alone", value[at], expected[at], index=at, order=0)
+                raise Wrong(f"the value {_axes_text(lead, chosen)} is not that of each alone", value[at], expected[at], index=at, order=0)
 
 
-def _where(lead: Shape, chosen: Sequence[int]) -> str:
+def _axes_text(lead: Shape, chosen: Sequence[int]) -> str:
     return f"for a stack {'x'.join(map(str, lead))} of the arguments {list(chosen)}"
 
 
@@ -104,25 +104,25 @@ def _stack(parts: Sequence[Array], picks: Array, lead: Shape) -> Array:
     return np.stack(parts)[picks].reshape(*lead, *np.shape(parts[0]))
 
 
-def _near(a: Array, b: Array) -> bool:
+def _are_close(a: Array, b: Array) -> bool:
     """Whether two arrays are meant to be equal."""
-    size = np.max(np.abs(wide(b)), initial=0.0, where=np.isfinite(wide(b)))
-    return bool(np.isclose(wide(a), wide(b), CLOSE, CLOSE * min(size, 1.0) * 1e-3, equal_nan=True).all())
+    size = np.max(np.abs(as_double(b)), initial=0.0, where=np.isfinite(as_double(b)))
+    return bool(np.isclose(as_double(a), as_double(b), CLOSE, CLOSE * min(size, 1.0) * 1e-3, equal_nan=True).all())
 
 
-def _formula_stacks(attack: Attack, each: Sequence[Arrays], chosen: Sequence[int], lead: Shape, expected: Array) -> bool:
+def _formula_accepts_stack(attack: Attack, each: Sequence[Arrays], chosen: Sequence[int], lead: Shape, expected: Array) -> bool:
     """Whether the claimed formula of matrices is that of each matrix for this stack."""
-    if attack.claims.formula is None or attack.truth is None or len(lead) > 1 or lead[0] >= LONG[0] or any(x.ndim < 2 for x in each[0]):
+    if attack.claims.formula is None or attack.truth is None or len(lead) > 1 or lead[0] >= LONG_SIZES[0] or any(x.ndim < 2 for x in each[0]):
         return False
     picks = np.arange(lead[0]) % len(each)
     try:
         found = attack.truth.value([_stack([xs[i] for xs in each], picks, lead) if i in chosen else x for i, x in enumerate(each[0])])
-        return found.shape == expected.shape and _near(np.array(found.tolist(), np.float64), expected)
+        return found.shape == expected.shape and _are_close(np.array(found.tolist(), np.float64), expected)
     except Exception:  # the formula takes no stacks
         return False
 
 
-def _as_in_a_loop(attack: Attack, samples: Sequence[Example], each: Sequence[Arrays], chosen: Sequence[int], picks: Array, lead: Shape) -> None:
+def _check_against_loop(attack: Attack, samples: Sequence[Example], each: Sequence[Arrays], chosen: Sequence[int], picks: Array, lead: Shape) -> None:
     """Raise `Wrong` where a stack has another value, gradient, second derivative or tangent than a loop.
 
     An op whose derivative raises, or has another shape, is made for single arguments.
@@ -137,9 +137,9 @@ def _as_in_a_loop(attack: Attack, samples: Sequence[Example], each: Sequence[Arr
     def sides(arrays: Sequence[Array]) -> list[Sides]:
         rows, gs = unpacked(arrays)
         stack = [_stack([xs[i] for xs in rows], picks, lead) if i in chosen else rows[0][i] for i in range(count)]
-        g, where = _stack(gs, picks, lead), _where(lead, chosen)
+        g, where = _stack(gs, picks, lead), _axes_text(lead, chosen)
         expected = _stack([subject.value(xs) for xs in rows], picks, lead)
-        out = [Sides(f"the value {where} is not that of each alone", subject.value(stack), expected, np.abs(wide(expected)), 0, identical=True)]
+        out = [Sides(f"the value {where} is not that of each alone", subject.value(stack), expected, np.abs(as_double(expected)), 0, identical=True)]
         if not attack.order:
             return out
         for order in range(1, min(attack.order, 2) + 1):
@@ -151,12 +151,12 @@ def _as_in_a_loop(attack: Attack, samples: Sequence[Example], each: Sequence[Arr
                 return out
             parts = [subject.gradient(xs, one, *[t] * (order - 1)) for xs, one, t in zip(rows, gs, ts)]
             for i, c in enumerate(found):
-                wanted = [np.zeros(xs[i].shape) if p[i] is None else wide(p[i]) for xs, p in zip(rows, parts)]
+                wanted = [np.zeros(xs[i].shape) if p[i] is None else as_double(p[i]) for xs, p in zip(rows, parts)]
                 right, size = (_stack(w, picks, lead) for w in (wanted, [np.full(w.shape, np.max(np.abs(w), initial=0.0)) for w in wanted]))
                 if i in single:
                     axes = tuple(range(len(lead)))
                     right, size = right.sum(axes), size.sum(axes)
-                left = np.zeros(right.shape) if c is None else wide(c)
+                left = np.zeros(right.shape) if c is None else as_double(c)
                 if left.shape != right.shape:
                     return out
                 name = "the gradient" if order == 1 else "the second derivative"
@@ -164,20 +164,20 @@ def _as_in_a_loop(attack: Attack, samples: Sequence[Example], each: Sequence[Arr
         return out
 
     agree(sides, [x for xs, s in zip(each, samples) for x in (*xs, s.cotangent)])
-    if math.prod(lead) < LONG[0]:
+    if math.prod(lead) < LONG_SIZES[0]:
         stack = [_stack([xs[i] for xs in each], picks, lead) if i in chosen else each[0][i] for i in range(count)]
         try:
             whole = Example(tuple(stack), _stack([s.cotangent for s in samples], picks, lead), samples[0].tangents)
             subject.gradient(whole.xs, whole.cotangent)
         except Exception:
             return
-        each_alone(attack, whole)
+        check_each_alone(attack, whole)
 
 
 # Longer axes
 
 
-def _lengths(attack: Attack, example: Example) -> None:
+def _check_longer_axes(attack: Attack, example: Example) -> None:
     """Raise `Wrong` where an op is right for axes a little longer than claimed, and wrong for long ones."""
     if attack.dtype != "float64" or smooth(attack):
         return
@@ -188,15 +188,15 @@ def _lengths(attack: Attack, example: Example) -> None:
     right = []
     for n in sides[:3]:
         near = [m for m in free if m > n][:2] or free[:2]
-        if all(_right(attack, shapes, {n: m}) for m in near[:1 if attack.subject.compiles else 2]):
+        if all(_is_right(attack, shapes, {n: m}) for m in near[:1 if attack.subject.compiles else 2]):
             right.append(n)
-            for long in LONG[-1:] if attack.subject.compiles else LONG:
+            for long in LONG_SIZES[-1:] if attack.subject.compiles else LONG_SIZES:
                 _attacked(attack, shapes, {n: long})
     if len(right) == len(sides) == 2:
         _attacked(attack, shapes, dict(zip(sides, reversed(sides))))
 
 
-def _right(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int]) -> bool:
+def _is_right(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int]) -> bool:
     """Whether an op takes arguments with other sizes and is right for them."""
     try:
         return _attacked(attack, shapes, sizes)
@@ -207,7 +207,7 @@ def _right(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int]) ->
 def _attacked(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int]) -> bool:
     """Raise `Wrong` where the value is not that of the formula, or derivatives are not the limits of differences; False where the op refuses."""
     changed = [tuple(sizes.get(n, n) for n in shape) for shape in shapes]
-    if any(math.prod(shape) > MOST for shape in changed):
+    if any(math.prod(shape) > MAX_ELEMENTS for shape in changed):
         return False
     plan, xs = plan_of(attack, "points"), []
     for i, shape in enumerate(changed):
@@ -224,7 +224,7 @@ def _attacked(attack: Attack, shapes: Sequence[Shape], sizes: Mapping[int, int])
     except Exception:
         return False
     try:
-        if attack.truth is not None and attack.claims.formula is not None and max(x.size for x in (*xs, value)) <= EXACT:
+        if attack.truth is not None and attack.claims.formula is not None and max(x.size for x in (*xs, value)) <= MAX_EXACT:
             compare(attack, "the value", value, attack.truth.value(example.xs), example.xs)
         if attack.order:
             along(attack, example, 1)
