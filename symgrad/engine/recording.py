@@ -247,8 +247,7 @@ def _general(op: Op) -> Lifted:
 
 def _one(op: Op) -> Lifted:
     """As `_general`, for an op of one tensor."""
-    general, forward, arrange = _general(op), op.forward, LAYOUTS[op.layout]
-    finish = _finishing(op)
+    general, forward, arrange, finish = _general(op), op.forward, LAYOUTS[op.layout], _finishing(op)
 
     def function(input: Any, *rest: Any) -> Tensor:
         if not isinstance(input, Tensor):
@@ -267,8 +266,7 @@ def _one(op: Op) -> Lifted:
 
 def _product(op: Op) -> Lifted:
     """As `_general`, for a product of two tensors."""
-    general, forward = _general(op), op.forward
-    finish = _finishing(op)
+    general, forward, finish = _general(op), op.forward, _finishing(op)
 
     def function(input: Any, other: Any) -> Tensor:
         if not isinstance(input, Tensor) or not isinstance(other, Tensor):

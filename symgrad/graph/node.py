@@ -171,10 +171,6 @@ def _index(self: Node) -> tuple:
     return index if isinstance(index, tuple) else (index,)
 
 
-def _init_selecting(self: Node, args: tuple, parents: tuple[Node | None, ...], value: Any, flags: int) -> None:
-    Node.__init__(self, args, parents, value, flags | SELECTED)
-
-
 def _release_saved(self: Node) -> None:
     """Release a node some of whose cotangents need no saved values; it counts as released only if one that does was asked for."""
     needed = {names for p, names in zip(self.parents, self.op.saved or ()) if p is not None and p.flags & GRADIENT} - {""}
@@ -228,7 +224,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": False, "release": _release_saved}
         if op.selects:
-            words["__init__"] = _init_selecting
+            words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | SELECTED)
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
         indices = ("indices",) if op.saved is not None and "index" in op.saved else ()

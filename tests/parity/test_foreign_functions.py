@@ -11,6 +11,7 @@ import torch
 import symgrad
 from symgrad.checks.cross import cross_check
 from symgrad.frameworks.detection import framework_of
+from symgrad.reports.verdicts import IMPRECISE, REFUTED, VERIFIED
 
 SIGMOID, LOGSIGMOID = "1/(1 + exp(-x))", "-log(1 + exp(-x))"
 
@@ -19,15 +20,19 @@ def hips_sigmoid(x):
     return 1 / (1 + anp.exp(-x))
 
 
-# Each derivative with the point at which all its digits are known to be lost: for each framework the function, and whether it is lost there.
-# The formulas, the orders, the domains and the points are those of the derivative.
+# Each derivative with the point at which all its digits are known to be lost: for each framework the function and its verdict.
+# The formulas, the orders, the domains and the points are those of the derivative. The steps of HIPS autograd are not followed in many digits, so
+# that a loss which the formula does not have, that of expm1', is no different from an error.
 LOST = {
-    "expm1'": ("exp(x) - 1", 1, (-60, 3), -40.0, {"torch": (torch.expm1, True), "jax": (jnp.expm1, True), "autograd": (anp.expm1, True)}),
-    "tanh'": ("tanh(x)", 1, (0, 40), 20.0, {"torch": (torch.tanh, True), "jax": (jnp.tanh, True), "autograd": (anp.tanh, False)}),
-    "sigmoid'": (SIGMOID, 1, (-30, 60), 40.0, {"torch": (torch.sigmoid, True), "jax": (jax.nn.sigmoid, True), "autograd": (hips_sigmoid, False)}),
+    "expm1'": ("exp(x) - 1", 1, (-60, 3), -40.0, {"torch": (torch.expm1, IMPRECISE), "jax": (jnp.expm1, IMPRECISE), "autograd": (anp.expm1, REFUTED)}),
+    "tanh'": ("tanh(x)", 1, (0, 40), 20.0, {"torch": (torch.tanh, IMPRECISE), "jax": (jnp.tanh, IMPRECISE), "autograd": (anp.tanh, VERIFIED)}),
+    "sigmoid'": (SIGMOID, 1, (-30, 60), 40.0, {
+        "torch": (torch.sigmoid, IMPRECISE), "jax": (jax.nn.sigmoid, IMPRECISE), "autograd": (hips_sigmoid, VERIFIED)}),
     "logsigmoid''": (LOGSIGMOID, 2, (-60, 5), -40.0, {
-        "torch": (torch.nn.functional.logsigmoid, False), "jax": (jax.nn.log_sigmoid, True), "autograd": (lambda x: -anp.logaddexp(0.0, -x), True)}),
-    "sinc'''": ("sinc(x)", 3, (1e-6, 3), 1e-5, {"torch": (torch.sinc, True), "jax": (jnp.sinc, True), "autograd": (lambda x: anp.sinc(x), True)}),
+        "torch": (torch.nn.functional.logsigmoid, VERIFIED), "jax": (jax.nn.log_sigmoid, IMPRECISE),
+        "autograd": (lambda x: -anp.logaddexp(0.0, -x), IMPRECISE)}),
+    "sinc'''": ("sinc(x)", 3, (1e-6, 3), 1e-5, {
+        "torch": (torch.sinc, IMPRECISE), "jax": (jnp.sinc, IMPRECISE), "autograd": (lambda x: anp.sinc(x), IMPRECISE)}),
 }
 CASES = [(name, framework) for name, (*_, functions) in LOST.items() for framework in functions]
 
@@ -35,11 +40,12 @@ CASES = [(name, framework) for name, (*_, functions) in LOST.items() for framewo
 @pytest.mark.parametrize("name, framework", CASES)
 def test_known_losses_of_accuracy_are_found_and_what_is_right_is_verified(name, framework):
     formula, order, domain, point, functions = LOST[name]
-    function, lost = functions[framework]
+    function, verdict = functions[framework]
+    lost = verdict != VERIFIED
     report = cross_check(function, {} if framework != "autograd" else (), formula=formula, order=order, domain=domain, points=20, framework=framework)
     highest = report.agreements[-1]
     assert highest.order == order and highest.agrees is not lost, str(report)
-    assert report.verdict == ("refuted" if lost else "verified"), str(report)
+    assert report.verdict == verdict, str(report)
     there = cross_check(function, [point], formula=formula, order=order, domain=(point, point), points=1, framework=framework)
     worst = there.agreements[-1].worst
     assert there.agreements[-1].agrees is not lost and worst.point == {there.names[0]: point}
@@ -219,7 +225,7 @@ def test_float32_is_judged_in_its_own_ulp():
         assert report.verdict == "verified" and max(a.worst.ulp for a in report.agreements) > 0.01, str(report)
     report = cross_check(lambda x: torch.sin(x.to(torch.bfloat16)), formula="sin(x)", points=10, domain=(0.5, 1))
     assert report.agreements[0].worst.ulp < 2 and report.agreements[0].agrees  # bfloat16 has 8 bits
-    assert cross_check(lambda x: torch.sin(x.float()).double(), formula="sin(x)", points=10, domain=(0.5, 1)).verdict == "refuted"
+    assert cross_check(lambda x: torch.sin(x.float()).double(), formula="sin(x)", points=10, domain=(0.5, 1)).verdict == "imprecise"
 
 
 def test_jax_functions_that_look_at_numbers_run_uncompiled():
