@@ -24,7 +24,8 @@ def hips_sigmoid(x):
 # The formulas, the orders, the domains and the points are those of the derivative. The steps of HIPS autograd are not followed in many digits, so
 # that a loss which the formula does not have, that of expm1', is no different from an error.
 LOST = {
-    "expm1'": ("exp(x) - 1", 1, (-60, 3), -40.0, {"torch": (torch.expm1, IMPRECISE), "jax": (jnp.expm1, IMPRECISE), "autograd": (anp.expm1, REFUTED)}),
+    "expm1'": ("exp(x) - 1", 1, (-60, 3), -40.0, {
+        "torch": (torch.expm1, IMPRECISE), "jax": (jnp.expm1, IMPRECISE), "autograd": (anp.expm1, REFUTED)}),
     "tanh'": ("tanh(x)", 1, (0, 40), 20.0, {"torch": (torch.tanh, IMPRECISE), "jax": (jnp.tanh, IMPRECISE), "autograd": (anp.tanh, VERIFIED)}),
     "sigmoid'": (SIGMOID, 1, (-30, 60), 40.0, {
         "torch": (torch.sigmoid, IMPRECISE), "jax": (jax.nn.sigmoid, IMPRECISE), "autograd": (hips_sigmoid, VERIFIED)}),
