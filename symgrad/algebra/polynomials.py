@@ -189,7 +189,7 @@ def _over_gaussian(p: Poly, i: int) -> tuple[Any, Monomial, list[tuple[Poly, int
 def factor_list(p: Poly, imaginary: int | None = None) -> tuple[Any, Monomial, list[tuple[Poly, int]]]:
     """A polynomial as number * monomial * powers of irreducible factors; `imaginary` is the generator that stands for i.
 
-    >>> factored({((0, 2),): 2, (): -2})
+    >>> factor_list({((0, 2),): 2, (): -2})
     (-2, (), [({((0, 1),): -1, (): 1}, 1), ({((0, 1),): 1, (): 1}, 1)])
     """
     number, shared, rest = content(p)
