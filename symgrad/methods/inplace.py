@@ -224,6 +224,7 @@ def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bo
     x = self._array()
     same = name == "copy_" and isinstance(source._value, np.ndarray) and x.shape == source._value.shape and alike(x, source._value)
     if name == "copy_" and not same:
+        refuse_overlap(x, source._value)  # before the shapes are compared, as in torch
         try:
             shape = np.broadcast_shapes(x.shape, source._value.shape)
         except ValueError:
@@ -235,7 +236,7 @@ def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bo
         if source.ndim:  # a scalar is broadcast
             read = source._value.reshape(source.shape[max(source.ndim - x.ndim, 0):])
             refuse_overlap(x, np.broadcast_to(read, x.shape))
-    elif name != "fill_":
+    elif name not in ("copy_", "fill_"):
         refuse_overlap(x, source._value)
     check_memory(name, x, repeated or same)
     if source._value.dtype != x.dtype:

@@ -531,3 +531,11 @@ def test_the_product_with_a_number_is_rounded_once():
     x = tensor([1.0, 1.5, 3.0], dtype=symgrad.bfloat16)
     assert (x * 0.1).float().tolist() == [0.10009765625, 0.150390625, 0.30078125] and x.mul_(0.1).float().tolist() == (
         [0.10009765625, 0.150390625, 0.30078125])
+
+
+@pytest.mark.parametrize("parts", [lambda t: (t.view((6, 1)), t), lambda t: (t.t(), t), lambda t: (t[0:1], t), lambda t: (t, t.view(6))])
+def test_copying_from_overlapping_memory_of_another_shape_names_the_overlap(parts):
+    target, source = parts(symgrad.tensor([[1.5, 2.0, 0.5], [-2.0, 0.75, 1.5]]))
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        target.copy_(source)
+    assert source.flatten().tolist() == [1.5, 2.0, 0.5, -2.0, 0.75, 1.5]
