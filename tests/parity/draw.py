@@ -81,6 +81,11 @@ class Drawer:
     def fresh(self, count: int = 1) -> tuple[str, ...]:
         return tuple(f"t{next(self.names)}" for _ in range(count))
 
+    def bounds(self) -> tuple[float, float]:
+        """Two bounds for clamp that were not drawn before and that no constant has: at a bound, its derivative is a convention of each library."""
+        low = self.random.uniform(-1, 0.5) + 1e-5 * (next(self.names) + 1 / 3)
+        return low, low + self.random.uniform(0.3, 2)
+
     def mode(self) -> str:
         return "no_grad" if self.chance(0.15) else ""
 
@@ -101,8 +106,7 @@ class Drawer:
         if a is None:
             return None
         if self.chance(0.15):
-            low = round(self.random.uniform(-1, 0.5), 3)
-            return Step("call", "clamp", (a, low, round(low + self.random.uniform(0.3, 2), 3)), self.fresh(), mode=self.mode())
+            return Step("call", "clamp", (a, *self.bounds()), self.fresh(), mode=self.mode())
         if self.chance(0.15) and size(t) < 4:
             return Step("call", "pow", (a, self.random.choice([2, 3])), self.fresh(), mode=self.mode())
         return Step("call", word, (a,), self.fresh(), mode=self.mode())
@@ -254,8 +258,7 @@ class Drawer:
         if a is None:
             return None
         if self.chance(0.1):
-            low = round(self.random.uniform(-1, 0.5), 3)
-            return Step("call", "clamp_", (a, low, round(low + self.random.uniform(0.3, 2), 3)), mode=self.mode())
+            return Step("call", "clamp_", (a, *self.bounds()), mode=self.mode())
         if self.chance(0.1):
             return Step("call", "fill_", (a, float(self.number())), mode=self.mode())
         if self.chance(0.1) and size(t) < 4:
