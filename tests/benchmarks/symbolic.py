@@ -60,7 +60,7 @@ def let_form(timing: Timing) -> Iterator[Row]:
 
 def identities(timing: Timing) -> Row:
     """The time in which 95 of 100 statements of the corpus are settled."""
-    from tests.identities import FALSE, TRUE
+    from tests.support.identities import FALSE, TRUE
 
     times = []
     for case in [*TRUE, *FALSE][::20 if timing.block == 0 else 1]:
@@ -73,7 +73,7 @@ def identities(timing: Timing) -> Row:
 
 def generated(timing: Timing) -> Iterator[Row]:
     """Code made by `op_from_sympy` beside NumPy by hand, at 100,000 elements."""
-    from tests.formulas_by_hand import generated_against_hand
+    from tests.support.formulas_by_hand import generated_against_hand
 
     for name, (ours, by_hand) in generated_against_hand().items():
         yield compare(f"op_from_sympy, {name}, 100,000 elements", "NumPy by hand", ours, by_hand, 1.5, timing)
