@@ -99,7 +99,8 @@ def traversal(torch, log):
 
 def state(torch, log):
     net = _net(torch)
-    log(lambda: net.state_dict(), lambda: net.state_dict()._metadata, lambda: net.state_dict(prefix="pre.", keep_vars=True))
+    log(lambda: list(net.state_dict().items()), lambda: list(net.state_dict()._metadata.items()),
+        lambda: list(net.state_dict(prefix="pre.", keep_vars=True).items()))
     saved = copy.deepcopy(net.state_dict())
     with torch.no_grad():
         net.p.zero_()
@@ -129,8 +130,9 @@ def extra_state(torch, log):
 
     module = torch.nn.Sequential(Counting(), torch.nn.ReLU())
     module[0].count = 3
-    log(lambda: module.state_dict(), lambda: module.load_state_dict({"0._extra_state": {"count": 5}}), lambda: module[0].count,
-        lambda: module.load_state_dict({}), lambda: module.load_state_dict({"0._extra_state": {"count": 5}, "1._extra_state": 2}))
+    log(lambda: list(module.state_dict().items()), lambda: module.load_state_dict({"0._extra_state": {"count": 5}}),
+        lambda: module[0].count, lambda: module.load_state_dict({}),
+        lambda: module.load_state_dict({"0._extra_state": {"count": 5}, "1._extra_state": 2}))
 
 
 def conversions(torch, log):
