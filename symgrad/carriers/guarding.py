@@ -18,6 +18,7 @@ __all__ = ["guarded", "guarded_product", "has_nan", "truth"]
 
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
+_any = np.logical_or.reduce  # without the call of Python code that the method `any` makes
 
 
 def guarded(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], found: Sequence[Any]) -> Sequence[Any]:
@@ -52,7 +53,7 @@ def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
 def has_nan(xp: Any, x: Any) -> bool:
     """Whether some element of a value of a carrier is NaN."""
     value = raw(getattr(x, "_value", getattr(x, "value", x)))
-    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else np.isnan(value).any()
+    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else _any(np.isnan(value), None)
 
 
 def truth(x: Any) -> np.ndarray:
