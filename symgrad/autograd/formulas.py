@@ -54,7 +54,7 @@ def forward_in(node: Any, xp: Any, tensors: Sequence[Any]) -> Any:
     """
     function = node.function
     if hasattr(function, "symbolic"):
-        return _constant(xp)(node.value) if node.formula_disagrees and hasattr(xp, "working_precision") else _declared(node, xp, tensors)
+        return _constant(xp)(node.value) if node.formula_disagrees and getattr(xp, "is_precise", False) else _declared(node, xp, tensors)
     if node.inner is None or any(n is None for n in node.inner):
         raise Refused(f"{function.__name__}: this Function has no formula: its forward was not recorded with Tensors from input to output. "
                            f"Declare one with a static method symbolic(xp, ...)")

@@ -121,10 +121,11 @@ def _tangent(node: Node) -> Tensor | None:
     if node in tangents:
         return tangents[node]
     again = level.provisional if node.flags & SELECTED else ()
-    known = {each: tangents[each] for each in upstream([node]) if each in tangents and each not in again}
+    path = upstream([node])
+    known = {each: tangents[each] for each in path if each in tangents and each not in again}
     starts = [t for t in known.values() if t is not None]
     recorded = node.flags & (GRADIENT | NAMED) or any(t._node is not None for t in starts)
-    t = push([wrap(node.value, node)], known, bool(recorded))[0] if starts else None
+    t = push([wrap(node.value, node)], known, bool(recorded), path)[0] if starts else None
     if t is None and starts:
         t = wrap(numeric.zeros_like(node.value))
     elif t is not None and t._node is None and isinstance(t._value, np.ndarray):

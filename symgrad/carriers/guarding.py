@@ -18,7 +18,6 @@ __all__ = ["guarded", "guarded_product", "has_nan", "truth"]
 
 PRECISION = 0.5, 1e30  # the sizes of two numbers of which one is not lost in sums with the other
 NARROW = 0.5, 1e3  # the same for floats of less than 8 bytes
-_any = np.logical_or.reduce  # without the call of Python code that the method `any` makes
 
 
 def guarded(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], found: Sequence[Any]) -> Sequence[Any]:
@@ -52,8 +51,11 @@ def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
 
 def has_nan(xp: Any, x: Any) -> bool:
     """Whether some element of a value of a carrier is NaN."""
-    value = raw(getattr(x, "_value", getattr(x, "value", x)))
-    return xp.any(xp.isnan(x)).item() if value.dtype.kind == "O" else _any(np.isnan(value), None)
+    value = x if type(x) is np.ndarray else raw(getattr(x, "_value", getattr(x, "value", x)))
+    if value.dtype.kind == "O":
+        return xp.any(xp.isnan(x)).item()
+    total = np.vdot(value, value)  # NaN if an element is, and not else but for infinite complex numbers
+    return bool(total != total and np.isnan(value).any())
 
 
 def truth(x: Any) -> np.ndarray:

@@ -91,16 +91,17 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
     return out
 
 
-def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False) -> list[Tensor | None]:
+def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], create_graph: bool = False,
+         nodes: Sequence[Node] | None = None) -> list[Tensor | None]:
     """The derivatives of `outputs` in the direction of the tangents: Σ ∂y/∂xᵢ · tᵢ, one for each output, of its shape and dtype.
 
     The result is None for an output that depends on none of the nodes. With `create_graph` it can be differentiated again. It may share memory
-    with a tangent.
+    with a tangent. `nodes` are the nodes that the outputs depend on, oldest first, if they are known.
     """
     starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
     roots = [y._node for y in outputs if y._node is not None]
     selects = any([node.flags & SELECTED for node in roots])
     xp, reading = (traced, read_traced) if create_graph else (numeric, read)
-    out = pushforward(xp, roots, starts, reading, None, selects)
+    out = pushforward(xp, roots, starts, reading, nodes, selects)
     found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
     return found if create_graph else [None if t is None else wrap(t) for t in found]

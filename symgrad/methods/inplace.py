@@ -30,7 +30,7 @@ from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.methods.operators import index_without_tensors, split_integer_indices
+from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.types.dtypes import DTYPES
 
 __all__ = ["augmented", "in_place"]
@@ -303,9 +303,9 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             refuse_in_place(target)
         _write_source(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
         return
-    first, rest = split_integer_indices(index)
-    if first:
-        self[first][rest] = value  # type: ignore[index]
+    basic, index = split_index(index, self._value.shape)
+    if basic:
+        self[basic][index] = value  # type: ignore[index]
         return
     if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)

@@ -111,8 +111,8 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return _slice(self, index)
     index = index_without_tensors(index)
     if not is_basic(index):
-        first, rest = split_integer_indices(index) if type(index) is tuple else ((), index)
-        return traced.getitem(self[first] if first else self, rest)
+        basic, rest = split_index(index, self._value.shape)
+        return traced.getitem(self[basic] if basic else self, rest)
     last = _last_part(index if isinstance(index, tuple) else (index,), self._value.shape)
     return (_alias if last is Ellipsis else _unsqueeze if last is None else _slice if isinstance(last, slice) else _select)(self, index)
 
@@ -136,20 +136,28 @@ def _is_full_slice(part: slice, parts: tuple, k: int, shape: tuple[int, ...]) ->
     return -len(shape) <= dim < len(shape) and part.indices(shape[dim])[1] >= shape[dim]
 
 
-def split_integer_indices(index: Any) -> tuple[tuple, Any]:
-    """The integers of an index that also has arrays, as an index, and the remaining index; torch applies the integers first."""
-    parts = index if isinstance(index, tuple) else (index,)
-    numbers = [isinstance(p, (int, np.integer)) and not isinstance(p, bool) or type(p) is Batched and not p.ndim and p.dtype.kind in "iu"
-               for p in parts]
-    if not any(numbers) or not any([not number and hasattr(p, "dtype") for p, number in zip(parts, numbers)]):
+def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple, Any]:
+    """The view of a tensor of this shape that an index with arrays selects from, as a basic index, and the remaining index.
+
+    As in torch, integers, slices, None and single booleans (a new axis of length 0 or 1) are applied first. The basic index is empty if it selects
+    everything.
+    """
+    if getattr(index, "ndim", 0):
         return (), index
-    first: list[Any] = []
-    for part, number in zip(parts, numbers):
-        if number or part is Ellipsis:
-            first.append(part)
-        elif part is not None and not isinstance(part, bool):
-            first += [ALL] * (part.ndim if getattr(getattr(part, "dtype", None), "kind", "") == "b" else 1)
-    return tuple(first), tuple([part for part, number in zip(parts, numbers) if not number])
+    basic: list[Any] = []
+    rest: list[Any] = []
+    for part in index if isinstance(index, tuple) else (index,):
+        dtype, is_batched = getattr(part, "dtype", None), type(part) is Batched
+        if isinstance(part, (bool, np.bool_)) or dtype == bool and not part.ndim and not is_batched:
+            basic.append(None)
+            rest.append(np.array([part], bool))
+        elif dtype is None or not part.ndim and dtype.kind in "iu":
+            basic.append(part)
+            rest += [part] if part is Ellipsis else [ALL] if part is None or isinstance(part, slice) else []
+        else:
+            basic += [ALL] * (part.ndim if dtype.kind == "b" else 1)
+            rest.append(part)
+    return () if _last_part(tuple(basic), shape) is Ellipsis else tuple(basic), tuple(rest)
 
 
 def index_without_tensors(index: Any) -> Any:

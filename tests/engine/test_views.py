@@ -324,3 +324,25 @@ def test_the_node_of_an_index_has_the_name_that_torch_gives_it(index, name):
     x = symgrad.ones(3, 4, requires_grad=True)
     assert x[index].grad_fn.name() == f"{name}Backward0"
     assert symgrad.equal(symgrad.autograd.grad(x[index].sum(), x)[0].sum(), x[index].detach().sum())
+
+
+ROWS, FLAG = symgrad.tensor([0, 1]), symgrad.tensor(True)
+
+
+@pytest.mark.parametrize("index, read, written", [
+    (ROWS, "AccumulateGrad", "IndexPutBackward0"), ((slice(None), ROWS), "AccumulateGrad", "IndexPutBackward0"),
+    ((..., ROWS), "AccumulateGrad", "IndexPutBackward0"), ((slice(0, 3), ROWS), "AccumulateGrad", "IndexPutBackward0"),
+    ((ROWS, slice(1, 3)), "SliceBackward0", "CopySlices"), ((1, ROWS), "SelectBackward0", "CopySlices"),
+    ((None, ROWS), "UnsqueezeBackward0", "CopySlices"), (FLAG, "UnsqueezeBackward0", "CopySlices"), (True, "UnsqueezeBackward0", "CopySlices"),
+    (symgrad.tensor(False), "UnsqueezeBackward0", "CopySlices"), ((FLAG, ROWS), "UnsqueezeBackward0", "CopySlices"),
+    ((ROWS, FLAG), "UnsqueezeBackward0", "CopySlices"), ((..., True), "UnsqueezeBackward0", "CopySlices")], ids=repr)
+def test_an_index_with_arrays_selects_from_the_view_of_its_other_parts(index, read, written):
+    """Recorded with torch 2.13: integers, slices, None and single booleans are a view, and the arrays are an index into it."""
+    x, w = symgrad.ones(3, 4, requires_grad=True), symgrad.tensor(2.0, requires_grad=True)
+    y = x[index]
+    assert y.grad_fn.name() == "IndexBackward0" and y.grad_fn.next_functions[0][0].name().rpartition("::")[2] == read
+    assert symgrad.autograd.grad(y.sum(), x)[0].sum().item() == y.numel()
+    z = symgrad.ones(3, 4)
+    z[index] = w
+    assert z.grad_fn.name().rpartition("::")[2] == written
+    assert symgrad.autograd.grad(z.sum(), w)[0].item() == y.numel() == z.sum().item() - 12
