@@ -147,15 +147,15 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple, Any]:
     basic: list[Any] = []
     rest: list[Any] = []
     for part in index if isinstance(index, tuple) else (index,):
-        dtype, is_batched = getattr(part, "dtype", None), type(part) is Batched
-        if isinstance(part, (bool, np.bool_)) or dtype == bool and not part.ndim and not is_batched:
+        kind = getattr(getattr(part, "dtype", None), "kind", None)
+        if isinstance(part, bool) or kind == "b" and not part.ndim and type(part) is not Batched:
             basic.append(None)
             rest.append(np.array([part], bool))
-        elif dtype is None or not part.ndim and dtype.kind in "iu":
+        elif kind is None or not part.ndim and kind in "iu":
             basic.append(part)
             rest += [part] if part is Ellipsis else [ALL] if part is None or isinstance(part, slice) else []
         else:
-            basic += [ALL] * (part.ndim if dtype.kind == "b" else 1)
+            basic += [ALL] * (part.ndim if kind == "b" else 1)
             rest.append(part)
     return () if _last_part(tuple(basic), shape) is Ellipsis else tuple(basic), tuple(rest)
 
