@@ -14,7 +14,7 @@ from tests.support.points import arrays, domain, examples, numbers, of_numbers
 OBJECTS = {"symbolic": symbolic, "precise": precise}
 MODULE_NAMES = {  # names of a carrier's module that are not part of the protocol
     "symbolic": {"Expressions", "ExactExpressions", "lift_value", "conjugate", "exact_number", "readable_number", "LARGEST"},
-    "precise": {"Digits", "lift_value", "context", "working_precision", "GUARD"},
+    "precise": {"Digits", "lift_value", "context", "working_precision", "GUARD", "is_precise"},
 }
 ELEMENTWISE = [(op, parameters) for op in REGISTRY.values() if op.kind == "elementwise" for parameters in examples(op)]
 OTHERS = [(op, parameters) for op in REGISTRY.values() if op.kind in ("linear", "multilinear", "primitive") and op.name != "reference"
