@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.node import node_class
 from symgrad.graph.op import Op
+from symgrad.proofs.case import Case
+from symgrad.proofs.prove import cases
 
 from .mutant import Mutant, mutated
 
@@ -41,9 +44,31 @@ def constant(op: Op) -> bool:
     return op.kind == "linear" or bool(op.partials) and not any(map(callable, op.partials)) or op.name == "where"
 
 
+@functools.cache
 def zero(op: Op, i: int) -> bool:
-    """Whether the derivative by an argument is zero by declaration: there is nothing to scale."""
+    """Whether the derivative by an argument is zero everywhere, by declaration or because a linear op ignores it: there is nothing to scale."""
+    if op.kind == "linear" and op.arity is not None:
+        return not any(np.any(_pulled_back(case)[i]) for case in cases(op, False, []))
     return i < len(op.partials) and not callable(op.partials[i]) and op.partials[i] == 0
+
+
+def _pulled_back(case: Case) -> tuple:
+    """The cotangents of a linear op for a cotangent of different numbers."""
+    xs = tuple(map(np.zeros, case.shapes))
+    y = case.op.forward(numeric, *xs, *case.parameters)
+    assert case.op.vjp is not None
+    g = np.sqrt(2.0 + np.arange(np.size(y))).reshape(np.shape(y))
+    return tuple(case.op.vjp(numeric, g, y, (*xs, *case.parameters), (True,) * len(xs)))
+
+
+def vanishes(op: Op) -> bool:
+    """Whether a linear op has the value 0 everywhere."""
+    return op.kind == "linear" and all(zero(op, i) for i in arguments(op))
+
+
+def rank(op: Op, i: int) -> int:
+    """The number of dimensions that an argument has in the examples."""
+    return len(op.shapes[min(i, len(op.shapes) - 1)]) if op.shapes else 2
 
 
 # The places where a rule can be changed
@@ -103,6 +128,9 @@ Made = Iterator[tuple[str, str, Op]]
 
 
 def _values(op: Op) -> Made:
+    if vanishes(op):
+        yield "added", "1e-6 x to the value, which is 0", with_value(op, lambda xp, y, x: y + 1e-6 * x)
+        return
     yield "scaled", "the value by 1 + 1e-6", with_value(op, lambda xp, y, x: y * SLIGHTLY)
     yield "scaled", "the value by 2", with_value(op, lambda xp, y, x: y * 2)
     yield "sign", "of the value", with_value(op, lambda xp, y, x: -y)
@@ -176,12 +204,11 @@ def _places(op: Op) -> Made:
         return xp.flip(c, tuple(range(len(c.shape)))) if c.shape else c
 
     for i in arguments(op):
-        rank = len(op.shapes[min(i, len(op.shapes) - 1)]) if op.shapes else 2
-        if rank:
+        if rank(op, i):
             yield "misplaced", f"cotangent {i} backwards", with_cotangent(op, i, flipped)
             yield "shape", f"cotangent {i} summed to one number", with_cotangent(
                 op, i, lambda xp, c, g, x: xp.sum(c, tuple(range(len(c.shape))), False))
-        if rank > 1:
+        if rank(op, i) > 1:
             yield "misplaced", f"cotangent {i} transposed", with_cotangent(
                 op, i, lambda xp, c, g, x: xp.permute(c, tuple(reversed(range(len(c.shape))))))
         if not node_class(op).broadcasts:  # else the engine sums a cotangent down to its argument, be that stretched or not
@@ -248,7 +275,7 @@ def _detached(op: Op) -> Made:
                     op, lambda xp, g, y, args, i=i: (still(y), tuple(still(a) if k == i else a for k, a in enumerate(args))) if xp is traced
                     else (y, args))
                 yield "detached", f"cotangent {i} depends on x more than it should", with_cotangent(
-                    op, i, lambda xp, c, g, x: c + (x - x.detach()) if xp is traced and c is not None and c.shape == x.shape else c)
+                    op, i, lambda xp, c, g, x: c + (x - x.detach()) if xp is traced and c is not None and _fits(x, c) else c)
         yield "detached", "the whole pullback", with_arguments(op, lambda xp, g, y, args: (still(y), tuple(map(still, args))))
 
     def loose(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
@@ -260,6 +287,11 @@ def _detached(op: Op) -> Made:
         yield "detached", "the whole pushforward", with_arguments(op, lambda xp, t, y, args: (still(y), tuple(map(still, args))), vjp=False, jvp=True)
 
 
+def _fits(x: Any, c: Any) -> bool:
+    """Whether the sum of an array and a cotangent, which may have more dimensions, has the shape of the latter."""
+    return tuple(x.shape) == tuple(c.shape[len(c.shape) - len(x.shape):])
+
+
 def _careless(op: Op) -> Made:
     """Rules that are right as long as nobody looks at memory, dtypes, or the size of a cotangent; derivatives get their dtypes from the engine."""
     places = [i for i in arguments(op) if not zero(op, i)]
@@ -269,9 +301,12 @@ def _careless(op: Op) -> Made:
 
     for i in places[-1:]:
         yield "nonlinear", f"cotangent {i} plus a millionth of its size", with_cotangent(op, i, grown)
+    for i in [i for i in places if rank(op, i)][-1:]:
         yield "layout", f"cotangent {i} off where the argument is not contiguous", with_cotangent(
             op, i, lambda xp, c, g, x: c * SLIGHTLY if c is not None and _is_scattered(x) else c)
-    yield "layout", "the value off where the argument is not contiguous", with_value(op, lambda xp, y, x: y * SLIGHTLY if _is_scattered(x) else y)
+    if not vanishes(op):
+        yield "layout", "the value off where the argument is not contiguous", with_value(
+            op, lambda xp, y, x: y * SLIGHTLY if _is_scattered(x) else y)
     yield "dtype", "the value in double precision", with_value(op, lambda xp, y, x: _doubled(xp, y))
 
     def doubling(xp: Any, y: Any, x: Any) -> Any:
@@ -289,7 +324,7 @@ def _careless(op: Op) -> Made:
 
     if not op.view and not any(d.name == "BOOLEAN" for d in op.domain):
         yield "memory", "the argument is doubled in place", with_value(op, doubling)
-    if places:
+    if arguments(op):
         yield "memory", "the cotangent is doubled in place", mutated(op, vjp=vjp)
 
 
