@@ -36,7 +36,10 @@ def _equivalent(mutant: Mutant, op: Op, wrong: Op) -> str:
         flat = detached is not None and all(_flat(case, detached[1], detached[2] == "pushforward") for case in cases(op, False, []))
         return "what is detached has the derivative 0" if flat else ""
     if kind == "conjugate":
-        return "" if any(_is_complex(op, parameters) for parameters in op.examples or ((),)) else "no cotangent of it is complex"
+        if not any(_is_complex(op, parameters) for parameters in op.examples or ((),)):
+            return "no cotangent of it is complex"
+        chosen = op.selects and all(_flat(case, None, False) for case in cases(op, False, []))
+        return "its derivatives depend on which elements are equal, and their conjugates are equal, too" if chosen else ""
     if kind in IN_NUMBERS_ONLY:
         return ""
     if wrong.forward is not op.forward and not all(_same_value(a, b) for a, b in zip(cases(op, None, []), cases(wrong, None, []))):

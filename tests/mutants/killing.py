@@ -11,7 +11,7 @@ from symgrad.frameworks.adapter import NotApplicable
 from symgrad.graph.op import Op
 from symgrad.testing.attack import Attack, Check, run_at_example
 from symgrad.testing.checks import CHECKS
-from tests.support.claims import attack_on, attacks_with_numbers
+from tests.support.claims import attack_on, further_attacks
 
 from .mutant import Mutant
 
@@ -110,7 +110,7 @@ class Killers:
                 found = first_failure(turned(attack, wrong), sorted(checks, key=lambda c: c.name != first))
                 if found is not None:
                     return Killed(found[0], parameters, found[1])
-            for attack in attacks_with_numbers(wrong, self.profile) if op.name == "pow" else ():
+            for attack in further_attacks(op.name, wrong, self.profile):
                 found = first_failure(attack, in_order())
                 if found is not None:
                     return Killed(found[0], (), found[1])

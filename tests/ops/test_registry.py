@@ -10,7 +10,7 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.testing import check_op
 from symgrad.testing.profiles import Profile
 from symgrad.types.domains import COMPLEX
-from tests.support.claims import ALL_CASES, CASES, OF_PARTS, attack_on, attacks_with_numbers, name_of
+from tests.support.claims import ALL_CASES, CASES, FURTHER, OF_PARTS, attack_on, further_attacks, name_of
 
 PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
@@ -55,8 +55,8 @@ def hold_under_attack(op, parameters, profile):
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for a in attacks_with_numbers(REGISTRY["pow"], PROFILE)])
-def test_exponents_that_are_numbers(attack):
+@pytest.mark.parametrize("attack", [pytest.param(a, id=a.name) for name in FURTHER for a in further_attacks(name, REGISTRY[name], PROFILE)])
+def test_functions_of_ops(attack):
     assert check_op(attack)
 
 

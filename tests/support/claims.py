@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from symgrad.engine.recording import core
@@ -11,7 +11,7 @@ from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
 from symgrad.types.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, Domain, Interval
 
-__all__ = ["ALL_CASES", "CASES", "OF_PARTS", "ULP", "attack_on", "attacks_with_numbers", "claims_of_case", "name_of"]
+__all__ = ["ALL_CASES", "CASES", "FURTHER", "OF_PARTS", "ULP", "attack_on", "claims_of_case", "further_attacks", "name_of"]
 
 ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
 ALL_CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in ("batch", "unbatch")
@@ -81,13 +81,39 @@ EXPONENTS = {3: REAL, 0: REAL, 2.5: NONNEGATIVE, 0.1: POSITIVE, -1.5: POSITIVE}
 """Exponents that are Python numbers, for which the rule of `pow` has branches of its own, and where each has all derivatives up to the second."""
 
 
-def attacks_with_numbers(op: Op, profile: str) -> Iterator[Attack]:
-    """Attacks on `pow` with exponents that are Python numbers; `op` is that of the registry, or made of it."""
+def _powers_with_numbers(op: Op) -> Iterator[tuple[Any, Claims]]:
     power = core(op)
     for exponent, domain in EXPONENTS.items():
-        yield Attack(lambda input, b=exponent: power(input, b), Claims(
+        yield lambda input, b=exponent: power(input, b), Claims(
             formula=lambda xp, input, b=exponent: xp.pow(input, b), domain=domain, ulp=ULP, elementwise=True, name=f"pow with {exponent}",
-            order=2 if domain is NONNEGATIVE else 3), profile)
+            order=2 if domain is NONNEGATIVE else 3)
+
+
+def _lower_of_two(op: Op) -> Iterator[tuple[Any, Claims]]:
+    """The median of two numbers at the position of the lower one; of three equal ones every partial derivative would be 0."""
+    median = core(op)
+
+    def at_its_position(input: Any) -> Any:
+        return median(input, (int(input.detach().numpy().argmin()),))
+
+    yield at_its_position, Claims(formula=lambda xp, input: xp.minimum(xp.getitem(input, (0,)), xp.getitem(input, (1,))), domain=REAL, shapes=((2,),),
+                                  ulp=ULP, name=f"{op.name} of two")
+
+
+def _with_parameters(*parameters: Any, **more: Any) -> Callable[[Op], Iterator[tuple[Any, Claims]]]:
+    """The op itself with parameters that are not among its examples, since proofs take those, too."""
+    return lambda op: iter([(op, Claims(parameters=parameters, ulp=ULP, name=f"{op.name}{parameters}", **more))])
+
+
+FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedian_of_all": _lower_of_two,
+           "var": _with_parameters((0,), 2, False), "to_copy": _with_parameters("float32", dtypes=("float64",), complex=False)}
+"""Functions of ops, for claims that the ops by themselves cannot be held to."""
+
+
+def further_attacks(name: str, op: Op, profile: str) -> Iterator[Attack]:
+    """The attacks on functions of the op with a name; `op` is that of the registry, or made of it."""
+    for function, claims in FURTHER[name](op) if name in FURTHER else ():
+        yield Attack(function, claims, profile)
 
 
 def attack_on(op: Op, parameters: tuple[Any, ...], profile: str) -> Attack:
