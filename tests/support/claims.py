@@ -100,12 +100,25 @@ def _lower_of_two(op: Op) -> Iterator[tuple[Any, Claims]]:
                                   ulp=ULP, name=f"{op.name} of two")
 
 
+STEEPEST = 1 / 9.999999960041972e-13
+CUT_OFF = (((0.0, 1.0, 1.0), (-STEEPEST, 100.0, 100.0)), ((1.0, 0.0, 1.0), (STEEPEST, -100.0, 100.0)),
+           ((0.0, 0.0, 1.0), (0.0, 100.0, 0.0)), ((1.0, 1.0, 1.0), (0.0, -100.0, 0.0)))
+"""The gradient of binary_cross_entropy at the ends, where torch cuts off the logarithms at -100 and the variance at 1e-12, as float32 has it."""
+
+
+def _entropy_of_elements(op: Op) -> Iterator[tuple[Any, Claims]]:
+    entropy = core(op)
+    yield lambda input, target, weight: entropy(input, target, weight, "none"), Claims(
+        formula=lambda xp, input, target, weight: xp.binary_cross_entropy(input, target, weight, "none"), special=CUT_OFF, elementwise=True,
+        domain={"input": (0.1, 0.4), "target": (0.6, 0.9)}, dtypes=("float64", "float32", "bfloat16"), ulp=ULP, name=f"{op.name} at the ends")
+
+
 def _with_parameters(*parameters: Any, **more: Any) -> Callable[[Op], Iterator[tuple[Any, Claims]]]:
     """The op itself with parameters that are not among its examples, since proofs take those, too."""
     return lambda op: iter([(op, Claims(parameters=parameters, ulp=ULP, name=f"{op.name}{parameters}", **more))])
 
 
-FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedian_of_all": _lower_of_two,
+FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedian_of_all": _lower_of_two, "binary_cross_entropy": _entropy_of_elements,
            "var": _with_parameters((0,), 2, False), "to_copy": _with_parameters("float32", dtypes=("float64",), complex=False)}
 """Functions of ops, for claims that the ops by themselves cannot be held to."""
 
