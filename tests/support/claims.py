@@ -118,13 +118,14 @@ def _with_parameters(*parameters: Any, **more: Any) -> Callable[[Op], Iterator[t
     return lambda op: iter([(op, Claims(parameters=parameters, ulp=ULP, name=f"{op.name}{parameters}", **more))])
 
 
-FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedian_of_all": _lower_of_two, "binary_cross_entropy": _entropy_of_elements,
-           "var": _with_parameters((0,), 2, False), "to_copy": _with_parameters("float32", dtypes=("float64",), complex=False)}
-"""Functions of ops, for claims that the ops by themselves cannot be held to."""
+FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedian_of_all": _lower_of_two,
+           "binary_cross_entropy": _entropy_of_elements, "var": _with_parameters((0,), 2, False),
+           "to_copy": _with_parameters("float32", dtypes=("float64",), complex=False)}
+"""Functions of ops with claims of their own, for what the examples of the ops do not reach."""
 
 
 def further_attacks(name: str, op: Op, profile: str) -> Iterator[Attack]:
-    """The attacks on functions of the op with a name; `op` is that of the registry, or made of it."""
+    """The attacks on functions of the op of a name; `op` is that of the registry, or made of it."""
     for function, claims in FURTHER[name](op) if name in FURTHER else ():
         yield Attack(function, claims, profile)
 

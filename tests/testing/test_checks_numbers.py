@@ -143,6 +143,15 @@ def test_the_gradient_at_a_kink_lies_between(declare, slope, found):
     assert ("special" in verdicts(op, ("special",))) == found
 
 
+def test_the_tangent_at_a_kink_is_finite_where_the_gradient_is(declare):
+    def pushed(sign):
+        return lambda xp, tangents, y, args: sign(tangents[0], xp.sign(args[0]))
+
+    for sign, found in ((lambda t, s: t * s, set()), (lambda t, s: t / s, {"special"})):
+        op = declare(lambda xp, x: xp.abs(x), lambda xp, y, x: xp.sign(x), jvp=pushed(sign), special=((0.0,),))
+        assert verdicts(op, ("special", "pushforward", "adjoint")) == found
+
+
 def test_an_agreed_gradient():
     assert verdicts(symgrad.relu, ("special",), special=[(0.0, 0.0)]) == set()
     assert verdicts(symgrad.relu, ("special",), special=[((0.0,), (1.0,))]) == {"special"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.frameworks.adapter import is_active
+from symgrad.frameworks.adapter import NotApplicable, is_active
 from symgrad.testing.attack import Attack
 from symgrad.testing.checks.base import check, reason_without_order
 from symgrad.testing.checks.measuring import compare
@@ -124,7 +125,8 @@ def check_special(attack: Attack, example: Example) -> None:
     """At every special point value and derivatives up to the second are finite, and the gradient is a valid (sub)gradient.
 
     It is the gradient claimed with the point; otherwise the reference, if there is one; otherwise it lies between the derivatives on both sides,
-    or in the convex hull of the gradients nearby for several arguments. At an end of the domain derivatives may be infinite.
+    or in the convex hull of the gradients nearby for several arguments. At an end of the domain derivatives may be infinite. Where the gradient
+    is finite, so is the pushforward; that they are adjoint is another check.
 
     >>> import symgrad
     >>> check_special(symgrad.relu).verdict
@@ -151,12 +153,17 @@ def check_special(attack: Attack, example: Example) -> None:
         if t is not None:
             known = np.array([None if p in agreed else v for p, v in zip(points, t.ravel().tolist())], object).reshape(t.shape)
             compare(attack, "the gradient", g, known, xs, i, ones, wrt=(i,))
+    active = [i for i, x in enumerate(xs) if is_active(x)]
+    units = {a: only_tangent([np.ones(x.shape) for x in xs], a) for a in active}
+    for a in active if subject.forward else ():
+        if gradient[a] is None or np.all(np.isfinite(np.asarray(gradient[a]).astype(np.float64))):
+            with contextlib.suppress(NotApplicable):
+                _check_finite("the tangent", subject.tangent(xs, units[a]), 1, (a,))
     if attack.order > 1:
-        for a, x in enumerate(xs):
-            if is_active(x):
-                for i, second in enumerate(subject.gradient(xs, ones, only_tangent([np.ones(x.shape) for x in xs], a))):
-                    inner = None if second is None else np.where(ends.reshape(ones.shape), 0.0, np.asarray(second, np.float64))
-                    _check_finite("the second derivative", inner, 2, (a, i))
+        for a in active:
+            for i, second in enumerate(subject.gradient(xs, ones, units[a])):
+                inner = None if second is None else np.where(ends.reshape(ones.shape), 0.0, np.asarray(second, np.float64))
+                _check_finite("the second derivative", inner, 2, (a, i))
 
 
 def _check_finite(what: str, got: Any, order: int, wrt: tuple[int, ...] = ()) -> None:
