@@ -15,7 +15,8 @@ from symgrad.autograd import Function
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 
-__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "of_complex", "one_where", "right", "rules_of", "stopped", "unregistered", "wrong"]
+__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "of_complex", "one_where", "right", "rules_of", "stopped",
+           "unregistered", "wrong"]
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
