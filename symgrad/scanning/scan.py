@@ -39,7 +39,7 @@ def accuracy(fn: Any, domain: Any = None, *, order: int = 2, points: int | None 
     """Scan the value and the derivatives of a function of one or more real numbers over the floats of its domain.
 
     Every error is measured in units in the last place (ULP) of the true value, which is computed with as many digits as it takes: by the rules of the
-    library read with many digits, or by `formula`, a SymPy expression (differentiated by `sympy.diff`), its text, or a symgrad function. The
+    library evaluated with many digits, or by `formula`, a SymPy expression (differentiated by `sympy.diff`), its text, or a symgrad function. The
     points are floats, so that nothing is rounded before the function is called. They are drawn uniformly in their representation, region by
     region: subnormal, tiny, small, ordinary, large and huge numbers of both signs, both zeros, and what lies next to ends of the domain, special
     points, poles and zeros; and again around the worst of them. Of several arguments one at a time runs through its regions, the others being

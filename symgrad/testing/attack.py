@@ -28,7 +28,7 @@ __all__ = ["Attack", "Body", "Check", "When", "run_at_example", "user_example"]
 class Attack(ClaimedOp):
     """A claimed op, the examples of its arguments, and the reference for its results.
 
-    `truth` is the reference, None if the op has neither a formula nor a rule that can be read with many digits; `compared` has
+    `truth` is the reference, None if the op has neither a formula nor a rule that can be evaluated with many digits; `compared` has
     what the running check compared, with the arguments, and `lost` the results at its last example that lost digits and are right otherwise.
     """
 
@@ -45,7 +45,7 @@ class Attack(ClaimedOp):
         if found is None or self.of_complex:
             return None
         reader, said = found
-        exact = f"{said}, read with 160 digits or more"
+        exact = f"{said}, evaluated with 160 digits or more"
         if not self.elementwise:
             return ArrayReference(reader, exact)
         return ElementReference(reader, exact, lambda: [e for kind in ("points", "low") for e in self._drawn.get(kind, [])])

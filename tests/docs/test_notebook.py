@@ -1,9 +1,11 @@
 """The notebook of the guide is executed, and shows what is stored in it."""
 
-import nbformat
-from nbclient import NotebookClient
+import pytest
 
 from tests.support.pages import ROOT
+
+nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
 
 NOTEBOOK = ROOT / "examples" / "guide" / "quickstart.ipynb"
 
@@ -16,7 +18,7 @@ def shown(cell):
 
 def test_the_notebook_shows_what_is_stored():
     stored, run = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
-    NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
+    nbclient.NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
     cells = [(cell, again) for cell, again in zip(stored.cells, run.cells, strict=True) if cell.cell_type == "code"]
     for cell, again in cells:
         assert shown(again) == shown(cell), cell.source

@@ -2,8 +2,6 @@
 
 import gc
 import signal
-import sys
-import threading
 import time
 
 import numpy as np
@@ -13,6 +11,7 @@ import symgrad
 from symgrad import tensor
 from symgrad.autograd import grad
 from tests.support.functions import leaf
+from tests.support.threads import run_in_threads
 
 
 def test_a_gradient_with_a_graph_can_be_added_to():
@@ -111,33 +110,10 @@ def test_a_nested_backward_inside_an_accumulation_is_added():
     assert interrupted and x.grad.item() == 111.0
 
 
-def _together(work, count=8):
-    start, failed = threading.Barrier(count), []
-
-    def run(i):
-        try:
-            start.wait()
-            work(i)
-        except BaseException as error:
-            failed.append(error)
-
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        workers = [threading.Thread(target=run, args=(i,)) for i in range(count)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert not failed, failed
-
-
 def test_first_hooks_registered_together_are_all_called():
     for _ in range(30):
         x, seen = leaf(1.0), []
-        _together(lambda i, x=x, seen=seen: x.register_hook(lambda g: seen.append(i)))
+        run_in_threads(lambda i, x=x, seen=seen: x.register_hook(lambda g: seen.append(i)))
         x.backward()
         assert sorted(seen) == [*range(8)]
 
@@ -147,7 +123,7 @@ def test_retained_gradients_of_many_threads_are_whole():
         y = leaf(1.0, 2.0) * 2
         y.retain_grad()
         z = y.sum()
-        _together(lambda i, z=z: [z.backward(retain_graph=True) for _ in range(20)])
+        run_in_threads(lambda i, z=z: [z.backward(retain_graph=True) for _ in range(20)])
         assert y.grad.tolist() == [160.0, 160.0]
 
 
@@ -163,7 +139,7 @@ def test_hooks_come_and_go_while_others_run_backward():
             (x * 3).backward()
             assert x.grad.item() == 6.0
 
-    _together(work)
+    run_in_threads(work)
 
 
 def test_hooks_on_other_tensors_do_not_slow_a_backward():

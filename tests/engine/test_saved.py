@@ -7,8 +7,6 @@ what it saved.
 import ast
 import json
 import re
-import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +22,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.op import REGISTRY
 from symgrad.types.domains import COMPLEX
 from tests.support.points import arrays, examples
+from tests.support.threads import run_in_threads
 
 TESTS = Path(__file__).parents[1]
 RECORDED = json.loads((TESTS / "support" / "data" / "saved.json").read_text())
@@ -237,27 +236,13 @@ class Untidy:
 @pytest.mark.sweep
 def test_views_of_scalars_in_several_threads():
     """The record of scalars is cleared in one thread while the others write into it."""
-    raised, before = [], sys.getswitchinterval()
+    def work(_):
+        for _ in range(3):
+            kept = [np.float64(k) for k in range(4000)]
+            for k, scalar in enumerate(kept):
+                Untidy()
+                if k % 200 == 0:
+                    versions._limit = 2500
+                versions.promote(scalar)
 
-    def work():
-        try:
-            for _ in range(3):
-                kept = [np.float64(k) for k in range(4000)]
-                for k, scalar in enumerate(kept):
-                    Untidy()
-                    if k % 200 == 0:
-                        versions._limit = 2500
-                    versions.promote(scalar)
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    sys.setswitchinterval(1e-6)
-    try:
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-    finally:
-        sys.setswitchinterval(before)
-    assert not raised
+    run_in_threads(work, 4)

@@ -2,7 +2,6 @@
 
 import gc
 import sys
-import threading
 import weakref
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 import symgrad
 from symgrad.engine.storage import versions
+from tests.support.threads import run_in_threads
 
 
 def test_a_write_through_a_view_that_was_reshaped_in_place():
@@ -273,43 +273,27 @@ def test_a_write_to_a_stale_view_of_the_same_array_is_recorded():
 
 def test_views_made_in_several_threads_are_stale_after_a_write():
     base = symgrad.ones(4, requires_grad=True) * 1
-    made, before = [], sys.getswitchinterval()
+    made = []
 
-    def work():
+    def work(_):
         for k in range(300):
             view = base[:2]
             if k % 3 == 0:
                 made.append(view)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    sys.setswitchinterval(1e-6)
-    try:
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-    finally:
-        sys.setswitchinterval(before)
+    run_in_threads(work, 4)
     base.mul_(2)
     assert len(made) == 400 and all(view.grad_fn.name() == "AsStridedBackward0" for view in made)
 
 
 def test_version_counters_in_several_threads():
-    arrays, before = [np.zeros(2) for _ in range(200)], sys.getswitchinterval()
+    arrays = [np.zeros(2) for _ in range(200)]
 
-    def work():
+    def work(_):
         for array in arrays:
             versions.stamp(array, "write")
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    sys.setswitchinterval(1e-6)
-    try:
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
-    finally:
-        sys.setswitchinterval(before)
+    run_in_threads(work, 4)
     assert all(versions.written_since(array, 0) for array in arrays)
     assert all(len(versions.counter_of(array).writes) == 4 for array in arrays)
 

@@ -15,7 +15,8 @@ from symgrad.autograd import Function
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 
-__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "one_where", "right", "rules_of", "stopped", "unregistered", "wrong"]
+__all__ = ["BUILD", "Entry", "RIGHT", "Rules", "WRONG", "function_of", "made", "of_complex", "one_where", "right", "rules_of", "stopped",
+           "unregistered", "wrong"]
 
 WRONG: dict[str, Entry] = {}
 RIGHT: dict[str, Entry] = {}
@@ -143,3 +144,18 @@ def wrong(name: str, category: str, says: str, *rules: Any, **rest: Any) -> Any:
 def right(name: str, category: str, says: str, *rules: Any, **rest: Any) -> Any:
     """Enter an op that is right: of rules where they are given, else as a decorator of what makes it."""
     return (rules_of if rules else made)(RIGHT, name, category, says, *rules, **rest)
+
+
+def of_complex(forward, backward):
+    """A Function of one complex argument, from its forward and backward."""
+    class Complex(Function):
+        @staticmethod
+        def forward(ctx, z):
+            ctx.save_for_backward(z)
+            return forward(z)
+
+        @staticmethod
+        def backward(ctx, g):
+            return backward(g, *ctx.saved_tensors)
+
+    return Complex

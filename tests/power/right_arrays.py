@@ -5,7 +5,7 @@ import numpy as np
 import symgrad
 from symgrad.autograd import Function
 from symgrad.func import checkpoint, custom_jvp, custom_vjp
-from tests.power.power_entries import right
+from tests.power.power_entries import of_complex, right
 
 VECTOR, WIDE, SQUARE = ((4,),), ((3, 4),), ((3, 3),)
 
@@ -188,20 +188,6 @@ def declared_once():
 
 
 # complex numbers
-def of_complex(forward, backward):
-    class Complex(Function):
-        @staticmethod
-        def forward(ctx, z):
-            ctx.save_for_backward(z)
-            return forward(z)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(g, *ctx.saved_tensors)
-
-    return Complex
-
-
 for _name, _says, _forward, _backward, _claims in (
         ("complex exp", "holomorphic", lambda z: z.exp(), lambda g, z: g * symgrad.conj(z.exp()), {"formula": "exp(z)"}),
         ("complex square", "holomorphic", lambda z: z * z, lambda g, z: 2 * g * symgrad.conj(z), {"formula": "z**2"}),

@@ -7,7 +7,7 @@ import numpy as np
 
 import symgrad
 from symgrad.autograd import Function
-from tests.power.power_entries import unregistered, wrong
+from tests.power.power_entries import of_complex, unregistered, wrong
 
 
 def of_sine(backward):
@@ -163,20 +163,6 @@ def _float64_only(x):
 
 
 # complex numbers
-def of_complex(forward, backward):
-    class Complex(Function):
-        @staticmethod
-        def forward(ctx, z):
-            ctx.save_for_backward(z)
-            return forward(z)
-
-        @staticmethod
-        def backward(ctx, g):
-            return backward(g, *ctx.saved_tensors)
-
-    return Complex
-
-
 for _name, _says, _forward, _backward, _formula in (
         ("conjugate forgotten", "2 g z instead of 2 g conj(z)", lambda z: z * z, lambda g, z: 2 * g * z, "z**2"),
         ("conjugate twice", "conj(g) is taken for g", lambda z: z * z * z, lambda g, z: 3 * symgrad.conj(g) * symgrad.conj(z * z), "z**3"),

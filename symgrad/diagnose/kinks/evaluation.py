@@ -43,7 +43,7 @@ class PreciseEvaluation:
                 if node not in self.boxes:
                     self.boxes[node] = self._read(node)
         except FAILURES as error:
-            raise NotEvaluable(f"a rule cannot be read with many digits ({error})") from error
+            raise NotEvaluable(f"a rule cannot be evaluated with many digits ({error})") from error
 
     def _read(self, node: Node) -> Box:
         recorder, boxes = self.recorder, self.boxes
@@ -64,7 +64,7 @@ class PreciseEvaluation:
         try:
             found = self.recorder.gradients([(box, g) for box, g in seeds if box.node is not None], self.leaves)
         except FAILURES as error:
-            raise NotEvaluable(f"a rule cannot be read with many digits ({error})") from error
+            raise NotEvaluable(f"a rule cannot be evaluated with many digits ({error})") from error
         return np.array([x for box in found for x in box.value.ravel().tolist()], dtype=object)
 
     def measure(self, switch: Switch) -> Any:
