@@ -1,9 +1,9 @@
 """What the table of the power corpus says of torch's and JAX's own checkers is what they say."""
 
-
 import pytest
 
-measuring = pytest.importorskip("measuring")
+from tests.power import measuring
+
 SEEDS = range(4)
 SOME = ("wrong/wrong sign", "wrong/gradient off by 1e-6", "wrong/factor detached", "wrong/cotangent clipped", "wrong/mean for sum", "right/x**20")
 
