@@ -288,8 +288,9 @@ def _detached(op: Op) -> Made:
 
 
 def _fits(x: Any, c: Any) -> bool:
-    """Whether the sum of an array and a cotangent, which may have more dimensions, has the shape of the latter."""
-    return tuple(x.shape) == tuple(c.shape[len(c.shape) - len(x.shape):])
+    """Whether an array broadcasts to the shape of a cotangent."""
+    lead = len(c.shape) - len(x.shape)
+    return lead >= 0 and all(n in (1, m) for n, m in zip(x.shape, c.shape[lead:]))
 
 
 def _careless(op: Op) -> Made:
