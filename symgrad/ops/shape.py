@@ -307,7 +307,7 @@ def _negated(shifts):
 
 
 linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
-       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_roll_arguments, examples=((1, None), ((2,), (1,))),
+       lambda xp, g, shape, shifts, dims: xp.roll(g, _negated(shifts), dims), prepare=_roll_arguments, examples=((1, None), ((1,), (1,))),
        layout="rows",
        usage="symgrad.roll(a, 1, 0)", doc="The elements shifted cyclically along `dims`, or over the flattened input.")
 
