@@ -85,7 +85,7 @@ def _diagonal_transpose(xp, g, shape, offset, dim1, dim2):
 
 linear("diagonal", lambda xp, input, offset, dim1, dim2: xp.diagonal(input, offset, dim1, dim2), _diagonal_transpose, view=True,
        prepare=lambda xp, input, offset=0, dim1=0, dim2=1: (input, offset, *_distinct_axes(dim1, dim2, input.ndim)), shapes=((2, 3, 4),),
-       examples=((1, 0, 2), (-1, 2, 1)), usage="symgrad.diagonal(a, 1)", doc="The diagonal of two dimensions as a new last dimension: a view.")
+       examples=((1, 0, 1), (-1, 2, 1)), usage="symgrad.diagonal(a, 1)", doc="The diagonal of two dimensions as a new last dimension: a view.")
 
 
 def _diag_embed(xp, input, offset, dim1, dim2):

@@ -52,9 +52,14 @@ def zero(op: Op, i: int) -> bool:
     return i < len(op.partials) and not callable(op.partials[i]) and op.partials[i] == 0
 
 
-def _pulled_back(case: Case) -> tuple:
-    """The cotangents of a linear op for a cotangent of different numbers."""
-    xs = tuple(map(np.zeros, case.shapes))
+def flat_below(op: Op) -> bool:
+    """Whether an op of one number is constant for numbers below -1, as relu is."""
+    return op.arity == 1 and not any(np.any(_pulled_back(case, x)[0]) for case in cases(op, False, []) for x in (-1.5, -30.0))
+
+
+def _pulled_back(case: Case, x: float = 0.0) -> tuple:
+    """The cotangents of an op for a cotangent of different numbers, where all arguments are x."""
+    xs = tuple(np.full(shape, x) for shape in case.shapes)
     y = case.op.forward(numeric, *xs, *case.parameters)
     assert case.op.vjp is not None
     g = np.sqrt(2.0 + np.arange(np.size(y))).reshape(np.shape(y))
@@ -149,7 +154,7 @@ def _cotangents(op: Op) -> Made:
         yield "scaled", f"cotangent {i} by 2", with_cotangent(op, i, lambda xp, c, g, x: c * 2)
         yield "sign", f"of cotangent {i}", with_cotangent(op, i, lambda xp, c, g, x: -c)
         yield "dropped", f"cotangent {i}", with_cotangent(op, i, lambda xp, c, g, x: None)
-        if op.kind == "elementwise" and -2.0 in op.domain[i]:
+        if op.kind == "elementwise" and -2.0 in op.domain[i] and not flat_below(op):
             yield "somewhere", f"cotangent {i} by 1 + 1e-6 at x < -1", with_cotangent(
                 op, i, lambda xp, c, g, x: c * (1 + 1e-6 * np.less(x, -1)) if xp is numeric else c)
 
