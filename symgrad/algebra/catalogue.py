@@ -124,8 +124,8 @@ def special(e: Any) -> Callable[..., Any]:
         def call(*xs: Any) -> Any:
             c = a.context
             with c.workprec(a.bits + bits):
-                found = (_by_evalf(c, applied, xs, name in COMPARING) if function is None else getattr(c, function)(*xs) if isinstance(function, str) else
-                         function(c, *xs))
+                found = (_by_evalf(c, applied, xs, name in COMPARING) if function is None else
+                         getattr(c, function)(*xs) if isinstance(function, str) else function(c, *xs))
             return +c.convert(found)
         return call
 
