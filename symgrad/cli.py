@@ -286,7 +286,7 @@ def _ghostwrite(options: argparse.Namespace) -> int:
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            text = write(options.target, options.formula, options.domain, options.output, options.force)
+            text = write(options.target, options.formula and options.formula.strip(), options.domain, options.output, options.force)
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise BadInput(str(error)) from None
     _print(text)

@@ -95,6 +95,9 @@ FUNCTIONS: dict[str, Any] = {name: name for name in (
     "airyaiprime": lambda c, x: c.airyai(x, derivative=1), "airybiprime": lambda c, x: c.airybi(x, derivative=1),
     "betainc": lambda c, p, q, x, y: c.betainc(p, q, x, y), "betainc_regularized": lambda c, p, q, x, y: c.betainc(p, q, x, y, regularized=True)}
 
+COMPARING = ("KroneckerDelta", "LeviCivita")
+MANY_TERMS = 2000
+
 # Second computations of the same value.
 SECOND: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT)}
 
@@ -121,8 +124,8 @@ def special(e: Any) -> Callable[..., Any]:
         def call(*xs: Any) -> Any:
             c = a.context
             with c.workprec(a.bits + bits):
-                found = (_by_evalf(c, applied, xs) if function is None else getattr(c, function)(*xs) if isinstance(function, str) else
-                         function(c, *xs))
+                found = (_by_evalf(c, applied, xs, name in COMPARING) if function is None else
+                         getattr(c, function)(*xs) if isinstance(function, str) else function(c, *xs))
             return +c.convert(found)
         return call
 
@@ -146,11 +149,16 @@ def _exact(applied: Callable[..., Any], xs: Sequence[Any]) -> Fraction | None:
     return Fraction(int(found.p), int(found.q)) if isinstance(found, sympy.Rational) else None
 
 
-def _by_evalf(c: Any, applied: Callable[..., Any], values: Sequence[Any]) -> Any:
-    """The value of a function that mpmath does not have, by SymPy's evalf."""
+def _by_evalf(c: Any, applied: Callable[..., Any], values: Sequence[Any], compares: bool) -> Any:
+    """The value of a function that mpmath does not have, by SymPy's evalf; a function that only `compares` takes large whole numbers.
+
+    Raises NoConvergence for another function of a large whole number, for which SymPy computes all terms of a sequence or of a polynomial.
+    """
     def number(x: Any) -> Any:
         x = c.convert(x)
         if c.isint(x) and not c.im(x):
+            if abs(x) > MANY_TERMS and not compares:
+                raise mpmath.libmp.NoConvergence(f"SymPy computes too many terms at {x}")
             return sympy.Integer(int(c.re(x)))
         real, imag = (sympy.Float._new(part._mpf_, c.prec) for part in (c.re(x), c.im(x)))
         return real + sympy.I * imag if c.im(x) else real

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.autograd.modes import enable_grad
 from symgrad.engine.data import as_value
 from symgrad.engine.escapes import departure, observing
-from symgrad.engine.tensor import Tensor
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.creation import tensor
 from symgrad.factories.generators import fork_rng, manual_seed
 from symgrad.frameworks.adapter import parts_of
@@ -206,7 +206,8 @@ def run_of(loss: Tensor, inputs: Any, caller: str, only_leaves: bool = False) ->
     nodes = upstream([loss._node])
     if any(node.args is None for node in nodes if not isinstance(node, (Leaf, DerivativeNode))):
         raise RuntimeError(f"{caller}: {FREED} Or give the function and its inputs.")
-    leaves: Any = [n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad and n.variable is not None]
+    found = [wrap(n.value, n) if n.reference() is None else n.variable for n in nodes if isinstance(n, Leaf) and n.requires_grad]
+    leaves: Any = [t for t in found if t is not None]
     if inputs is not None:
         leaves = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     if not leaves or any(not isinstance(t, Tensor) or only_leaves and not isinstance(t._node, Leaf) for t in leaves):

@@ -305,3 +305,8 @@ def test_batched_and_complex_computations_are_undecided():
 def test_a_leaf_made_in_the_call():
     report = kinks(lambda x: abs(symgrad.tensor(0.0, requires_grad=True)) * x, inputs=(1.0,))
     assert report.verdict != "undecided" and report.kinks[0].op == "abs"
+
+
+def test_a_leaf_that_nothing_else_refers_to():
+    report = kinks(symgrad.tensor(0.0, requires_grad=True).abs())
+    assert report.kinks[0].op == "abs" and report.interval == kinks(lambda x: x.abs(), inputs=0.0).interval

@@ -166,3 +166,11 @@ def test_the_numbers_of_a_sum_are_those_of_its_terms():
     assert identical(sympy.Sum(f(k), (k, 1, N)), N * f(k)).verdict == "not checkable"
     with pytest.raises(Unknown, match="Sum has no value"):
         Evaluator([sympy.Sum(sympy.sin(k) / 2**k, (k, 1, sympy.oo))], [])
+
+
+@pytest.mark.parametrize("e", [sympy.bernoulli(n), sympy.euler(n, x), sympy.laguerre(n, x), sympy.totient(n), sympy.LeviCivita(n, m, 2)], ids=str)
+def test_sequences_are_not_evaluated_at_huge_whole_numbers(e):
+    """SymPy computes all primes below n for the n-th Bernoulli number: at 10**9 it would take all memory."""
+    one = sympy.sin(y) ** 2 + sympy.cos(y) ** 2
+    assert identical(e, e * one).verdict == "proved"
+    assert identical(e, e + sympy.Rational(1, 1000)).verdict == "refuted"

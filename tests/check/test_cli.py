@@ -419,4 +419,4 @@ def test_formulas_that_begin_with_a_minus_or_name_elements(formula, shown, capsy
 
 def test_ghostwrite_takes_a_formula_that_begins_with_a_minus(capsys):
     assert main(["ghostwrite", "math:sin", "--formula", "-(x)"]) == 0
-    assert "-(x)" in capsys.readouterr().out
+    assert 'formula="-(x)"' in capsys.readouterr().out

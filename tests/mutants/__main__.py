@@ -1,4 +1,4 @@
-"""`python -m tests.mutants` attacks every mutant of the rule tables, prints the table, and writes tests/support/data/mutations.json."""
+"""`python -m tests.mutants` attacks every mutant of the rule tables and prints a table; `--write` keeps the figures of each lot in mutations.json."""
 
 from __future__ import annotations
 
@@ -88,6 +88,12 @@ def attacked(lot: Lot) -> Tally:
     return out._replace(kinds=dict(out.kinds), accused=killers.accused[accused:], seconds=time.process_time() - start)
 
 
+def keep(lot: Lot, figures: dict[str, Any]) -> None:
+    """Replace the figures of a lot in the file."""
+    known = json.loads(FIGURES.read_text(encoding="utf-8"))
+    FIGURES.write_text(json.dumps({**known, str(lot): figures}, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Attack, print, write."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
@@ -98,9 +104,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--trusting", action="store_true", help="take it that the ops themselves pass, as tests/ops/test_registry.py says")
     parser.add_argument("--quick", action="store_true", help="do not prove survivors to be equivalent")
-    parser.add_argument("--write", action="store_true", help=f"write the figures to {FIGURES.name}")
+    parser.add_argument("--write", action="store_true", help=f"replace the figures of these lots in {FIGURES.name}; only of whole ones")
     given = parser.parse_args(arguments)
     k, n = map(int, given.part.split("/"))
+    if given.write and (n > 1 or given.quick or given.op):
+        parser.error("--write takes whole lots: not --part, --quick or --op")
     rest = (None if given.op is None else tuple(given.op), (k, n), given.profile, given.trusting, given.quick)
     ops = [op.name for op in differentiable_ops() if given.op is None or op.name in given.op]
     lots = [Lot(None, module, *rest) for module in given.module or MODULES] + [Lot(op, None, *rest) for op in ops if given.module is None]
@@ -109,6 +117,8 @@ def main(arguments: list[str] | None = None) -> int:
         for lot, found in zip(lots, pool.map(attacked, lots)):
             total.take(found)
             killed = sum(c["killed"] for c in found.kinds.values())
+            if given.write:
+                keep(lot, {"killed": killed, "survived": sorted(found.survived), "equivalent": len(found.equivalent)})
             print(f"{lot}: {killed} killed in {found.seconds:.0f} s of CPU time", flush=True)
             for verdict, names in (("SURVIVED", found.survived), ("equivalent", found.equivalent)):
                 for name in names:
@@ -123,11 +133,6 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{killed} of {decided} killed, {rate:.2f}%; {len(total.equivalent)} more are equivalent")
     for accused in total.accused:
         print("not passed by the op itself:", *accused)
-    if given.write:
-        figures = {"part": given.part, "killed": killed, "survived": sorted(total.survived), "equivalent": sorted(total.equivalent),
-                   "rate": round(rate, 2), "kinds": {kind: dict(counts) for kind, counts in sorted(total.kinds.items())},
-                   "checks": dict(total.checks.most_common())}
-        FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return bool(total.survived)
 
 
