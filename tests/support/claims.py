@@ -119,7 +119,7 @@ def _with_parameters(*parameters: Any, **more: Any) -> Callable[[Op], Iterator[t
 
 
 FURTHER = {"pow": _powers_with_numbers, "median_of_all": _lower_of_two, "nanmedian_of_all": _lower_of_two,
-           "binary_cross_entropy": _entropy_of_elements, "var": _with_parameters((0,), 2, False),
+           "amax": _with_parameters((1,), False), "binary_cross_entropy": _entropy_of_elements, "var": _with_parameters((0,), 2, False),
            "to_copy": _with_parameters("float32", dtypes=("float64",), complex=False)}
 """Functions of ops with claims of their own, for what the examples of the ops do not reach."""
 
