@@ -19,7 +19,8 @@ __all__ = ["Killers", "Killed", "first_failure"]
 
 FIRST = ("value", "pullback", "pushforward", "adjoint", "structure", "second")  # what finds most, in the order of what it costs
 LAST = ("third", "digits", "differences", "dtypes", "layouts", "pickling", "threads", "errors", "proof")
-
+CRASHES = ("diag_embed: dropped sign: indexing._diag_embed: -1 -> 1 (#2)", "diag_embed: constant: indexing._diag_embed: 1 -> -1 (#2)")
+"""Mutants that end the process: the indices they give to NumPy's `add.at` are outside its array."""
 
 ASKED_FIRST = {"layout": "layouts", "dtype": "structure", "memory": "mutation", "conjugate": "complex", "unbroadcast": "broadcasting",
                "detached": "mixed", "nonlinear": "linearity"}
@@ -103,6 +104,8 @@ class Killers:
 
     def kill(self, mutant: Mutant) -> Killed | None:
         """How a mutant is found out; None where it survives everything."""
+        if str(mutant) in CRASHES:
+            return Killed("sizes", (), "the process ends with a segmentation fault")
         for op, wrong in mutant.wrong:
             for k, parameters in enumerate(op.examples or ((),)):
                 attack, checks = self.attack(op, k)
