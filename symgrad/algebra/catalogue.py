@@ -95,8 +95,8 @@ FUNCTIONS: dict[str, Any] = {name: name for name in (
     "airyaiprime": lambda c, x: c.airyai(x, derivative=1), "airybiprime": lambda c, x: c.airybi(x, derivative=1),
     "betainc": lambda c, p, q, x, y: c.betainc(p, q, x, y), "betainc_regularized": lambda c, p, q, x, y: c.betainc(p, q, x, y, regularized=True)}
 
-COMPARING = ("KroneckerDelta", "LeviCivita")
-MANY_TERMS = 2000
+COMPARING = ("KroneckerDelta", "LeviCivita")  # functions of whole numbers that need no terms
+MANY_TERMS = 2000  # the largest whole number up to which SymPy may compute all terms of a sequence or a polynomial
 
 # Second computations of the same value.
 SECOND: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT)}

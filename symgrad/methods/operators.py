@@ -157,7 +157,7 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple, Any]:
         else:
             basic += [ALL] * (part.ndim if kind == "b" else 1)
             rest.append(part)
-    if not any(hasattr(part, "dtype") for part in rest):  # integers of a batch
+    if not any(hasattr(part, "dtype") for part in rest):  # the only arrays are integers that differ between the members of a batch
         return (), index
     return () if _last_part(tuple(basic), shape) is Ellipsis else tuple(basic), tuple(rest)
 
