@@ -42,7 +42,7 @@ class ProgramRecorder:
 
     def __init__(self, inputs: Sequence[Spec], values: Sequence[Any] | None = None):
         self._known: dict[Any, Entry] = {}
-        self._count = 0
+        self.count = 0  # the number of entries that were made
         self._entries: list[Entry] = []  # keeps arrays alive whose ids are keys
         self.specs = tuple(inputs)
         self.inputs = [Recorded(self._new("input", (), (i,), spec, None if values is None else values[i]), self) for i, spec in enumerate(inputs)]
@@ -50,8 +50,8 @@ class ProgramRecorder:
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
 
     def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, value: Any = None) -> Entry:
-        self._count += 1
-        out = Entry(name, operands, params, spec, self._count, value)
+        self.count += 1
+        out = Entry(name, operands, params, spec, self.count, value)
         self._entries.append(out)
         return out
 
