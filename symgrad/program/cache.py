@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-__all__ = ["Cache", "shared"]
+__all__ = ["Cache", "programs", "shared"]
 
 BUDGET = 16_000_000  # bytes of the shared cache
 
@@ -57,3 +57,4 @@ def _used(item: tuple[Any, list[Any]]) -> int:
 
 
 shared = Cache(64, BUDGET)
+programs = Cache(100_000, 256_000_000)
