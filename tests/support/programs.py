@@ -17,7 +17,7 @@ class Value:
 
 
 class Builder:
-    """Collects steps: `b.add(x, y)` is the step of the word `add`; arguments that are no `Value` are parameters, or constants if `b.constant` made them."""
+    """Collects steps: `b.add(x, y)` is the step of the word `add`, in which arguments that are no `Value` are parameters."""
 
     def __init__(self, *inputs: Any):
         self.values = inputs

@@ -47,7 +47,8 @@ def compiled(source: str, libraries: tuple[str, ...]) -> ctypes.CDLL:
 
     def build(path: Path) -> None:
         try:
-            subprocess.run([*command, *options, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True, check=True, timeout=SECONDS)
+            subprocess.run([*command, *options, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True, check=True,
+                           timeout=SECONDS)
         except subprocess.CalledProcessError as error:
             raise Unsupported(f"the compiler {command[0]} failed: {error.stderr.decode(errors='replace').strip()[:2000]}") from None
         except (OSError, subprocess.TimeoutExpired) as error:

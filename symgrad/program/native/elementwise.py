@@ -48,7 +48,9 @@ class Elementwise:
             if dtype.kind == "i" and (number != number or abs(number) >= 2.0**31):
                 raise Unsupported("an integer from a number out of range")
             return broadcast(self.graph.literal(number, dtype), x.shape)
-        return x if x.dtype == dtype else self.primitive("cast", (x,), dtype)
+        if x.dtype == dtype:
+            return x
+        return self.truth(x) if dtype == BOOL else self.primitive("cast", (x,), dtype)
 
     def number(self, x: Ref) -> Any:
         """The Python number of a literal."""

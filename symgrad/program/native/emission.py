@@ -51,8 +51,8 @@ class Emission:
                 loops.elements(self, item)
             else:
                 self._single(item.nodes[0])
-        return "\n".join([f"static void part{number}(char **table, char *work, char *scratch, void **blas) {{", *self._pointers.values(), *self._lines,
-                          "}"])
+        head = f"static void part{number}(char **table, char *work, char *scratch, void **blas) {{"
+        return "\n".join([head, *self._pointers.values(), *self._lines, "}"])
 
     def write(self, text: str) -> None:
         """Add statements to the function that is written."""
@@ -175,8 +175,9 @@ class Emission:
         m, n, k = node.shape[-2], node.shape[-1], a.shape[-1]
         outer = merged(a.shape[:-2], a.strides[:-2], b.strides[:-2], row_major(node.shape)[:-2])
         name = self.routine("product", C_TYPES[node.dtype])
+        steps = ", ".join(map(str, (m, n, k, *a.strides[-2:], *b.strides[-2:])))
         self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "
-                         f"{self.pointer(b.node)} + {b.offset}{{1}}, {m}, {n}, {k}, {a.strides[-2]}, {a.strides[-1]}, {b.strides[-2]}, {b.strides[-1]});")
+                                            f"{self.pointer(b.node)} + {b.offset}{{1}}, {steps});")
 
 
 def _filled(body: str, sums: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def expression(emission: Emission, node: Node, operands: list[str]) -> str:
     """The operation of a node on single elements."""
     kind = C_TYPES[node.dtype]
     if node.op == "cast":
-        return f"{operands[0]} != 0" if node.dtype == BOOL else f"({kind}){operands[0]}"
+        return f"({kind}){operands[0]}"
     if node.op == "abs" and node.dtype.kind != "f":
         return f"{operands[0]} < 0 ? -{operands[0]} : {operands[0]}"
     text = SCALAR.get(node.op)

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import PROTOCOL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
-from symgrad.program.native.nodes import BOOL, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, merged, row_major, view
+from symgrad.program.native.nodes import BOOL, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, view
 from symgrad.program.native.products import einsum
 from symgrad.program.program import Operand, Program, arguments
 
@@ -51,8 +52,7 @@ class _Words(Elementwise):
     def __init__(self, graph: Graph):
         super().__init__(graph)
         self.shape: tuple[int, ...] = ()
-        self.table: dict[str, Callable[..., Any]] = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        self.table |= elementwise.words(self)
+        self.table = elementwise.words(self) | {name: getattr(self, name) for name in dir(self) if name in PROTOCOL}
         for kind in ("prod", "amax", "amin"):
             self.table[kind] = lambda x, dim=None, keepdim=False, kind=kind: self._reduce(kind, self.astype(x, self.dtype), dim, keepdim)
         for kind in ("all", "any"):
@@ -133,9 +133,9 @@ class _Words(Elementwise):
 
     # Arrays put together from pieces
 
-    def _assemble(self, base: Ref | None, shape: tuple[int, ...], pieces: Sequence[tuple[Ref, Callable[[np.ndarray], np.ndarray]]]) -> Ref:
-        """`base`, or zeros, with pieces written to views of it."""
-        whole = Ref(self.graph.literal(0, self.dtype).node, 0, shape, row_major(shape))
+    def _assemble(self, base: Ref | None, shape: tuple[int, ...], pieces: Sequence[tuple[Ref, Callable[[np.ndarray], np.ndarray]]],
+                  tiled: bool = False) -> Ref:
+        """`base`, or zeros, with pieces written to views of it; without zeros if the pieces are `tiled`: they fill the array."""
         operands, places = [] if base is None else [base], []
         for piece, where in pieces:
             at = _view_of_whole(shape, where)
@@ -143,18 +143,8 @@ class _Words(Elementwise):
             if piece.size:
                 operands.append(piece)
                 places.append((at.offset, at.strides))
-        filled = base is None and sum(x.size for x in operands) == whole.size and len(pieces) == len(operands) and self._disjoint
-        return self.graph.add("assemble", tuple(operands), ("base" if base is not None else "full" if filled else "zeros", *places), shape, self.dtype)
-
-    _disjoint = False  # whether the pieces do not overlap
-
-    def _tiled(self, shape: tuple[int, ...], pieces: Sequence[tuple[Ref, Callable[[np.ndarray], np.ndarray]]]) -> Ref:
-        """An array that consists of pieces, each written once."""
-        self._disjoint = True
-        try:
-            return self._assemble(None, shape, pieces)
-        finally:
-            self._disjoint = False
+        start = "base" if base is not None else "tiled" if tiled else "zeros"
+        return self.graph.add("assemble", tuple(operands), (start, *places), shape, self.dtype)
 
     def cat(self, xs: Sequence[Ref], dim: int = 0) -> Ref:
         pieces, start = [], 0
@@ -162,10 +152,12 @@ class _Words(Elementwise):
             n = x.shape[dim]
             pieces.append((x, lambda a, start=start, n=n: _along(a, dim, slice(start, start + n))))
             start += n
-        return self._tiled(self.shape, pieces)
+        shape = list(xs[0].shape)
+        shape[dim] = start
+        return self._assemble(None, tuple(shape), pieces, True)
 
     def stack(self, xs: Sequence[Ref], dim: int = 0) -> Ref:
-        return self._tiled(self.shape, [(x, lambda a, i=i: _along(a, dim, i)) for i, x in enumerate(xs)])
+        return self._assemble(None, self.shape, [(x, lambda a, i=i: _along(a, dim, i)) for i, x in enumerate(xs)], True)
 
     def roll(self, x: Ref, shifts: Any, dims: Any) -> Ref:
         if dims is None:

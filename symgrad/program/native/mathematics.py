@@ -62,7 +62,8 @@ VECTOR = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
     "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
     "and": "{0} & {1}", "or": "{0} | {1}", "not": "~{0}", "isnan": "{0} != {0}",
-    "where": "v_select$({0}, {1}, {2})", "maximum": "v_maximum$({0}, {1})", "minimum": "v_minimum$({0}, {1})", "abs": "v_abs$({0})", "sign": "v_sign$({0})",
+    "where": "v_select$({0}, {1}, {2})", "maximum": "v_maximum$({0}, {1})", "minimum": "v_minimum$({0}, {1})",
+    "abs": "v_abs$({0})", "sign": "v_sign$({0})",
     "isfinite": "v_abs$({0}) < SPLAT$(__builtin_inf())", "isinf": "v_abs$({0}) == SPLAT$(__builtin_inf())", "sqrt": "v_sqrt$({0})",
     "floor": "v_floor$({0})", "ceil": "v_ceil$({0})", "trunc": "v_trunc$({0})", "rint": "v_rint$({0})", "cast": "(V$)((I$)SPLAT$(1) & {0})",
 }

@@ -85,7 +85,7 @@ class _Layout:
         self.work, self.scratch = schedule.work + ALIGNMENT, scratch + ALIGNMENT
         self.table_size = schedule.table_size
         self.inputs = [(node.params[0], node.place.offset, node.dtype) for node in schedule.nodes if node.op == "input" and not node.shape]
-        self.results = [(i, place.offset, node.dtype) for i, (node, place) in enumerate(zip(schedule.outputs, schedule.results)) if place.table is None]
+        self.results = [(i, node.place.offset, node.dtype) for i, node in enumerate(schedule.outputs) if node.place.table is None]
         self.first_constant = schedule.inputs
         self.nbytes = self.work + self.scratch
 

@@ -111,11 +111,9 @@ class Schedule:
             node.place = Place(self.inputs + i, 0)
         self.constants = [self.graph.constants[node.params[-1]] for node in constants]
         self.table_size += len(constants)
-        self.results: list[Place] = []
         for node in self.outputs:
             node.place = Place(self.table_size, 0) if node.shape else Place(None, self._more(8))
             self.table_size += bool(node.shape)
-            self.results.append(node.place)
         for node in self.nodes:
             if node in last and node.place is None and node.size == 1:
                 node.place = Place(None, self._more(8))
