@@ -256,7 +256,8 @@ def _lane(operands: tuple[Ref, ...], dtype: np.dtype) -> str:
     dtypes = {x.dtype for x in operands} | {dtype}
     if dtypes == {BOOL}:
         return next((x.node.lane for x in operands if x.node.lane in ("d", "f")), "d")
-    return {FLOAT64: "d", FLOAT32: "f"}.get(*dtypes - {BOOL}, "g") if len(dtypes - {BOOL}) == 1 else "g"
+    dtypes.discard(BOOL)
+    return "d" if dtypes == {FLOAT64} else "f" if dtypes == {FLOAT32} else "g"
 
 
 def words(elementwise: Elementwise) -> dict[str, Callable[..., Ref]]:

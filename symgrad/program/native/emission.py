@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from symgrad.program.native import loops
 from symgrad.program.native.mathematics import SCALAR_FUNCTIONS, function_texts
-from symgrad.program.native.nodes import C_TYPES, Node, Ref, merged, row_major
+from symgrad.program.native.nodes import C_TYPES, Node, Ref, dimensions, row_major
 from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, Schedule
 
@@ -125,7 +125,7 @@ class Emission:
         elif kind == "zeros":
             self.write(f"  memset({target}, 0, {node.size * node.dtype.itemsize});")
         for x, (offset, strides) in zip(operands, places):
-            dims = merged(x.shape, strides, x.strides)
+            dims = dimensions(x.shape, strides, x.strides)
             if not dims:
                 self.write(f"  {target}[{offset}] = {self.pointer(x.node)}[{x.offset}];")
             else:
@@ -146,8 +146,8 @@ class Emission:
     def _reduce(self, node: Node) -> None:
         (kind, kept), x = node.params, node.operands[0]
         target, source, kind_of_x = self.pointer(node), self.pointer(x.node), C_TYPES[x.dtype]
-        outer = merged(x.shape[:kept], x.strides[:kept], row_major(node.shape))
-        inner = merged(x.shape[kept:], x.strides[kept:])
+        outer = dimensions(x.shape[:kept], x.strides[:kept], row_major(node.shape))
+        inner = dimensions(x.shape[kept:], x.strides[kept:])
         if not node.size:
             return
         if kind in ("sum", "prod", "amax", "amin") and len(inner) == 1 and outer and outer[-1][1:] == (1, 1) and outer[-1][0] > 1:
@@ -173,7 +173,7 @@ class Emission:
     def _product(self, node: Node) -> None:
         a, b = node.operands
         m, n, k = node.shape[-2], node.shape[-1], a.shape[-1]
-        outer = merged(a.shape[:-2], a.strides[:-2], b.strides[:-2], row_major(node.shape)[:-2])
+        outer = dimensions(a.shape[:-2], a.strides[:-2], b.strides[:-2], row_major(node.shape)[:-2])
         name = self.routine("product", C_TYPES[node.dtype])
         steps = ", ".join(map(str, (m, n, k, *a.strides[-2:], *b.strides[-2:])))
         self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "

@@ -142,9 +142,9 @@ class _Block:
         emission.need_scratch(self.used * (block * self.width + ALIGNMENT))
         head = [f"    const long k = 0, b = {self.count}, m = (b + W{lane} - 1) / W{lane};"] if whole else [
             f"    const long b = {self.count} - k < {block} ? {self.count} - k : {block}, m = (b + W{lane} - 1) / W{lane};"]
-        loop = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
+        opening = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
         filled = [line.replace("BLOCK", str(block)) for line in self.before]
-        emission.write("\n".join(["  {", *buffers, *filled, loop, *head, *self.start, *body, *self.end, "  }", "  }"]))
+        emission.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", "  }"]))
 
     def _buffer(self) -> str:
         if self.free:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -150,14 +151,14 @@ class _Words(Elementwise):
         pieces, start = [], 0
         for x in xs:
             n = x.shape[dim]
-            pieces.append((x, lambda a, start=start, n=n: _along(a, dim, slice(start, start + n))))
+            pieces.append((x, functools.partial(_along, dim=dim, part=slice(start, start + n))))
             start += n
         shape = list(xs[0].shape)
         shape[dim] = start
         return self._assemble(None, tuple(shape), pieces, True)
 
     def stack(self, xs: Sequence[Ref], dim: int = 0) -> Ref:
-        return self._assemble(None, self.shape, [(x, lambda a, i=i: _along(a, dim, i)) for i, x in enumerate(xs)], True)
+        return self._assemble(None, self.shape, [(x, functools.partial(_along, dim=dim, part=i)) for i, x in enumerate(xs)], True)
 
     def roll(self, x: Ref, shifts: Any, dims: Any) -> Ref:
         if dims is None:
@@ -167,7 +168,7 @@ class _Words(Elementwise):
             n = x.shape[dim]
             shift = shift % n if n else 0
             if shift and x.size:
-                parts = [view(x, lambda a, cut=cut, dim=dim: _along(a, dim, cut)) for cut in (slice(n - shift, n), slice(0, n - shift))]
+                parts = [view(x, functools.partial(_along, dim=dim, part=cut)) for cut in (slice(n - shift, n), slice(0, n - shift))]
                 x = self.cat([part for part in parts if part is not None], dim)
         return x
 
@@ -210,10 +211,10 @@ class _Words(Elementwise):
         return self.sum(self.diagonal(x, 0, 0, 1))
 
     def tril(self, x: Ref, diagonal: int = 0) -> Ref:
-        return self.where(self.graph.constant(np.tri(*x.shape[-2:], diagonal, bool)), x, 0)
+        return self.where(self.graph.constant(np.tri(x.shape[-2], x.shape[-1], diagonal, bool)), x, 0)
 
     def triu(self, x: Ref, diagonal: int = 0) -> Ref:
-        return self.where(self.graph.constant(np.tri(*x.shape[-2:], diagonal - 1, bool)), 0, x)
+        return self.where(self.graph.constant(np.tri(x.shape[-2], x.shape[-1], diagonal - 1, bool)), 0, x)
 
     def _contiguous(self, x: Ref) -> Ref:
         return x if x.is_contiguous else self.materialized(x)
@@ -231,7 +232,7 @@ class _Words(Elementwise):
             rows = self.permute(x, [*kept, *axes])
         shape = tuple(x.shape[i] for i in kept)
         count = math.prod(x.shape[i] for i in axes)
-        if not count and math.prod(shape):
+        if not count and 0 not in shape:
             if kind not in EMPTY:
                 raise Unsupported(f"{kind} of no elements")
             out = self.graph.full(EMPTY[kind], shape, x.dtype)

@@ -59,7 +59,7 @@ class Ref(NamedTuple):
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements are adjacent in memory, in row-major order."""
-        return self.strides == row_major(self.shape) or _merged(self.shape, self.strides) in ((), ((self.size, 1),))
+        return self.strides == row_major(self.shape) or dimensions(self.shape, self.strides) in ((), ((self.size, 1),))
 
     @property
     def is_whole(self) -> bool:
@@ -72,9 +72,9 @@ class Ref(NamedTuple):
         return all(s == 0 or n == 1 for n, s in zip(self.shape, self.strides))
 
     @property
-    def merged(self) -> tuple[tuple[int, int], ...]:
+    def merged(self) -> tuple[tuple[int, ...], ...]:
         """The sizes and strides of the dimensions, those merged that one loop can visit."""
-        return _merged(self.shape, self.strides)
+        return dimensions(self.shape, self.strides)
 
     def positions(self) -> np.ndarray:
         """The places of the elements in the memory of the node."""
@@ -93,7 +93,8 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-def _merged(shape: Sequence[int], *strides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def dimensions(shape: Sequence[int], *strides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The sizes of dimensions, each with its strides in several arrays; those are merged that one loop can visit."""
     out: list[tuple[int, ...]] = []
     for n, *steps in zip(shape, *strides):
         if n == 1:
@@ -104,8 +105,6 @@ def _merged(shape: Sequence[int], *strides: Sequence[int]) -> tuple[tuple[int, .
             out.append((n, *steps))
     return tuple(out)
 
-
-merged = _merged
 
 
 class Graph:

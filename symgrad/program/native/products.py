@@ -24,13 +24,12 @@ def einsum(words: Any, equation: str, xs: Sequence[Ref]) -> Ref:
         out = "".join(sorted(i for i in set(left) - {","} if left.count(i) == 1))
     sizes = {i: n for name, x in zip(names, xs) for i, n in zip(name, x.shape)}
     terms = [_with_distinct_indices(name, x) for name, x in zip(names, xs)]
-    order = [(0, 1)] * (len(terms) - 1)
+    order: list[tuple[int, ...]] = [(0, 1)] * (len(terms) - 1)
     if len(terms) > 2:
         order = np.einsum_path(equation, *[np.broadcast_to(0.0, x.shape) for x in xs], optimize="greedy")[0][1:]
         order = [pair for path in order for pair in ([tuple(path)] if len(path) == 2 else [(0, 1)] * (len(path) - 1))]
     for pair in order:
-        pair = sorted(pair)
-        second, first = terms.pop(pair[1]), terms.pop(pair[0])
+        second, first = terms.pop(max(pair)), terms.pop(min(pair))
         later = set(out).union(*[name for name, _ in terms])
         terms.append(_pair(words, first, second, later, sizes))
     name, x = _summed(words, *terms[0], set(out))
