@@ -112,7 +112,8 @@ class ProgramRecorder:
                 return x.copy()
             return int(x) if isinstance(x, np.integer) else x
 
-        return Recorded(self.add(name, tuple(ins), (part(index), *rest)), self)
+        params = part(index), *rest  # adds to the operands
+        return Recorded(self.add(name, tuple(ins), params), self)
 
     @staticmethod
     def _broadcast(entries: Sequence[Entry], dtype: np.dtype) -> Spec:

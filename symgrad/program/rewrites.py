@@ -90,9 +90,8 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
     if factor == 1:
         return x
     if factor == -1:
-        return recorder.add("neg", (x,), (), spec)
-    key = recorder.entry(factor)
-    return recorder.add_plain("mul", (x, key), (), spec)
+        return recorder.add("sub", x.operands[::-1], (), spec) if x.name == "sub" else recorder.add_plain("neg", (x,), (), spec)
+    return recorder.add_plain("mul", (x, recorder.entry(factor)), (), spec)
 
 
 def _is_exact(factor: float) -> bool:
@@ -109,10 +108,7 @@ def _neg(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     (x,) = operands
     if x.name == "neg":
         return x.operands[0]
-    if x.name == "sub":
-        return recorder.add("sub", x.operands[::-1], (), spec)
-    merges = x.name == "mul" and spec.dtype.kind == "f" and any(filling(o) is not None for o in x.operands)
-    return _scaled(recorder, x, -1.0, spec) if merges else None
+    return _scaled(recorder, x, -1.0, spec) if spec.dtype.kind == "f" else None
 
 
 def _pow(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
