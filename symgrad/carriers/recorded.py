@@ -311,6 +311,19 @@ def _where(condition: Any, *values: Any) -> Any:
     return _recorder((condition, *values)).emit_where(condition, *values)
 
 
+def _without_ellipses(equation: str, xs: Sequence[Any]) -> str:
+    """A subscript string with letters in place of ellipses, and with its result."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if not arrow:
+        right = "..." * ("..." in left) + "".join(sorted(c for c in set(left) - set(",.") if left.count(c) == 1))
+    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in equation]
+    counts = [x.ndim - len(term.replace("...", "")) if "..." in term else 0 for term, x in zip(terms, xs)]
+    letters = "".join(free[:max(counts)])
+    spelled = [term.replace("...", letters[len(letters) - n:]) for term, n in zip(terms, counts)]
+    return ",".join(spelled) + "->" + right.replace("...", letters)
+
+
 def _like(value: int) -> Callable[..., Any]:
     def like(x: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
         shape = x.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
@@ -372,7 +385,7 @@ def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where, np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(0),
     np.concatenate: _joined("cat"), np.stack: _joined("stack"), np.matmul: _matmul, np.dot: _matmul,
-    np.einsum: lambda equation, *xs, optimize=False: _recorder(xs).emit("einsum", xs, (equation,)),
+    np.einsum: lambda equation, *xs, optimize=False: _recorder(xs).emit("einsum", xs, (_without_ellipses(equation, xs),)),
     np.broadcast_to: lambda x, shape, subok=False: x.emit("broadcast_to", (shape,) if isinstance(shape, int) else tuple(shape)),
     np.reshape: lambda x, shape, **kwargs: x.reshape(shape), np.ravel: lambda x, order="C": x.ravel(),
     np.transpose: lambda x, axes=None: x.transpose(*(() if axes is None else (tuple(axes),))), np.swapaxes: _swapaxes,

@@ -97,7 +97,8 @@ def _is_opaque(value: Any) -> bool:
     if isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
         return True
     module = (getattr(value, "__module__", None) if isinstance(value, types.FunctionType) else type(value).__module__) or ""
-    return module.split(".")[0] in OPAQUE or module.startswith("symgrad.") and not module.startswith(("symgrad.nn", "symgrad.func", "symgrad.compiled"))
+    inner = module.startswith("symgrad.") and not module.startswith(("symgrad.nn", "symgrad.func", "symgrad.compiled"))
+    return inner or module.split(".")[0] in OPAQUE
 
 
 def _parts(value: Any) -> Iterator[tuple[Read, Any]]:

@@ -25,7 +25,8 @@ __all__ = ["differentiable"]
 class CompiledCall(Rule):
     """The rule of one call: the function runs again where its graph is needed, and the pullback of numbers is a program."""
 
-    def __init__(self, recorder: Recorder, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor], outputs: Sequence[int]):
+    def __init__(self, recorder: Recorder, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
+                 outputs: Sequence[int]):
         self.recorder, self.form, self.leaves, self.places = recorder, form, leaves, places
         self.tensors, self.outputs = captured, outputs
         self.values = tuple([leaves[i]._value for i in places] + [t._value for t in captured])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.compiled.differentiation import differentiable
-from symgrad.compiled.recording import Recorder
+from symgrad.compiled.recording import Recorder, Variant
 from symgrad.func.hessians import hessian, hvp
 from symgrad.func.jacobians import jacobian
 from symgrad.func.transforms import grad, grad_and_value, jvp
@@ -102,9 +102,7 @@ class Report:
 
     def __init__(self, name: str, recorders: Sequence[Recorder]):
         self.name = name
-        self.programs = [{"of": r.name, "backend": v.running.backend, "steps before": v.recorded, "steps": len(v.running.program.steps),
-                          "set-up ms": round(1e3 * v.seconds, 1), "bytes": v.running.nbytes, "runs": v.runs, "constants": len(v.running.program.constants),
-                          "values read": len(v.reads), "note": v.running.note} for r in recorders for v in r.variants]
+        self.programs = [_row(r, v) for r in recorders for v in r.variants]
         self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.reasons.values()]
 
     def __str__(self) -> str:
@@ -114,6 +112,13 @@ class Report:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _row(recorder: Recorder, variant: Variant) -> dict[str, Any]:
+    running = variant.running
+    return {"of": recorder.name, "backend": running.backend, "steps before": variant.recorded, "steps": len(running.program.steps),
+            "constants": len(running.program.constants), "values read": len(variant.reads), "buffers": running.buffers, "bytes": running.nbytes,
+            "set-up ms": round(1e3 * variant.seconds, 1), "runs": variant.runs, "note": running.note}
 
 
 def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence[str] = DERIVATIVES, argnums: Any = 0, structure: Any = None,

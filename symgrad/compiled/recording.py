@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -114,12 +115,19 @@ def _leaf_like(t: Tensor, node: Any, value: Any) -> Any:
     return Leaf(t, value, True, None) if node is not None and node.requires_grad else None
 
 
+def _forget(keys: set[Any]) -> None:
+    for key in keys:
+        programs.discard(key)
+
+
 class Recorder:
     """The programs of one function of trees of tensors."""
 
     def __init__(self, function: Callable[..., Any], subject: Any, name: str, backend: str, max_programs: int):
         self.function, self.subject, self.name, self.backend, self.max_programs = function, subject, name, backend, max_programs
         self.key = number()
+        self._keys: set[Any] = set()  # of this function in the library's cache
+        weakref.finalize(self, _forget, self._keys)
         self.reasons: dict[Any, str] = {}  # why calls of a kind are not compiled
         self.variants: list[Variant] = []
         self.pullbacks: dict[Any, Recorder] = {}
@@ -156,6 +164,7 @@ class Recorder:
             return self._uncompiled(args, kwargs, key, f"{type(error).__name__}: {error}")
         self.variants.append(variant)
         found = [variant, *found]
+        self._keys.add(key)
         programs.put(key, found, sum(v.running.nbytes for v in found))
         out = variant.run(values)
         return (self.function(*args, **kwargs), None) if out is NotImplemented or out is GUARDED else (out, variant)
@@ -192,7 +201,8 @@ class Recorder:
             raise Unrecordable("a result that is a batch")
         kept = [y for y, there in zip(outputs, places) if there]
         program = recorder.program(kept)
-        used = sorted({i for step in program.steps for i in step.ins if i < len(program.inputs)} | {i for i in program.outputs if i < len(program.inputs)})
+        read = {i for step in program.steps for i in step.ins}.union(program.outputs)
+        used = [i for i in range(len(program.inputs)) if i in read]
         on = [i - len(specs) for i in used if i >= len(specs)]
         program = program.without_inputs([i for i in range(len(specs), len(program.inputs)) if i not in used])
         return Variant(Running(program, self.backend), captures, on, [captured[i] for i in on], [v for _, v in recorder.reads], shape,

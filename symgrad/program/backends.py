@@ -57,6 +57,11 @@ class Running:
         return getattr(self._run, "source", None) or str(self.program)
 
     @property
+    def buffers(self) -> int:
+        """The number of buffers that the back end reuses."""
+        return getattr(self._run, "buffers", 0)
+
+    @property
     def nbytes(self) -> int:
         """The memory of constants and buffers, and about that of the steps."""
         return self.program.nbytes + getattr(self._run, "nbytes", 0) + 400 * len(self.program.steps)

@@ -44,7 +44,6 @@ class ProgramRecorder:
         self._known: dict[Any, Entry] = {}
         self.count = 0  # the number of entries that were made
         self._entries: list[Entry] = []  # keeps arrays alive whose ids are keys
-        self.specs = tuple(inputs)
         self.inputs = [Recorded(self._new("input", (), (i,), spec, None if values is None else values[i]), self) for i, spec in enumerate(inputs)]
         self.guarded = False  # whether a NaN in a result may have another value in a guarded pass
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
@@ -132,7 +131,8 @@ class ProgramRecorder:
 
     def add_plain(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec) -> Entry:
         """As `add`, without simplification."""
-        key = name, tuple(sorted([e.number for e in operands]) if name in COMMUTING else [e.number for e in operands]), parameter_key(params)
+        numbers = [e.number for e in operands]
+        key = name, tuple(sorted(numbers) if name in COMMUTING else numbers), parameter_key(params)
         found = self._known.get(key)
         if found is None:
             found = self._folded(name, operands, params, spec) or self._new(name, operands, params, spec)
@@ -169,16 +169,39 @@ class ProgramRecorder:
 
     def program(self, outputs: Sequence[Any]) -> Program:
         """The program that computes the outputs, followed by the values that were read."""
-        ends = [self.entry(x) for x in outputs] + [entry for entry, _ in self.reads]
+        return self._program([self.entry(x) for x in outputs] + [entry for entry, _ in self.reads], [x.entry for x in self.inputs])
+
+    def stages(self, rows: Sequence[Sequence[Any]]) -> list[Program]:
+        """A program for each row of outputs: its inputs are those of the recording and the last outputs of the programs before it."""
+        ends = [[self.entry(x) for x in row] for row in rows]
+        inputs = [x.entry for x in self.inputs]
+        known, needed = set(inputs), list[list[Entry]]()
+        for row in ends:
+            needed.append([e for e in _upstream(row, known.__contains__) if e not in known])
+            known.update(needed[-1])
+        out = []
+        for k, row in enumerate(ends):
+            later = {e for each in ends[k + 1:] for e in each} | {o for each in needed[k + 1:] for e in each for o in e.operands}
+            carried = [e for e in needed[k] if e in later and e.name != "constant"]
+            out.append(self._program([*row, *carried], inputs))
+            inputs = inputs + carried
+        return out
+
+    def define(self, name: str, operand: Any, value: Recorded) -> None:
+        """Let a word of an operand be a value that is recorded already."""
+        self._known[name, (self.entry(operand).number,), parameter_key(())] = value.entry
+
+    @staticmethod
+    def _program(ends: Sequence[Entry], inputs: Sequence[Entry]) -> Program:
+        at = {e: i for i, e in enumerate(inputs)}
         steps, constants = [], []
-        for e in _upstream(ends):
+        for e in _upstream(ends, at.__contains__):
             if e.name == "constant":
                 constants.append(e)
-            elif e.name != "input":
+            elif e not in at:
                 steps.append(e)
-        at = {x.entry: i for i, x in enumerate(self.inputs)}
         at.update((e, i) for i, e in enumerate([*constants, *steps], len(at)))
-        return Program(self.specs, [_kept(e.value) for e in constants],
+        return Program([Spec(e.shape, e.dtype) for e in inputs], [_kept(e.value) for e in constants],
                        [Step(e.name, tuple([at[o] for o in e.operands]), e.params, e.shape, e.dtype) for e in steps], [at[e] for e in ends])
 
 
