@@ -79,5 +79,5 @@ def _cpu() -> str:
                 if not line.strip():
                     break
     except OSError:
-        pass
-    return "".join((platform.machine(), platform.processor(), *lines))
+        lines.append(platform.processor())
+    return "".join((platform.machine(), *lines))

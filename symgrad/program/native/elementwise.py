@@ -253,11 +253,16 @@ class Elementwise:
 
 def _lane(operands: tuple[Ref, ...], dtype: np.dtype) -> str:
     """How a loop is written: "d" or "f" for vectors of float64 or float32, "g" for one element after the other."""
-    dtypes = {x.dtype for x in operands} | {dtype}
-    if dtypes == {BOOL}:
+    found = dtype.char
+    for x in operands:
+        char = x.node.dtype.char
+        if char != found and char != "?":
+            if found != "?":
+                return "g"
+            found = char
+    if found == "?":  # truth values alone
         return next((x.node.lane for x in operands if x.node.lane in ("d", "f")), "d")
-    dtypes.discard(BOOL)
-    return "d" if dtypes == {FLOAT64} else "f" if dtypes == {FLOAT32} else "g"
+    return found if found in ("d", "f") else "g"
 
 
 def words(elementwise: Elementwise) -> dict[str, Callable[..., Ref]]:

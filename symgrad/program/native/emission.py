@@ -70,6 +70,16 @@ class Emission:
         self._pointers[name] = f"  {kind} *const {name} = ({kind} *)({source});"
         return name
 
+    def element(self, node: Node, number: int = 0) -> str:
+        """The expression for an element in memory; those of the work memory have one pointer, since a program may have thousands."""
+        size = node.dtype.itemsize
+        if node.place.table is not None or node.place.offset % size:
+            return f"{self.pointer(node)}[{number}]"
+        kind = C_TYPES[node.dtype]
+        name = f"w{LETTERS[kind]}"
+        self._pointers[name] = f"  {kind} *const {name} = ({kind} *)work;"
+        return f"{name}[{node.place.offset // size + number}]"
+
     def routine(self, name: str, kind: str) -> str:
         """The name of a function of `routines` for a type."""
         letter = LETTERS[kind]

@@ -24,7 +24,7 @@ def scalar_text(emission: Emission, x: Ref, item: Item | None) -> str:
         return number_text(literal_array(node).item(), C_TYPES[node.dtype])
     if node.lane == "s" and node.item.part == emission.part and item is not None:
         return f"s{node.number}"
-    return f"{emission.pointer(node)}[{x.offset}]"
+    return emission.element(node, x.offset)
 
 
 def expression(emission: Emission, node: Node, operands: list[str]) -> str:
@@ -61,7 +61,8 @@ def elements(emission: Emission, item: Item) -> None:
         kind = C_TYPES[node.dtype]
         lines.append(f"{indent}const {kind} s{node.number} = {expression(emission, node, operands)};")
         if node.place is not None:
-            lines.append(f"{indent}{emission.pointer(node)}[{'i' if is_loop else '0'}] = s{node.number};")
+            target = f"{emission.pointer(node)}[i]" if is_loop else emission.element(node)
+            lines.append(f"{indent}{target} = s{node.number};")
     emission.write("\n".join([*lines, "  }"] if is_loop else lines))
 
 
@@ -124,15 +125,16 @@ class _Block:
                 for x in node.operands:
                     if x.node.item is self.item:
                         last[x.node] = i
+        done: list[list[Node]] = [[] for _ in self.loops]
+        for node, i in last.items():
+            done[i].append(node)
         body = []
         for i, loop in enumerate(self.loops):
             body.append(self._call(loop) if self._is_call(loop[0]) else self._arithmetic(i, loop, last))
-            for node, at in list(last.items()):
-                if at == i:
-                    del last[node]
-                    slot = self.buffers.get(node, "")
-                    if slot.startswith("t") and slot not in self.kept:
-                        self.free.append(slot)
+            for node in done[i]:
+                slot = self.buffers.get(node, "")
+                if slot.startswith("t") and slot not in self.kept:
+                    self.free.append(slot)
         size = 64
         while size < 512 and self.used * size * 2 * self.width <= CACHE:
             size *= 2

@@ -69,7 +69,7 @@ class Ref(NamedTuple):
     @property
     def is_uniform(self) -> bool:
         """Whether all elements are one."""
-        return all(s == 0 or n == 1 for n, s in zip(self.shape, self.strides))
+        return not self.shape or (0 in self.strides or 1 in self.shape) and all(s == 0 or n == 1 for n, s in zip(self.shape, self.strides))
 
     @property
     def merged(self) -> tuple[tuple[int, ...], ...]:
@@ -117,11 +117,11 @@ class Graph:
 
     def add(self, op: str, operands: tuple[Ref, ...], params: tuple, shape: tuple[int, ...], dtype: np.dtype) -> Ref:
         """The value of a primitive operation."""
-        if dtype not in C_TYPES:
-            raise Unsupported(f"the dtype {dtype}")
-        key = op, operands, params, shape, dtype
+        key = op, operands, params, shape, dtype.char  # a dtype is slow to hash
         found = self._found.get(key)
         if found is None:
+            if dtype not in C_TYPES:
+                raise Unsupported(f"the dtype {dtype}")
             node = Node(len(self.nodes), op, operands, params, shape, dtype)
             self.nodes.append(node)
             found = self._found[key] = Ref(node, 0, shape, row_major(shape))
@@ -136,7 +136,7 @@ class Graph:
 
     def constant(self, value: np.ndarray) -> Ref:
         """An array that is known when the text is written."""
-        value = np.ascontiguousarray(value)
+        value = np.asarray(value, order="C")
         self.constants.append(value)
         return self.add("constant", (), (len(self.constants) - 1,), value.shape, value.dtype)
 

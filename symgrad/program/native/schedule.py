@@ -9,7 +9,7 @@ from symgrad.program.native.nodes import Graph, Node, Ref, literal_array
 
 __all__ = ["Item", "Place", "Schedule"]
 
-PART = 250  # the nodes in one function of the text
+PART = 150
 ALIGNMENT = 64
 SOURCES = ("input", "constant", "literal")
 
