@@ -90,18 +90,14 @@ INLINE const bool8 *v_input8$(const bool8 *x, bool8 *t, long b) {
   memset(t + b, 0, W$);
   return t;
 }""",
-    "tanh_sech_square": """\
+    "exponential": """\
 INLINE Vd fused_(Vd a, Vd b, Vd c) { Vd r; for (int i = 0; i < Wd; i++) r[i] = __builtin_fma(a[i], b[i], c[i]); return r; }
 INLINE Vd power_(Id n) { return (Vd)((n + 1023) << 52); }
-/* tanh(x) and 1 - tanh(x)^2 from q = exp(r) - 1, where -2|x| = n log(2) + r: with w = 2^n (1 + q) = exp(-2|x|) they are (1 - w) / (1 + w) and
-   4 w / (1 + w)^2, in which 1 - w = (1 - 2^n) - 2^n q does not cancel. */
-INLINE void tanh_pair_(Vd x, Vd *value, Vd *slope) {
-  const Vd one = SPLATd(1.0), shift = SPLATd(0x1.8p52);
-  Vd t = v_absd(x) * SPLATd(-2.0);
-  t = v_selectd(t < SPLATd(-800.0), SPLATd(-800.0), t);
-  const Vd shifted = fused_(t, SPLATd(0x1.71547652b82fep+0), shift), k = shifted - shift;
-  const Id n = (Id)shifted - (Id)shift, far = n < -1000;
-  const Vd r = fused_(k, SPLATd(-0x1.abc9e3b39803fp-56), fused_(k, SPLATd(-0x1.62e42fefa39efp-1), t));
+INLINE Vd scaled_(Vd x, Id n) { const Id half = n >> 1; return x * power_(half) * power_(n - half); }
+/* q = exp(r) - 1 to full relative accuracy, where x = n log(2) + r: the Taylor polynomial of degree 13 for |r| <= log(2) / 2. */
+INLINE Vd exponential_(Vd x, Id *n) {
+  const Vd shift = SPLATd(0x1.8p52), shifted = fused_(x, SPLATd(0x1.71547652b82fep+0), shift), k = shifted - shift;
+  const Vd r = fused_(k, SPLATd(-0x1.abc9e3b39803fp-56), fused_(k, SPLATd(-0x1.62e42fefa39efp-1), x));
   Vd p = SPLATd(0x1.6124613a86d09p-33);
   p = fused_(p, r, SPLATd(0x1.1eed8eff8d898p-29));
   p = fused_(p, r, SPLATd(0x1.ae64567f544e4p-26));
@@ -114,17 +110,39 @@ INLINE void tanh_pair_(Vd x, Vd *value, Vd *slope) {
   p = fused_(p, r, SPLATd(0x1.5555555555555p-5));
   p = fused_(p, r, SPLATd(0x1.5555555555555p-3));
   p = fused_(p, r, SPLATd(0.5));
-  const Vd q = fused_(r * r, p, r), s = power_((n & ~far) | (-1000 & far));
-  const Vd inverse = one / fused_(s, q, one + s), up = fused_(-s, q, one - s) * inverse;
-  *value = (Vd)((Id)up | ((Id)x & (Id)SPLATd(-0.0)));
-  const Id half = n >> 1;
-  *slope = SPLATd(4.0) * (one + q) * inverse * inverse * power_(half) * power_(n - half);
+  *n = (Id)shifted - (Id)shift;
+  return fused_(r * r, p, r);
+}""",
+    "exp": """\
+INLINE Vd exp_(Vd x) {
+  Id n;
+  x = v_selectd(x > SPLATd(800.0), SPLATd(800.0), v_selectd(x < SPLATd(-800.0), SPLATd(-800.0), x));
+  const Vd q = exponential_(x, &n);
+  return scaled_(SPLATd(1.0) + q, n);
+}""",
+    "tanh_sech_square": """\
+/* tanh(x) and 1 - tanh(x)^2: with w = 2^n (1 + q) = exp(-2|x|) they are (1 - w) / (1 + w) and 4 w / (1 + w)^2, in which
+   1 - w = (1 - 2^n) - 2^n q does not cancel. Both are corrected by the error of the reciprocal. */
+INLINE void tanh_pair_(Vd x, Vd *value, Vd *slope) {
+  const Vd one = SPLATd(1.0);
+  Id n;
+  Vd t = v_absd(x) * SPLATd(-2.0);
+  t = v_selectd(t < SPLATd(-800.0), SPLATd(-800.0), t);
+  const Vd q = exponential_(t, &n);
+  const Id far = n < -1000;
+  const Vd s = power_((n & ~far) | (-1000 & far)), head = one + s, below = fused_(s, q, head), rest = fused_(s, q, head - below);
+  const Vd inverse = one / below, error = fused_(-rest, inverse, fused_(-below, inverse, one));
+  const Vd y = fused_(-s, q, one - s) * inverse, z = SPLATd(4.0) * (one + q) * inverse * inverse;
+  *value = (Vd)((Id)fused_(y, error, y) | ((Id)x & (Id)SPLATd(-0.0)));
+  *slope = scaled_(fused_(z, error + error, z), n);
 }""",
 }
-NEEDS = {"maximum": ("select",), "minimum": ("select",), "sign": ("select",), "tanh_sech_square": ("select", "abs")}
+NEEDS = {"maximum": ("select",), "minimum": ("select",), "sign": ("select",), "exp": ("select", "exponential"),
+         "tanh_sech_square": ("select", "abs", "exponential")}
 for _name in ("sqrt", "floor", "ceil", "trunc", "rint"):
     FUNCTIONS[_name] = (f"INLINE V$ v_{_name}$(V$ a) {{ V$ r; for (int i = 0; i < W$; i++) r[i] = __builtin_{_name}SUFFIX(a[i]); return r; }}")
 
+OWN = {("exp", "d")}  # more accurate than the function of the platform, and faster
 IN_PAIRS = {"tanh", "sech_square"}  # computed by one function of both
 
 SCALAR = {
@@ -192,6 +210,8 @@ def block_text(op: str, lane: str, arguments: int) -> str:
     if op == "tanh+sech_square":
         return _paired(lane)
     head = f"APART void {op}_block$(U$ *y, {parameters}, long m) {{\n  for (long i = 0; i < m"
+    if (op, lane) in OWN:
+        return f"{head}; i++) y[i] = {op}_(x0[i]);\n}}"
     if has_vector_function(op, lane, arguments):
         name = f"MVEC{arguments}$({op})"
         return f"V$ {name}({', '.join(['V$'] * arguments)});\n{head}; i++) y[i] = {name}({', '.join(f'x{i}[i]' for i in range(arguments))});\n}}"
@@ -227,6 +247,8 @@ def function_texts(used: Iterable[str], lanes: Iterable[str]) -> str:
             op = base.removesuffix("_block")
             if op in SCALAR_FUNCTIONS:
                 write(op)
+            if (op, lane[0]) in OWN:
+                write(f"{op}${lane[0]}")
             out.append(_in_lane(block_text(op, lane[0], int(lane[1])), lane[0]))
         elif not lane:
             out.append(SCALAR_FUNCTIONS.get(base) or base)
