@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from symgrad.program.native import find_compiler, native
 from symgrad.program.program import Program, interpreter
-from tests.support.programs import Builder, Value
+from tests.support.programs import Builder, Slot
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler was found")
 
@@ -60,17 +60,18 @@ def run_both(program: Program, inputs: list[Any], ulps: float = 4, names: Any = 
 
 def all_words(x: Any, y: Any) -> tuple[Program, list[str]]:
     """Every elementwise word of floats, each an output."""
-    b = Builder(x, y)
+    b = Builder()
+    p, q = b.input(x), b.input(y)
     with np.errstate(all="ignore"):
-        out = {word: getattr(b, word)(b.inputs[0]) for word in UNARY} | {word: getattr(b, word)(*b.inputs) for word in BINARY}
-        out["where"] = b.where(out["lt"], *b.inputs)
-        out["indicator"] = b.indicator(out["ge"], b.inputs[0])
-        out["exp2_derivative"] = b.exp2_derivative(b.inputs[0], 2)
-        out["log_derivative"] = b.log_derivative(b.inputs[0], 10)
-        out["softplus of beta"] = b.softplus(b.inputs[0], 2.0)
+        out = {word: getattr(b, word)(p) for word in UNARY} | {word: getattr(b, word)(p, q) for word in BINARY}
+        out["where"] = b.where(out["lt"], p, q)
+        out["indicator"] = b.indicator(out["ge"], p)
+        out["exp2_derivative"] = b.exp2_derivative(p, 2)
+        out["log_derivative"] = b.log_derivative(p, 10)
+        out["softplus of beta"] = b.softplus(p, 2.0)
         for n in (0, 1, 2, 3, 4, -1, 0.5, -2, 1.5):
-            out[f"pow {n}"] = b.pow(b.inputs[0], n)
-        out["of a number"] = b.div(1.5, b.sub(2, b.inputs[1]))
+            out[f"pow {n}"] = b.pow(p, n)
+        out["of a number"] = b.div(1.5, b.sub(2, q))
     return b.program(*out.values()), list(out)
 
 
@@ -112,8 +113,8 @@ def broadcastable(draw: Callable[..., Any]) -> list[tuple[int, ...]]:
 def test_broadcasting(shapes: list[tuple[int, ...]], dtype: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     inputs = [np.asarray(rng.normal(size=shape)).astype(dtype)[()] for shape in shapes]
-    b = Builder(*inputs)
-    x, y, z = b.inputs
+    b = Builder()
+    x, y, z = map(b.input, inputs)
     s = b.add(x, y)
     t = b.mul(b.exp(s), z)
     small = b.mul(y, y)
@@ -126,10 +127,10 @@ def cases(dtype: Any) -> tuple[Program, list[Any], list[str]]:
     rng = np.random.default_rng(5)
     inputs = [rng.normal(size=shape).astype(dtype) for shape in ((4, 6), (6, 3), (2, 4, 6), (6,), (5, 1, 3), (40, 40), (3000,), (4, 4))]
     inputs.append(dtype(0.75))
-    b = Builder(*inputs)
-    a, c, t, v, k, m, long, q, s = b.inputs
+    b = Builder()
+    a, c, t, v, k, m, long, q, s = map(b.input, inputs)
     positive = b.exp(a)
-    out: dict[str, Value] = {}
+    out: dict[str, Slot] = {}
     for word in ("sum", "prod", "amax", "amin", "logsumexp", "norm"):
         for i, (x, args) in enumerate(((a, ()), (a, (0,)), (a, (1, True)), (t, ((0, 2),)), (t, ((1,), True)), (v, ()), (m, (0,)), (s, ()),
                                        (b.permute(t, (2, 0, 1)), ((0, 1),)), (b.getitem(m, (slice(None), 3)), (0,)), (t, ((0, 1), True)))):
@@ -176,7 +177,7 @@ def cases(dtype: Any) -> tuple[Program, list[Any], list[str]]:
     out["unfold"] = b.unfold(a, 1, 3, 2)
     out["astype"] = b.astype(a, np.float32 if dtype is np.float64 else np.float64)
     out["astype int"], out["astype bool"] = b.astype(b.mul(a, 3.0), np.int64), b.astype(a, bool)
-    out["int arithmetic"] = b.add(b.mul(out["astype int"], 3), out["argmax 1"].slot and b.reshape(out["argmax 1"], (4, 1)))
+    out["int arithmetic"] = b.add(b.mul(out["astype int"], 3), b.reshape(out["argmax 1"], (4, 1)))
     out["int to float"], out["mean of counts"] = b.mul(out["int arithmetic"], 0.5), b.div(out["count"], 3)
     out["int compare"] = b.where(b.gt(out["int arithmetic"], 1), a, 0.0)
     out["copy"], out["copied order"] = b.copy(a), b.copy(b.permute(a, (1, 0)), "C")

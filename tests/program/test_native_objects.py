@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,8 +27,8 @@ def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def small(number: float = 2.0) -> Program:
-    b = Builder(np.arange(3.0))
-    return b.program(b.mul(b.inputs[0], number))
+    b = Builder()
+    return b.program(b.mul(b.input(np.arange(3.0)), number))
 
 
 def objects_in(folder: Path) -> list[Path]:
@@ -152,7 +151,7 @@ def test_the_compiler_of_the_environment_comes_first(monkeypatch: pytest.MonkeyP
 def test_threads_have_work_memory_of_their_own() -> None:
     rng = np.random.default_rng(0)
     inputs = [rng.random(5000) for _ in range(8)]
-    program, _ = chain(inputs[0], inputs[1], 8)
+    program, _ = chain((5000,), 8)
     run, ones = native(program), np.ones(5000)
     expected = [run([x, inputs[0], ones]) for x in inputs]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -164,8 +163,8 @@ def test_threads_have_work_memory_of_their_own() -> None:
 
 @needs_compiler
 def test_outputs_have_memory_of_their_own() -> None:
-    b = Builder(np.arange(6.0).reshape(2, 3))
-    x = b.inputs[0]
+    b = Builder()
+    x = b.input(np.arange(6.0).reshape(2, 3))
     y = b.exp(x)
     program = b.program(x, y, y, b.permute(y, (1, 0)), b.getitem(x, 0), b.reshape(y, (6,)))
     run = native(program)
@@ -182,8 +181,9 @@ def test_outputs_have_memory_of_their_own() -> None:
 @needs_compiler
 def test_inputs_may_be_strided_and_numbers() -> None:
     x = np.arange(24.0).reshape(4, 6)
-    b = Builder(x[:, ::2].T, np.float64(2.0))
-    program = b.program(b.mul(*b.inputs), b.sin(b.inputs[1]))
+    b = Builder()
+    p, q = b.input(x[:, ::2].T), b.input(np.float64(2.0))
+    program = b.program(b.mul(p, q), b.sin(q))
     for inputs in ([x[:, ::2].T, np.float64(3.0)], [np.asfortranarray(x[:, ::2].T), 3.0], [x[:, ::2].T, np.array(3.0)]):
         for a, c in zip(native(program)(inputs), interpreter(program)([inputs[0], np.float64(3.0)])):
             np.testing.assert_array_equal(a, c)
@@ -209,7 +209,7 @@ def test_what_cannot_be_written_is_named(step: Step, spec: Spec) -> None:
 
 @needs_compiler
 def test_the_text_has_no_names_of_the_program() -> None:
-    b: Any = Builder(np.arange(3.0))
-    run = native(b.program(b.mul(b.inputs[0], 0.1234567)))
+    b = Builder()
+    run = native(b.program(b.mul(b.input(np.arange(3.0)), 0.1234567)))
     assert (0.1234567).hex() in run.source  # numbers are hexadecimal
     assert run.nbytes > 0

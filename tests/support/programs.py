@@ -1,78 +1,95 @@
-"""Programs written by hand: each word is computed by the numeric carrier, which gives the shapes and dtypes."""
+"""Programs written by hand: `Builder` evaluates every word when it is added, which gives the shapes and dtypes of the steps."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.program.program import LISTS, Program, Spec, Step, call
+from symgrad.carriers import ELEMENTWISE
+from symgrad.program.program import LISTS, Operand, Program, Spec, Step, call
+
+WITH_NUMBERS = {"exp2_derivative", "log_derivative", "softplus", "sinc_derivative"}  # elementwise words with a number among the parameters
 
 
-class Value:
-    """A slot of a program, with its value for the inputs of the builder."""
+class Slot(NamedTuple):
+    """A value of the program that is built: its kind (0 an input, 1 a constant, 2 a step), its place among those, and the value."""
 
-    def __init__(self, slot: Any, value: Any):
-        self.slot, self.value = slot, value
+    kind: int
+    place: int
+    value: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.shape(self.value)
 
 
 class Builder:
-    """Collects steps: `b.add(x, y)` is the step of the word `add`, in which arguments that are no `Value` are parameters."""
+    """`b = Builder(); x = b.input(array); b.program(b.sin(b.mul(x, 2.0)))`; numbers among the operands of elementwise words become constants."""
 
-    def __init__(self, *inputs: Any):
-        self.values = inputs
-        self.inputs = [Value(("input", i), x) for i, x in enumerate(inputs)]
-        self.constants: list[Any] = []
-        self.steps: list[tuple] = []
+    def __init__(self) -> None:
+        self.values: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        self.calls: list[tuple[str, list[Slot], tuple[Any, ...]]] = []
 
-    def constant(self, value: Any) -> Value:
-        self.constants.append(value)
-        return Value(("constant", len(self.constants) - 1), value)
+    def _add(self, kind: int, value: Any) -> Slot:
+        self.values[kind].append(value)
+        return Slot(kind, len(self.values[kind]) - 1, value)
 
-    def __getattr__(self, word: str) -> Any:
-        return lambda *arguments: self._step(word, arguments)
+    def input(self, value: Any) -> Slot:
+        return self._add(0, np.float64(value) if type(value) is float else value)
 
-    def _step(self, word: str, arguments: tuple) -> Value:
-        if word in LISTS:
-            place = LISTS[word]
-            operands, params = arguments[place], arguments[:place] + arguments[place + 1:]
-        else:
-            operands, params = [x for x in arguments if isinstance(x, Value)], tuple(x for x in arguments if not isinstance(x, Value))
-        step = Step(word, (), params, (), np.dtype(float))
-        value = call(step, [x.value for x in operands])
-        self.steps.append((word, [x.slot for x in operands], params, np.shape(value), np.asarray(value).dtype))
-        return Value(("step", len(self.steps) - 1), value)
+    def constant(self, value: Any) -> Slot:
+        return self._add(1, value)
 
-    def program(self, *outputs: Value) -> Program:
-        start = {"input": 0, "constant": len(self.inputs), "step": len(self.inputs) + len(self.constants)}
-        slot = lambda at: start[at[0]] + at[1]
-        steps = [Step(word, tuple(map(slot, ins)), params, tuple(shape), dtype) for word, ins, params, shape, dtype in self.steps]
-        return Program([Spec(np.shape(x), np.asarray(x).dtype) for x in self.values], self.constants, steps, [slot(y.slot) for y in outputs])
+    def __getattr__(self, word: str) -> Callable[..., Slot]:
+        def add(*args: Any) -> Slot:
+            if word in LISTS:
+                place = LISTS[word]
+                ins, params = list(args[place]), (*args[:place], *args[place + 1:])
+            else:
+                numbers = word in ELEMENTWISE and word not in WITH_NUMBERS
+                args = tuple(self.constant(x) if numbers and not isinstance(x, Slot) else x for x in args)
+                ins, params = [x for x in args if isinstance(x, Slot)], tuple(x for x in args if not isinstance(x, Slot))
+            return self.step(word, ins, params)
+
+        return add
+
+    def step(self, word: str, ins: list[Slot], params: tuple[Any, ...]) -> Slot:
+        """A step whose parameters may contain an `Operand`."""
+        with np.errstate(all="ignore"):
+            value = call(Step(word, tuple(range(len(ins))), params, (), np.dtype(float)), [x.value for x in ins])
+        self.calls.append((word, ins, params))
+        return self._add(2, value)
+
+    def program(self, *outputs: Slot) -> Program:
+        starts = (0, len(self.values[0]), len(self.values[0]) + len(self.values[1]))
+        steps = [Step(word, tuple(starts[x.kind] + x.place for x in ins), params, np.shape(value), np.asarray(value).dtype)
+                 for (word, ins, params), value in zip(self.calls, self.values[2], strict=True)]
+        inputs = [Spec(np.shape(x), np.asarray(x).dtype) for x in self.values[0]]
+        return Program(inputs, self.values[1], steps, [starts[x.kind] + x.place for x in outputs])
 
 
-def chain(x: Any, y: Any, rounds: int = 20) -> tuple[Program, list[Any]]:
-    """Value and gradient of a chain of x*y, + y, sin, neg, exp, tanh, and its inputs."""
-    g = np.ones_like(x)
-    b = Builder(x, y, g)
-    a, c, gy = b.inputs
-    first, saved = c, []
-    x0 = a
+def chain(shape: tuple[int, ...], rounds: int = 20) -> tuple[Program, list[Any]]:
+    """The chain of the benchmarks, `x = tanh(exp(-sin(x y + y)))` in rounds, with its value and its gradients; and its inputs."""
+    b = Builder()
+    x, y, g = (b.input(np.full(shape, value)[()]) for value in (0.7, 0.3, 1.0))
+    kept, gradient = [], None
     for _ in range(rounds):
-        t1 = b.mul(x0, c)
-        t2 = b.add(t1, c)
-        t3 = b.sin(t2)
-        t4 = b.neg(t3)
-        t5 = b.exp(t4)
-        t6 = b.tanh(t5)
-        saved.append((x0, t2, t5))
-        x0 = t6
-    out, total = x0, None
-    for x0, t2, t5 in reversed(saved):
-        d5 = b.mul(gy, b.sech_square(t5))
-        d4 = b.mul(d5, t5)
-        d3 = b.neg(d4)
-        d2 = b.mul(d3, b.cos(t2))
-        part = b.add(d2, b.mul(d2, x0))
-        total = part if total is None else b.add(total, part)
-        gy = b.mul(d2, first)
-    return b.program(out, gy, total), [x, y, g]
+        before = x
+        inner = b.add(b.mul(x, y), y)
+        e = b.exp(b.neg(b.sin(inner)))
+        x = b.tanh(e)
+        kept.append((before, inner, e))
+    for before, inner, e in reversed(kept):
+        g = b.mul(g, b.sech_square(e))
+        g = b.neg(b.mul(g, e))
+        g = b.mul(g, b.cos(inner))
+        gradient = g if gradient is None else b.add(gradient, g)
+        gradient = b.add(gradient, b.mul(g, before))
+        g = b.mul(g, y)
+    assert gradient is not None
+    return b.program(x, g, gradient), list(b.values[0])
+
+
+__all__ = ["Builder", "Operand", "Slot", "chain"]
