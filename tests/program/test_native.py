@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symgrad.program.native import find_compiler, native
-from symgrad.program.program import Program, interpreter
+from symgrad.program.program import Operand, Program, interpreter
 from tests.support.programs import Builder, Slot
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler was found")
@@ -199,6 +199,33 @@ def cases(dtype: Any) -> tuple[Program, list[Any], list[str]]:
         "einsum large": b.einsum("ij,kj->ki", [m, m]),
     }
     return b.program(*out.values(), *products.values()), inputs, [*out, *products]
+
+
+def test_indices_of_the_program() -> None:
+    x, i, j = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0, -1, 2]), np.array([[0], [1]])
+    b = Builder()
+    a, p, q = map(b.input, (x, i, j))
+    full = slice(None)
+    outputs = []
+    for ins, index in (((p,), (full, Operand(1))), ((p, q), (Operand(2), Operand(1))), ((p,), (0, Operand(1), slice(1, 3))),
+                       ((p,), (..., Operand(1))), ((q,), Operand(1)), ((p,), (0, full, Operand(1))), ((p,), (None, 1, Operand(1))), ((q,), (np.array([1, 0]), full, Operand(1)))):
+        got = b.step("getitem", [a, *ins], (index,))
+        outputs += [got, b.step("place", [got, *ins], (index, x.shape)), b.step("put", [a, b.neg(got), *ins], (_later(index), False))]
+        outputs.append(b.step("put", [b.exp(a), got, *ins], (_later(index), True)))
+    run = native(b.program(*outputs))
+    for got, expected in zip(run([x, i, j]), interpreter(b.program(*outputs))([x, i, j]), strict=True):
+        np.testing.assert_allclose(got, expected, 1e-15)
+    for wrong in (np.array([0, 0, 3, 0]), np.array([0, 0, 0, -4])):
+        with pytest.raises(IndexError):
+            run([x, wrong, j])
+    np.testing.assert_array_equal(run([x, i, j])[0], x[:, i])
+
+
+def _later(index: Any) -> Any:
+    """The index with its operands one place later."""
+    if type(index) is tuple:
+        return tuple(map(_later, index))
+    return Operand(index.number + 1) if type(index) is Operand else index
 
 
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))

@@ -112,6 +112,9 @@ class Emission:
         x, at = node.operands
         self._call("take", node, self.pointer(node), self._source(x), self.pointer(at.node), node.size)
 
+    def _wrapped(self, node: Node) -> None:
+        self._call("wrapped", node, self.pointer(node), self._source(node.operands[0]), node.size, node.params[0], "(int64_t *)work")
+
     def _put(self, node: Node) -> None:
         x, values, at = node.operands
         self.write("  " + self.gather(self.pointer(node), self.pointer(x.node), x, "0", str(node.size)))

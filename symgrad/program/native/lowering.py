@@ -13,9 +13,10 @@ from symgrad.carriers import PROTOCOL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
+from symgrad.program.native.indexing import has_recorded, recorded_positions
 from symgrad.program.native.nodes import BOOL, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, view
 from symgrad.program.native.products import einsum
-from symgrad.program.program import Operand, Program, arguments
+from symgrad.program.program import Program, arguments
 
 __all__ = ["lower"]
 
@@ -31,8 +32,8 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
         values.append(words.value(x))
     for step in program.steps:
         function = words.table.get(step.name)
-        if function is None or any(map(_reads_operand, step.params)):
-            raise Unsupported(f"the word {step.name}" if function is None else f"an index of {step.name} that depends on the inputs")
+        if function is None:
+            raise Unsupported(f"the word {step.name}")
         words.dtype, words.shape = np.dtype(step.dtype), tuple(step.shape)
         if step.dtype not in elementwise.FLOATS and step.dtype not in (BOOL, INT64, np.int32):
             raise Unsupported(f"the dtype {step.dtype}")
@@ -41,10 +42,6 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
             out = broadcast(out, words.shape)
         values.append(out if out.dtype == words.dtype else words.astype(out, words.dtype))
     return graph, [values[i] for i in program.outputs]
-
-
-def _reads_operand(x: Any) -> bool:
-    return type(x) is Operand or type(x) in (tuple, list) and any(map(_reads_operand, x))
 
 
 class _Words(Elementwise):
@@ -89,6 +86,8 @@ class _Words(Elementwise):
         return broadcast(x, tuple(shape))
 
     def getitem(self, x: Ref, index: Any) -> Ref:
+        if has_recorded(index):
+            return self._take(x, recorded_positions(self, index, x.shape, x.positions()))
         if is_basic(index):
             out = view(x, lambda a: a[(*index, ...) if isinstance(index, tuple) and ... not in [i for i in index if i is ...] else
                                       index if isinstance(index, tuple) else (index, ...)])
@@ -97,9 +96,17 @@ class _Words(Elementwise):
         return self._take(x, x.positions()[index])
 
     def _take(self, x: Ref, positions: Any) -> Ref:
-        positions = np.asarray(positions, np.int64)
-        return self.graph.add("take", (Ref(x.node, 0, x.node.shape, row_major(x.node.shape)), self.graph.constant(positions)), (), positions.shape,
-                              x.dtype)
+        """The elements at positions in the memory of a value."""
+        at = self._positions(positions)
+        return self.graph.add("take", (Ref(x.node, 0, x.node.shape, row_major(x.node.shape)), at), (), at.shape, x.dtype)
+
+    def _positions(self, positions: Any) -> Ref:
+        return self._contiguous(positions) if type(positions) is Ref else self.graph.constant(np.asarray(positions, np.int64))
+
+    def _indexed(self, index: Any, shape: tuple[int, ...]) -> Ref:
+        """The positions that an index selects, in row-major memory of a shape."""
+        places = np.arange(math.prod(shape)).reshape(shape)
+        return self._positions(recorded_positions(self, index, shape, places) if has_recorded(index) else places[index])
 
     def flip(self, x: Ref, dims: Any) -> Ref:
         axes = {d % x.ndim for d in ((dims,) if isinstance(dims, int) else dims)} if x.ndim else ()
@@ -176,21 +183,19 @@ class _Words(Elementwise):
         shape = tuple(shape)
         if is_basic(index):
             return self._assemble(None, shape, [(g, lambda a: _read(a, index))])
-        positions = np.arange(math.prod(shape)).reshape(shape)[index]
-        g = self._contiguous(broadcast(_without_leading_ones(g, positions.ndim), positions.shape))
-        return self.graph.add("add_at", (g, self.graph.constant(positions)), (), shape, self.dtype)
+        at = self._indexed(index, shape)
+        g = self._contiguous(broadcast(_without_leading_ones(self.astype(g, self.dtype), at.ndim), at.shape))
+        return self.graph.add("add_at", (g, at), (), shape, self.dtype)
 
     def put(self, x: Ref, values: Ref, index: Any, accumulate: bool = False) -> Ref:
         values = self.value(values)
         if accumulate:
-            at = np.empty(x.shape, bool)[index].shape
-            return self.to("add", x, self.place(broadcast(values, at), index, x.shape))
+            return self.to("add", x, self.place(values, index, x.shape))
         if is_basic(index):
             return self._assemble(x, x.shape, [(values, lambda a: _read(a, index))])
-        positions = np.arange(x.size).reshape(x.shape)[index]
-        values = self.astype(values, self.dtype)
-        values = self._contiguous(broadcast(_without_leading_ones(values, positions.ndim), positions.shape))
-        return self.graph.add("put", (x, values, self.graph.constant(positions)), (), x.shape, self.dtype)
+        at = self._indexed(index, x.shape)
+        values = self._contiguous(broadcast(_without_leading_ones(self.astype(values, self.dtype), at.ndim), at.shape))
+        return self.graph.add("put", (x, values, at), (), x.shape, self.dtype)
 
     def strided(self, x: Ref, geometry: Any) -> Ref:
         return self._take(x, self.reshape(x, (x.size,)).positions()[geometry.positions] if x.is_contiguous

@@ -27,6 +27,16 @@ APART void gather_#(T *y, const T *x, long k, long b, int nd, const long *n, con
     for (int d = nd - 2; d >= 0 && ++index[d] == n[d]; d--) index[d] = 0;
   }
 }"""),
+    # Indices, of which negative ones count from the end; the flag tells that one is out of bounds.
+    "wrapped": ((), """\
+APART void wrapped_#(T *y, const T *x, long n, long size, int64_t *flag) {
+  for (long i = 0; i < n; i++) {
+    const T at = x[i] < 0 ? x[i] + size : x[i];
+    const int inside = at >= 0 && at < size;
+    y[i] = inside ? at : 0;
+    if (!inside) *flag = 1;
+  }
+}"""),
     "take": ((), "APART void take_#(T *y, const T *x, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[i] = x[at[i]]; }"),
     "put": ((), "APART void put_#(T *y, const T *v, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[at[i]] = v[i]; }"),
     "add_at": ((), "APART void add_at_#(T *y, const T *v, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[at[i]] += v[i]; }"),

@@ -85,6 +85,9 @@ class Native:
             else:
                 out.append(None)
         self._run(memory.table_address, memory.work_address, memory.scratch_address, self._blas)
+        if memory.flag[()]:
+            memory.flag[()] = 0
+            raise IndexError("an index is out of bounds")
         for i, result in memory.results:
             out[i] = result[()]
         if len(self._pool) < KEPT:
@@ -118,6 +121,7 @@ class _Memory:
         for i, x in enumerate(constants, layout.first_constant):
             self.table[i] = x.ctypes.data
         self.first_output = layout.first_constant + len(constants)
+        self.flag = np.ndarray((), np.int64, work)
         self.scalars = {i: np.ndarray((), dtype, work, offset) for i, offset, dtype in layout.inputs}
         self.results = [(i, np.ndarray((), dtype, work, offset)) for i, offset, dtype in layout.results]
 

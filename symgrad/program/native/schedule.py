@@ -40,7 +40,7 @@ class Schedule:
         self.nodes = self._reachable()
         self.items = self._items()
         self.table_size = inputs
-        self.work = 0
+        self.work = 8  # bytes, of which the first eight tell that an index is out of bounds
         self._place()
 
     def _own_outputs(self, outputs: list[Ref]) -> list[Node]:
