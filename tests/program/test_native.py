@@ -208,7 +208,8 @@ def test_indices_of_the_program() -> None:
     full = slice(None)
     outputs = []
     for ins, index in (((p,), (full, Operand(1))), ((p, q), (Operand(2), Operand(1))), ((p,), (0, Operand(1), slice(1, 3))),
-                       ((p,), (..., Operand(1))), ((q,), Operand(1)), ((p,), (0, full, Operand(1))), ((p,), (None, 1, Operand(1))), ((q,), (np.array([1, 0]), full, Operand(1)))):
+                       ((p,), (..., Operand(1))), ((q,), Operand(1)), ((p,), (0, full, Operand(1))), ((p,), (None, 1, Operand(1))),
+                       ((q,), (np.array([1, 0]), full, Operand(1)))):
         got = b.step("getitem", [a, *ins], (index,))
         outputs += [got, b.step("place", [got, *ins], (index, x.shape)), b.step("put", [a, b.neg(got), *ins], (_later(index), False))]
         outputs.append(b.step("put", [b.exp(a), got, *ins], (_later(index), True)))
