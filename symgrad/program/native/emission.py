@@ -6,31 +6,23 @@ no strings of the program: only numbers, and the words that the back end knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from symgrad.program.native import loops
 from symgrad.program.native.mathematics import SCALAR_FUNCTIONS, function_texts
 from symgrad.program.native.nodes import C_TYPES, Node, Ref, dimensions, row_major
 from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, Schedule
+from symgrad.program.native.writer import Writer
 
 __all__ = ["Emission"]
 
 REAL = ("d", "f")
-LETTERS = {"double": "d", "float": "f", "unsigned char": "b", "int64_t": "l", "int32_t": "i"}
 
 
-class Emission:
+class Emission(Writer):
     """The text of a program."""
 
     def __init__(self, schedule: Schedule):
-        self.schedule = schedule
-        self.used: set[str] = set()  # functions of `mathematics`
-        self.routines: set[tuple[str, str]] = set()  # functions of `routines`, with the letter of the type
-        self.scratch = 0
-        self.part = 0
-        self._lines: list[str] = []
-        self._pointers: dict[str, str] = {}
+        super().__init__()
         parts = list(schedule.parts())
         bodies = [self._function(i, part) for i, part in enumerate(parts)]
         lanes = {item.lane for item in schedule.items if item.lane in REAL} | {letter for _, letter in self.routines if letter in REAL}
@@ -43,7 +35,7 @@ class Emission:
             "void run(char **table, char *work, char *scratch, void **blas) {", calls + "}", ""])
 
     def _function(self, number: int, part: list[Item]) -> str:
-        self._lines, self._pointers, self.part = [], {}, part[0].part
+        self.lines, self.pointers, self.part = [], {}, part[0].part
         for item in part:
             if item.lane in REAL:
                 loops.vectors(self, item)
@@ -52,48 +44,7 @@ class Emission:
             else:
                 self._single(item.nodes[0])
         head = f"static void part{number}(char **table, char *work, char *scratch, void **blas) {{"
-        return "\n".join([head, *self._pointers.values(), *self._lines, "}"])
-
-    def write(self, text: str) -> None:
-        """Add statements to the function that is written."""
-        self._lines.append(text)
-
-    def need_scratch(self, count: int) -> None:
-        """Bytes of memory that one loop needs."""
-        self.scratch = max(self.scratch, count)
-
-    def pointer(self, node: Node) -> str:
-        """The name of a pointer to the memory of a node."""
-        kind, place = C_TYPES[node.dtype], node.place
-        source = f"work + {place.offset}" if place.table is None else f"table[{place.table}]"
-        name = f"{'w' if place.table is None else 'p'}{place.offset if place.table is None else place.table}{LETTERS[kind]}"
-        self._pointers[name] = f"  {kind} *const {name} = ({kind} *)({source});"
-        return name
-
-    def element(self, node: Node, number: int = 0) -> str:
-        """The expression for an element in memory; those of the work memory have one pointer, since a program may have thousands."""
-        size = node.dtype.itemsize
-        if node.place.table is not None or node.place.offset % size:
-            return f"{self.pointer(node)}[{number}]"
-        kind = C_TYPES[node.dtype]
-        name = f"w{LETTERS[kind]}"
-        self._pointers[name] = f"  {kind} *const {name} = ({kind} *)work;"
-        return f"{name}[{node.place.offset // size + number}]"
-
-    def routine(self, name: str, kind: str) -> str:
-        """The name of a function of `routines` for a type."""
-        letter = LETTERS[kind]
-        for needed in ROUTINES[name][0]:
-            self.routine(needed, kind)
-        self.routines.add((name, letter))
-        return f"{name}_{letter}"
-
-    def gather(self, target: str, source: str, x: Ref, start: str, count: str) -> str:
-        """The statement that copies some elements of a value, in their order, to adjacent memory."""
-        dims = x.merged or ((1, 0),)
-        sizes, strides = ", ".join(str(n) for n, _ in dims), ", ".join(str(s) for _, s in dims)
-        name = self.routine("gather", C_TYPES[x.dtype])
-        return f"{name}({target}, {source} + {x.offset}, {start}, {count}, {len(dims)}, (const long[]){{{sizes}}}, (const long[]){{{strides}}});"
+        return "\n".join([head, *self.pointers.values(), *self.lines, "}"])
 
     def _source(self, x: Ref) -> str:
         return f"{self.pointer(x.node)} + {x.offset}" if x.offset else self.pointer(x.node)
@@ -144,13 +95,6 @@ class Emission:
             else:
                 self.loop(dims, f"{target}[{offset}{{0}}] = {self.pointer(x.node)}[{x.offset}{{1}}];")
 
-    def loop(self, dims: Sequence[tuple[int, ...]], body: str, name: str = "i") -> None:
-        """Nested loops over dimensions, with `body` filled with the sums of indices times strides."""
-        head = "".join(f"for (long {name}{d} = 0; {name}{d} < {n}; {name}{d}++) " for d, (n, *_) in enumerate(dims))
-        sums = ["".join(f" + {name}{d} * {steps[j]}" for d, (_, *steps) in enumerate(dims) if steps[j])
-                for j in range(len(dims[0]) - 1 if dims else 2)]
-        self.write(f"  {head}{{ {_filled(body, sums)} }}")
-
     def _cumulate(self, node: Node) -> None:
         (kind, axis), shape = node.params, node.shape
         inner = row_major(shape)[axis]
@@ -191,12 +135,6 @@ class Emission:
         steps = ", ".join(map(str, (m, n, k, *a.strides[-2:], *b.strides[-2:])))
         self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "
                                             f"{self.pointer(b.node)} + {b.offset}{{1}}, {steps});")
-
-
-def _filled(body: str, sums: Sequence[str]) -> str:
-    for j, text in enumerate(sums):
-        body = body.replace(f"{{{j}}}", text)
-    return body
 
 
 def _routine_order(key: tuple[str, str]) -> tuple[int, str]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from symgrad.program.native.mathematics import IN_PAIRS, SCALAR, VECTOR, number_text, scalar_call, used_functions
 from symgrad.program.native.nodes import BOOL, C_TYPES, Node, Ref, literal_array
 from symgrad.program.native.schedule import ALIGNMENT, Item
-
-if TYPE_CHECKING:
-    from symgrad.program.native.emission import Emission
+from symgrad.program.native.writer import Writer
 
 __all__ = ["elements", "vectors"]
 
@@ -17,17 +13,17 @@ CACHE = 192 * 1024  # the bytes that the buffers of a block may take
 LONGEST = 48  # the operations in one loop
 
 
-def scalar_text(emission: Emission, x: Ref, item: Item | None) -> str:
+def scalar_text(writer: Writer, x: Ref, item: Item | None) -> str:
     """The expression for a value of one element."""
     node = x.node
     if node.op == "literal":
         return number_text(literal_array(node).item(), C_TYPES[node.dtype])
-    if node.lane == "s" and node.item.part == emission.part and item is not None:
+    if node.lane == "s" and node.item.part == writer.part and item is not None:
         return f"s{node.number}"
-    return emission.element(node, x.offset)
+    return writer.element(node, x.offset)
 
 
-def expression(emission: Emission, node: Node, operands: list[str]) -> str:
+def expression(writer: Writer, node: Node, operands: list[str]) -> str:
     """The operation of a node on single elements."""
     kind = C_TYPES[node.dtype]
     if node.op == "cast":
@@ -37,11 +33,11 @@ def expression(emission: Emission, node: Node, operands: list[str]) -> str:
     text = SCALAR.get(node.op)
     if text is not None:
         return text.format(*operands)
-    emission.used.add(node.op)
+    writer.used.add(node.op)
     return scalar_call(node.op, kind, operands)
 
 
-def elements(emission: Emission, item: Item) -> None:
+def elements(writer: Writer, item: Item) -> None:
     """Scalars, or a loop over single elements."""
     is_loop = item.lane == "g"
     count = item.nodes[0].size
@@ -55,28 +51,28 @@ def elements(emission: Emission, item: Item) -> None:
             if is_loop and x.node.item is item:
                 operands.append(f"s{x.node.number}")
             elif is_loop and x.shape:
-                operands.append(f"{emission.pointer(x.node)}[i{f' + {x.offset}' if x.offset else ''}]")
+                operands.append(f"{writer.pointer(x.node)}[i{f' + {x.offset}' if x.offset else ''}]")
             else:
-                operands.append(scalar_text(emission, x, item))
+                operands.append(scalar_text(writer, x, item))
         kind = C_TYPES[node.dtype]
-        lines.append(f"{indent}const {kind} s{node.number} = {expression(emission, node, operands)};")
+        lines.append(f"{indent}const {kind} s{node.number} = {expression(writer, node, operands)};")
         if node.place is not None:
-            target = f"{emission.pointer(node)}[i]" if is_loop else emission.element(node)
+            target = f"{writer.pointer(node)}[i]" if is_loop else writer.element(node)
             lines.append(f"{indent}{target} = s{node.number};")
-    emission.write("\n".join([*lines, "  }"] if is_loop else lines))
+    writer.write("\n".join([*lines, "  }"] if is_loop else lines))
 
 
-def vectors(emission: Emission, item: Item) -> None:
+def vectors(writer: Writer, item: Item) -> None:
     """A loop over blocks: one loop for each call of a mathematical function, short loops of arithmetic between."""
     if item.nodes[0].size:
-        _Block(emission, item).write()
+        _Block(writer, item).write()
 
 
 class _Block:
     """The text of the loops over one block. Values that several loops need have buffers of the length of the block."""
 
-    def __init__(self, emission: Emission, item: Item):
-        self.emission, self.item, self.lane = emission, item, item.lane
+    def __init__(self, writer: Writer, item: Item):
+        self.writer, self.item, self.lane = writer, item, item.lane
         self.count, self.width = item.nodes[0].size, 8 if item.lane == "d" else 4
         self.loops = self._loops()
         self.loop_of = {node: i for i, loop in enumerate(self.loops) for node in loop}
@@ -118,7 +114,7 @@ class _Block:
         return out
 
     def write(self) -> None:
-        emission, lane = self.emission, self.lane
+        writer, lane = self.writer, self.lane
         last = {}
         for i, loop in enumerate(self.loops):
             for node in loop:
@@ -141,12 +137,12 @@ class _Block:
         whole = self.count <= size
         block = -(-self.count // 16) * 16 if whole else size
         buffers = [f"  {'U' + lane} *const t{i} = (U{lane} *)(scratch + {i * (block * self.width + ALIGNMENT)});" for i in range(self.used)]
-        emission.need_scratch(self.used * (block * self.width + ALIGNMENT))
+        writer.need_scratch(self.used * (block * self.width + ALIGNMENT))
         head = [f"    const long k = 0, b = {self.count}, m = (b + W{lane} - 1) / W{lane};"] if whole else [
             f"    const long b = {self.count} - k < {block} ? {self.count} - k : {block}, m = (b + W{lane} - 1) / W{lane};"]
         opening = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
         filled = [line.replace("BLOCK", str(block)) for line in self.before]
-        emission.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", "  }"]))
+        writer.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", "  }"]))
 
     def _buffer(self) -> str:
         if self.free:
@@ -168,7 +164,7 @@ class _Block:
         """A vector of equal elements."""
         if x not in self.uniforms:
             name = self.uniforms[x] = f"u{len(self.uniforms)}"
-            text = scalar_text(self.emission, x, self.item)
+            text = scalar_text(self.writer, x, self.item)
             if x.dtype == BOOL:
                 self.before.append(f"  const I{self.lane} {name} = {text} ? ~(I{self.lane}){{}} : (I{self.lane}){{}};")
             else:
@@ -180,16 +176,16 @@ class _Block:
         if x not in self.streams:
             name = self.streams[x] = f"x{len(self.streams)}"
             kind, suffix = ("bool8", "8") if x.dtype == BOOL else (f"E{self.lane}", f"${self.lane}")
-            source = self.emission.pointer(x.node)
+            source = self.writer.pointer(x.node)
             if not x.is_contiguous:
                 buffer = self._kept_buffer()
-                self.start.append(f"    {self.emission.gather(f'({kind} *){buffer}', source, x, 'k', 'b')}")
+                self.start.append(f"    {self.writer.gather(f'({kind} *){buffer}', source, x, 'k', 'b')}")
                 text = f"(const {kind} *){buffer}"
             else:
                 text = f"{source} + {x.offset} + k"
                 if self._is_ragged and (x.node.place.table is not None or x.offset or x.size != x.node.size or x.node.size == 1):
                     function = "input8" if x.dtype == BOOL else "input"
-                    self.emission.used.add(f"{function}${self.lane}")
+                    self.writer.used.add(f"{function}${self.lane}")
                     text = f"v_{function}{self.lane}({text}, ({kind} *){self._kept_buffer()}, b)"
             self.start.append(f"    const {kind} *const {name} = {text};" if x.dtype == BOOL else
                               f"    const U{self.lane} *const {name} = (const U{self.lane} *)({text});")
@@ -212,10 +208,10 @@ class _Block:
             self.buffers[node] = self._buffer()
         elif place.table is not None and self._is_ragged:
             self.buffers[node] = self._kept_buffer()
-            self.end.append(f"    memcpy({self.emission.pointer(node)} + k, {self.buffers[node]}, b * {self.width});")
+            self.end.append(f"    memcpy({self.writer.pointer(node)} + k, {self.buffers[node]}, b * {self.width});")
         else:
             self.buffers[node] = f"y{node.number}"
-            self.start.append(f"    U{lane} *const y{node.number} = (U{lane} *)({self.emission.pointer(node)} + k);")
+            self.start.append(f"    U{lane} *const y{node.number} = (U{lane} *)({self.writer.pointer(node)} + k);")
         return self.buffers[node]
 
     def _call(self, loop: list[Node]) -> str:
@@ -224,9 +220,9 @@ class _Block:
         if node.op in IN_PAIRS:
             found = {x.op: self._result(x) for x in loop}
             results = [found.get(op) or self._kept_buffer() for op in ("tanh", "sech_square")]
-            self.emission.used.add(f"tanh+sech_square_block${lane}1")
+            self.writer.used.add(f"tanh+sech_square_block${lane}1")
             return f"    tanh_pair_block{lane}({results[0]}, {results[1]}, {operands[0]}, m);"
-        self.emission.used.add(f"{node.op}_block${lane}{len(operands)}")
+        self.writer.used.add(f"{node.op}_block${lane}{len(operands)}")
         return f"    {node.op}_block{lane}({', '.join([self._result(node), *operands])}, m);"
 
     def _arithmetic(self, at: int, loop: list[Node], last: dict[Node, int]) -> str:
@@ -247,11 +243,11 @@ class _Block:
                         stream = self._stream(x)
                         name, text = f"{stream}_", f"v_mask{lane}({stream} + i * W{lane})" if is_bool else f"{stream}[i]"
                         if is_bool:
-                            self.emission.used.add(f"mask${lane}")
+                            self.writer.used.add(f"mask${lane}")
                     loads[name] = f"      const {'I' if is_bool else 'V'}{lane} {name} = {text};"
                     operands.append(name)
             text = VECTOR[node.op]
-            self.emission.used |= used_functions(text, lane)
+            self.writer.used |= used_functions(text, lane)
             kind = "I" if node.dtype == BOOL else "V"
             lines.append(f"      const {kind}{lane} v{node.number} = {text.replace('$', lane).format(*operands)};")
             if last.get(node, at) != at or node.place is not None and node.dtype != BOOL:
@@ -263,8 +259,8 @@ class _Block:
 
     def _store_truth(self, node: Node) -> str:
         lane, name = self.lane, f"z{node.number}"
-        self.emission.used.add(f"truth${lane}")
-        target = f"{self.emission.pointer(node)} + k"
+        self.writer.used.add(f"truth${lane}")
+        target = f"{self.writer.pointer(node)} + k"
         if node.place.table is not None and self._is_ragged:
             buffer = self._kept_buffer()
             self.end.append(f"    memcpy({target}, {buffer}, b);")

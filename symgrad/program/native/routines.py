@@ -13,7 +13,7 @@ ROUTINES: dict[str, tuple[tuple[str, ...], str]] = {
     # Elements k to k + b of a strided array, in row-major order.
     "gather": ((), """\
 APART void gather_#(T *y, const T *x, long k, long b, int nd, const long *n, const long *s) {
-  long index[32], left = k, last = n[nd - 1], step = s[nd - 1];
+  long index[64], left = k, last = n[nd - 1], step = s[nd - 1];
   for (int d = nd - 1; d >= 0; d--) { index[d] = left % n[d]; left /= n[d]; }
   for (long done = 0; done < b;) {
     const T *p = x;
@@ -69,8 +69,13 @@ APART T sum_#(const T *x, long n, long s) {
     const long h = n / 2 & ~63;
     return sum_#(x, h, s) + sum_#(x + h * s, n - h, s);
   }
-  T r[32] = {0}, t = 0;
+  T t = 0;
   long i = 0;
+  if (n < 32) {
+    for (; i < n; i++) t += x[i * s];
+    return t;
+  }
+  T r[32] = {0};
   if (s == 1) for (; i + 32 <= n; i += 32) for (int j = 0; j < 32; j++) r[j] += x[i + j];
   else for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
   for (int j = 16; j; j /= 2) for (int l = 0; l < j; l++) r[l] += r[l + j];
