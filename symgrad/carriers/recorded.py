@@ -219,12 +219,16 @@ class Recorded(DuckArray):
 
 def _operator(name: str, ufunc: Any, reflected: bool) -> None:
     accepted = (Recorded, np.ndarray, float, int, bool, complex)
+    found = NAMES.get(ufunc.__name__, ufunc.__name__)
+
+    def emit(self: Recorded, a: Any, b: Any) -> Any:
+        return self.recorder.emit_ufunc(found, ufunc, (a, b)) if found in WORDS else ufunc(a, b)
 
     def forward(self: Recorded, other: Any) -> Any:
-        return ufunc(self, other) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
+        return emit(self, self, other) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
 
     def backward(self: Recorded, other: Any) -> Any:
-        return ufunc(other, self) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
+        return emit(self, other, self) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
 
     setattr(Recorded, f"__{name}__", forward)
     if reflected:

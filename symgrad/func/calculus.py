@@ -24,7 +24,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, sums_of_second_derivatives
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, unshared_results
 from symgrad.func.transforms import as_result
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
 from symgrad.program.cache import programs
 from symgrad.program.signature import signature_of
 from symgrad.types.trees import flatten
@@ -161,7 +161,7 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
 
 def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
     """The Laplacian of each output: from the second use of a signature on by a program."""
-    form = None if ev.tracked else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
+    form = None if ev.tracked or thread.modes.program is not None else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
     places = [ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]]
     key = CollapsedProgram, repr(dim), form, *[x._value.dtype for x in ev.inputs], *places
     found = None if form is None else programs.get(key)

@@ -9,6 +9,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import HessianProgram, hessian_products
 from symgrad.func.sparsity import plan_hessian
+from symgrad.graph.modes import thread
 from symgrad.program.cache import programs
 from symgrad.program.signature import has_signature, signature_of
 
@@ -20,7 +21,8 @@ RECORDING_USE = 2  # the use of a signature at which recording the steps pays of
 class SignaturePlan:
     """The entry of one signature: the plan once it was needed, the number of uses, and the recorded program from the second use on."""
 
-    def __init__(self) -> None:
+    def __init__(self, recordable: bool = True) -> None:
+        self.recordable = recordable
         self.key: Any = None  # of the entry in the library's cache; None if it is not there
         self.plan: Any = None
         self.uses = 0
@@ -37,7 +39,7 @@ class SignaturePlan:
         if self.plan is not None and not self.plan.for_any_constants:
             return hessian_products(ev, y, seeds(), None)
         self.uses += 1
-        if self.program is None and self.uses == RECORDING_USE:
+        if self.program is None and self.recordable and self.uses == RECORDING_USE:
             found = seeds()
             self.program = HessianProgram(ev, y, found) if HessianProgram.fits(ev, y, len(found)) else False
             if self.program and self.key is not None:
@@ -53,6 +55,8 @@ class Plans:
 
     def of(self, ev: Evaluation, y: Tensor) -> SignaturePlan:
         """The entry for the signature of a graph."""
+        if thread.modes.program is not None:  # its values are recorded, and this pass is a part of a larger program
+            return SignaturePlan(recordable=False)
         newest = self._newest
         if newest is not None and has_signature(newest[0], ev.nodes, ev.path, y._node):
             return newest[1]

@@ -74,13 +74,6 @@ class Program:
         step = self.steps[slot - self.first_step]
         return Spec(step.shape, step.dtype)
 
-    def without_inputs(self, unused: Sequence[int]) -> Program:
-        """The program without some inputs, which no step reads."""
-        kept = [i for i in range(len(self.inputs)) if i not in unused]
-        at = {slot: k for k, slot in enumerate([*kept, *range(len(self.inputs), self.first_step + len(self.steps))])}
-        return Program([self.inputs[i] for i in kept], self.constants, [step._replace(ins=tuple([at[i] for i in step.ins])) for step in self.steps],
-                       [at[i] for i in self.outputs])
-
     @property
     def nbytes(self) -> int:
         """The memory of the constants."""
@@ -136,15 +129,27 @@ def call(step: Step, operands: Sequence[Any]) -> Any:
 
 def interpreter(program: Program) -> Runner:
     """The back end that calls the words of the numeric carrier one after the other."""
-    steps, outputs = program.steps, program.outputs
+    calls, outputs, constants = [_prepared(step) for step in program.steps], program.outputs, program.constants
 
     def run(inputs: Sequence[Any]) -> list[Any]:
-        values = [*inputs, *program.constants]
-        for step in steps:
-            values.append(call(step, [values[i] for i in step.ins]))
-        return own([values[i] for i in outputs], [*inputs, *program.constants])
+        values = [*inputs, *constants]
+        append = values.append
+        for function, ins, params, step in calls:
+            if step is not None:
+                append(call(step, [values[i] for i in ins]))
+            elif len(ins) == 2 and not params:
+                append(function(values[ins[0]], values[ins[1]]))
+            else:
+                append(function(*[values[i] for i in ins], *params))
+        return own([values[i] for i in outputs], [*inputs, *constants])
 
     return run
+
+
+def _prepared(step: Step) -> tuple[Any, tuple[int, ...], tuple, Step | None]:
+    """The function of a step with its arguments, and the step itself if its operands are no plain arguments."""
+    unusual = step.name in LISTS or any(map(_has_operand, step.params))
+    return getattr(numeric, step.name), step.ins, step.params, step if unusual else None
 
 
 def own(outputs: Sequence[Any], others: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,13 @@ def filling(e: Any) -> Any:
     """The number that all elements of a constant are; None for others."""
     if e.name != "constant":
         return None
+    if e.params:
+        return e.params[0]
+    e.params = (_filling(e),)
+    return e.params[0]
+
+
+def _filling(e: Any) -> Any:
     x = e.value
     if type(x) in (int, float):
         return float(x)
@@ -32,7 +39,7 @@ def filling(e: Any) -> Any:
 
 def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], spec: Spec) -> tuple[Any, ...]:
     """The operands of an elementwise word without explicit broadcasts that the word does itself, and with numbers for filled constants."""
-    if len(operands) < 2:
+    if not any([e.name == "broadcast_to" or e.name == "constant" and e.shape for e in operands]) or len(operands) < 2:
         return operands
     out = list(operands)
     for i, e in enumerate(operands):
