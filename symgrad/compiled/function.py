@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.compiled.differentiation import differentiable
 from symgrad.compiled.recording import Recorder, Variant
-from symgrad.func.hessians import hessian, hvp
+from symgrad.func.hessians import SparseProducts, hessian, hvp
 from symgrad.func.jacobians import jacobian
 from symgrad.func.transforms import grad, grad_and_value, jvp
 from symgrad.program.backends import BACKENDS
@@ -51,7 +51,8 @@ class CompiledFunction:
 
     def hessian(self, *args: Any, **kwargs: Any) -> Any:
         """The Hessian ∂²f/∂x², as `func.hessian` gives it."""
-        return self._derivative("hessian", args, kwargs)
+        found = self._derivative("hessian", args, kwargs)
+        return found.recover() if isinstance(found, SparseProducts) else found
 
     def hvp(self, primals: Any, vectors: Any) -> Any:
         """The product of the Hessian with a vector, as `func.hvp` gives it."""

@@ -171,10 +171,13 @@ class Recorder:
         if len(found) >= self.max_programs:
             return self._uncompiled(args, kwargs, key, f"{len(found)} programs were recorded for these shapes (max_programs), "
                                                        f"and the values that the function reads differ again")
+        variant, reason = None, ""
         try:
             variant = self.record(leaves, form, arguments, values)
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            return self._uncompiled(args, kwargs, key, f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+        if variant is None:
+            return self._uncompiled(args, kwargs, key, reason)
         self.variants.append(variant)
         found = [variant, *found]
         self._keys.add(key)

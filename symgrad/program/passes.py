@@ -29,6 +29,7 @@ recording = RecordingCarrier()
 recording.__dict__.update({name: getattr(numeric, name) for name in PROTOCOL})
 MAX_ELEMENTS = 2_000_000  # the most elements of the values of a path, times the members of a batch
 MAX_NODES = 400
+RECORDING_USE = 5  # the use of a signature at which a pass is recorded: recording takes about as long as the passes before
 Read = Callable[[Node], tuple[Any, tuple]]
 Rows = Sequence[Sequence[Any]]
 
