@@ -8,7 +8,7 @@ from typing import Any
 
 from symgrad.program.program import Program, interpreter
 
-__all__ = ["BACKENDS", "Running"]
+__all__ = ["BACKENDS", "Running", "has_compiler"]
 
 BACKENDS = ("auto", "numpy", "c", "interpreter")
 PATIENCE = 0.5  # seconds of runs after which "auto" compiles a program to C
@@ -73,3 +73,10 @@ def _numpy(program: Program) -> Any:
     except ImportError:
         return interpreter(program)
     return numpy_source(program)
+
+
+def has_compiler() -> bool:
+    """Whether programs can be compiled to C here."""
+    from symgrad.program.native import find_compiler  # brings ctypes
+
+    return find_compiler() is not None
