@@ -6,8 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.compiled.differentiation import differentiable
 from symgrad.compiled.recording import Recorder, Variant
+from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.hessians import SparseProducts, hessian, hvp
 from symgrad.func.jacobians import jacobian
 from symgrad.func.transforms import grad, grad_and_value, jvp
@@ -66,6 +69,18 @@ class CompiledFunction:
         """The Jacobian ∂f/∂x, as `func.jacobian` gives it."""
         return self._derivative("jacobian", args, kwargs)
 
+    def prepare(self, shapes: Any) -> None:
+        """Record the function and its derivatives for float64 arguments of these shapes: one shape, or a tuple with the shape of each argument.
+
+        Raises TypeError for what is no shape.
+        """
+        args = tuple([_argument_of(shape) for shape in ([shapes] if _is_shape(shapes) and len(shapes) else shapes)])
+        whole = args if len(args) > 1 else args[0]
+        of = {"hvp": (whole, whole), "jvp": (args, args)}
+        for name, recorder in self._recorders.items():
+            if name in self._derivatives or name == "value_and_gradient" and "gradient" in self._derivatives:
+                recorder.prepare(of.get(name, args))
+
     def _derivative(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         needed = "gradient" if name == "value_and_gradient" else name
         if needed not in self._derivatives:
@@ -92,6 +107,17 @@ class CompiledFunction:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and all([isinstance(n, int) and not isinstance(n, bool) for n in x])
+
+
+def _argument_of(shape: Any) -> Tensor:
+    """A tensor of a shape that takes the memory of one number."""
+    if not _is_shape(shape):
+        raise TypeError(f"compile: shapes must be a tuple with the shape of each argument, such as ((3,), ()); {shape!r} is no shape")
+    return wrap(np.broadcast_to(np.zeros(()), tuple(shape)) if shape else np.float64(0))
 
 
 def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,6 +187,9 @@ def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence
         raise ValueError(f"compile: backend={backend!r} is not known; it is one of {', '.join(BACKENDS)}")
     if isinstance(function, CompiledFunction):
         function = function.function
-    return CompiledFunction(function, derivatives, argnums, structure, backend, max_programs)
+    out = CompiledFunction(function, derivatives, argnums, structure, backend, max_programs)
+    if shapes is not None:
+        out.prepare(shapes)
+    return out
 
 

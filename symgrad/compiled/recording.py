@@ -178,12 +178,24 @@ class Recorder:
             reason = f"{type(error).__name__}: {error}"
         if variant is None:
             return self._uncompiled(args, kwargs, key, reason)
-        self.variants.append(variant)
-        found = [variant, *found]
-        self._keys.add(key)
-        programs.put(key, found, sum(v.running.nbytes for v in found))
+        self._keep(key, [variant, *found])
         out = variant.run(values)
         return (self.function(*args, **kwargs), None) if out is NotImplemented or out is GUARDED else (out, variant)
+
+    def prepare(self, args: tuple) -> None:
+        """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""
+        leaves, form = flatten((args, {}))
+        arguments = tuple([_argument(x) for x in leaves])
+        key = self.key, form, arguments
+        if programs.get(key) is None:
+            with contextlib.suppress(Exception):  # a function that reads values, or without this derivative
+                self._keep(key, [self.record(leaves, form, arguments, None)])
+
+    def _keep(self, key: Any, found: list[Variant]) -> None:
+        """Put programs, the newest first, into the library's cache."""
+        self.variants.append(found[0])
+        self._keys.add(key)
+        programs.put(key, found, sum([v.running.nbytes for v in found]))
 
     def _uncompiled(self, args: tuple, kwargs: dict[str, Any], key: Any, reason: str) -> tuple[Any, None]:
         out = self.function(*args, **kwargs)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-
 import symgrad
 from symgrad.program.backends import has_compiler
 from tests.benchmarks.chain import ROUNDS, X, Y, chain, eager_step

@@ -272,3 +272,45 @@ def test_threads():
     run_in_threads(work)
     for i, y, g in found:
         same((y, g), (energy(X * (i + 1), Y), grad(energy)(X * (i + 1), Y)))
+
+
+def test_programs_are_recorded_from_shapes_alone():
+    f = symgrad.compile(lambda x, y: (x * y).sum() ** 2, shapes=((3,), ()), argnums=(0, 1), backend="interpreter")
+    assert {row["of"] for row in f.report.programs} == {"value", "gradient", "value_and_gradient", "hessian", "hvp", "jvp", "jacobian"}
+    y = symgrad.tensor(2.0)
+    same(f.hessian(X, y), hessian(lambda x, y: (x * y).sum() ** 2, (0, 1))(X, y))
+    same(f.hvp((X, y), (X, y)), hvp(lambda x, y: (x * y).sum() ** 2, (X, y), (X, y)))
+    assert {row["runs"] for row in f.report.programs} == {0, 1} and len(f.report.programs) == 7
+    large = symgrad.compile(lambda x: x.exp().sum(), shapes=(10**9,), derivatives=("value",), backend="interpreter")
+    assert len(large.report.programs) == 1
+    reading = symgrad.compile(lambda x: x.sum() if x.sum() > 0 else x.prod(), shapes=(3,), backend="interpreter")
+    same(reading(-X), -X.sum() if -X.sum() > 0 else (-X).prod())
+    with pytest.raises(TypeError, match="is no shape"):
+        symgrad.compile(energy, shapes=("large",))
+
+
+@pytest.mark.parametrize("structure", [None, "auto"])
+def test_structured_hessians(structure):
+    def rosenbrock(x):
+        return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
+
+    f, x = symgrad.compile(rosenbrock, structure=structure), symgrad.linspace(-1.0, 1.0, 50)
+    for k in range(3):
+        found, expected = (h.toarray() if structure else h.numpy() for h in (f.hessian(x + k), hessian(rosenbrock, structure=structure)(x + k)))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    (row,) = f.report.programs
+    assert row["runs"] == 3 and row["values read"] == 0 and row["steps"] < 40
+
+
+def test_a_compiled_function_is_checked_by_its_programs():
+    report = symgrad.check(lambda x, y: (x * y).sin() + x.tanh(), 0.3, 0.7, compile=True, points=4)
+    assert report.verdict == "proved"
+    wrong = symgrad.compile(lambda x: x.sin())
+    wrong._recorders["value"].record = lambda *args: wrong_program(lambda x: x.cos(), *args)
+    report = symgrad.check(wrong, 0.3, points=4, compile=True)
+    assert not report and report.verdict in ("refuted", "imprecise")
+
+
+def wrong_program(function, *args):
+    """The program of another function."""
+    return symgrad.compile(function)._recorders["value"].record(*args)
