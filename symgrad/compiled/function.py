@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -102,6 +104,17 @@ class CompiledFunction:
         found = [v for r in self._recorders.values() for v in r.variants[-1:]]
         return found[0].running.source if found else ""
 
+    def __reduce__(self) -> Any:
+        name = getattr(self.function, "__qualname__", "")
+        module = sys.modules.get(getattr(self.function, "__module__", ""))
+        if functools.reduce(lambda x, part: getattr(x, part, None), name.split("."), module) is self:
+            return name  # a decorated function is found by its name
+        try:
+            pickle.dumps(self.function)
+        except Exception:  # such as a lambda, of which the recorded programs alone are kept
+            return _restored, (NoFunction(self._name()), self._settings, {name: r.saved() for name, r in self._recorders.items()})
+        return _restored, (self.function, self._settings, {})
+
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(len(r.variants) for r in self._recorders.values())} programs>"
 
@@ -122,6 +135,24 @@ def _argument_of(shape: Any) -> Tensor:
 
 def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: tuple(reversed(function(*args, **kwargs)))
+
+
+class NoFunction:
+    """What stands for a function that could not be pickled: its programs are there, and nothing else."""
+
+    def __init__(self, name: str):
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"{self.__name__}: the function itself could not be pickled, and no program was recorded for these arguments; call it "
+                           f"with arguments of these shapes before it is pickled, or define it in a module")
+
+
+def _restored(function: Any, settings: tuple, saved: dict[str, Any]) -> CompiledFunction:
+    out = CompiledFunction(function, *settings)
+    for name, programs in saved.items():
+        out._recorders[name].restore(programs)
+    return out
 
 
 class Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import gc
 import itertools
 import threading
@@ -42,6 +43,16 @@ class Variant:
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
 
+    def saved(self) -> tuple[Any, ...]:
+        """The variant as data: captured tensors are constants with their present values."""
+        values = [np.array(self.captures.tensors[i]()._value) for i in self.used]
+        return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, self.recorded
+
+    @classmethod
+    def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int) -> Variant:
+        """The variant of saved data."""
+        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded)
+
     def run(self, values: Sequence[Any]) -> Any:
         """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
         captures = self.captures
@@ -65,7 +76,13 @@ class Variant:
         return self.form.unflatten([wrap(next(outputs)) if leaf is OUTPUT else leaf for leaf in self.leaves])
 
 
-OUTPUT = object()
+class Marker(enum.Enum):
+    """What stands for a leaf of a result that a program computes; an enumeration, since it must be the same after a pickle."""
+
+    OUTPUT = 0
+
+
+OUTPUT = Marker.OUTPUT
 GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
 
 
@@ -190,6 +207,16 @@ class Recorder:
         if programs.get(key) is None:
             with contextlib.suppress(Exception):  # a function that reads values, or without this derivative
                 self._keep(key, [self.record(leaves, form, arguments, None)])
+
+    def saved(self) -> list[tuple[Any, list[Any]]]:
+        """The programs as data, by the kind of the arguments."""
+        return [(key[1:], [v.saved() for v in programs.get(key) or ()]) for key in self._keys]
+
+    def restore(self, saved: Sequence[tuple[Any, list[Any]]]) -> None:
+        """Take programs over that were saved."""
+        for key, variants in saved:
+            for data in reversed(variants):
+                self._keep((self.key, *key), [Variant.restored(*data), *(programs.get((self.key, *key)) or ())])
 
     def _keep(self, key: Any, found: list[Variant]) -> None:
         """Put programs, the newest first, into the library's cache."""

@@ -74,6 +74,10 @@ class Program:
         step = self.steps[slot - self.first_step]
         return Spec(step.shape, step.dtype)
 
+    def with_constants(self, values: Sequence[Any]) -> Program:
+        """The program with fixed values in place of its last inputs."""
+        return Program(self.inputs[:len(self.inputs) - len(values)], [*values, *self.constants], self.steps, self.outputs)
+
     @property
     def nbytes(self) -> int:
         """The memory of the constants."""

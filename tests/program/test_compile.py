@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import threading
 import weakref
 
@@ -314,3 +315,26 @@ def test_a_compiled_function_is_checked_by_its_programs():
 def wrong_program(function, *args):
     """The program of another function."""
     return symgrad.compile(function)._recorders["value"].record(*args)
+
+
+@symgrad.compile
+def decorated(x):
+    return x.exp()
+
+
+def plain_cube(x):
+    return (x**3).sum()
+
+
+def test_pickles():
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    cube = pickle.loads(pickle.dumps(symgrad.compile(plain_cube)))
+    same(cube.gradient(X), 3 * X * X)
+    weight = symgrad.tensor([1.0, 2.0, 3.0])
+    f = symgrad.compile(lambda x, n: (x * weight).exp().sum() * n if x.sum() > 0 else {"x": x}, backend="numpy")
+    expected = f(X, 3), f(-X, 3), f.gradient(X, 3)
+    restored = pickle.loads(pickle.dumps(f))
+    del f
+    same((restored(X, 3), restored(-X, 3)["x"], restored.gradient(X, 3)), (expected[0], expected[1]["x"], expected[2]))
+    with pytest.raises(RuntimeError, match="could not be pickled, and no program was recorded"):
+        restored(symgrad.ones(4), 3)
