@@ -43,8 +43,8 @@ class CompiledFunction:
 
     def _call(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         recorder = self._recorders[name]
-        result, variant = recorder.call(args, kwargs)
-        return result if variant is None else differentiable(recorder, variant, args, kwargs, result)
+        result, variant, leaves, form = recorder.call(args, kwargs)
+        return result if variant is None else differentiable(recorder, variant, leaves, form, result)
 
     def gradient(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient ∂f/∂x, as `func.grad` gives it."""

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from symgrad.program.recorder import ProgramRecorder
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
 
-__all__ = ["Recorder", "Variant", "is_plain", "substituted"]
+__all__ = ["Recorder", "Variant", "call_tree", "substituted"]
 
 number = itertools.count().__next__
 swapping = threading.RLock()  # while captured tensors have recorded values
@@ -86,21 +86,19 @@ OUTPUT = Marker.OUTPUT
 GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
 
 
-class Argument(NamedTuple):
-    """The kind of an argument's leaf: a tensor, an array or a number that may differ, with its shape and dtype; or a fixed value."""
-
-    kind: str
-    what: Any
-
-
-def _argument(x: Any) -> Argument:
+def _argument(x: Any) -> tuple[Any, ...]:
+    """The kind of a leaf: a tensor, an array or a number that may differ, with its shape and dtype; or a fixed value."""
     if isinstance(x, Tensor):
-        return Argument("tensor", (x._value.shape, x._value.dtype))
+        value = x._value
+        return "tensor", value.shape, value.dtype
     if isinstance(x, (np.ndarray, np.generic)):
-        return Argument("array", (x.shape, x.dtype))
-    if type(x) is float:
-        return Argument("float", None)
-    return Argument("fixed", (type(x), x))
+        return "array", x.shape, x.dtype
+    return ("float",) if type(x) is float else ("fixed", type(x), x)
+
+
+def call_tree(function: Callable[..., Any], tree: Any) -> Any:
+    """The result for arguments as they were flattened: a tuple of positional ones, or a list of these and of those by name."""
+    return function(*tree[0], **tree[1]) if type(tree) is list else function(*tree)
 
 
 def is_plain(leaves: Sequence[Any]) -> bool:
@@ -161,47 +159,63 @@ class Recorder:
         self.reasons: dict[Any, str] = {}  # why calls of a kind are not compiled
         self.variants: list[Variant] = []
         self.pullbacks: dict[Any, Recorder] = {}
+        self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
-    def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None]:
-        """The result of a call, and the program that computed it; None for the function itself."""
-        leaves, form = flatten((args, kwargs))
+    def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None, Sequence[Any], Any]:
+        """The result of a call, and the program that computed it (None for the function itself); the leaves of the arguments, and their structure."""
+        leaves, form = flatten([args, kwargs] if kwargs else args)
         if not is_plain(leaves):
-            return self.function(*args, **kwargs), None
-        arguments = tuple([_argument(x) for x in leaves])
-        key = self.key, form, arguments
-        try:
-            found = programs.get(key)
-        except TypeError:
-            return self._uncompiled(args, kwargs, "unhashable", "an argument that is neither a tensor nor a number cannot be compared")
-        if found is None:
-            if key in self.reasons:
-                return self.function(*args, **kwargs), None
-            found = []
+            return self.function(*args, **kwargs), None, leaves, form
+        arguments = [_argument(x) for x in leaves]
+        newest = self._newest
+        if newest is not None and form is newest[0] and arguments == newest[1]:
+            key, found = newest[2], newest[3]
+        else:
+            key = self.key, form, tuple(arguments)
+            try:
+                found = programs.get(key)
+            except TypeError:
+                self.reasons["unhashable"] = "an argument that is neither a tensor nor a number cannot be compared"
+                return self.function(*args, **kwargs), None, leaves, form
+            if found is None:
+                found = []
+            else:
+                self._newest = form, arguments, key, found
         values = [x._value if isinstance(x, Tensor) else np.float64(x) if type(x) is float else x
-                  for x, a in zip(leaves, arguments) if a.kind != "fixed"]
+                  for x, a in zip(leaves, arguments) if a[0] != "fixed"]
         for variant in found:
             out = variant.run(values)
             if out is GUARDED:
-                return self.function(*args, **kwargs), None
+                break
             if out is not NotImplemented:
-                return out, variant
+                return out, variant, leaves, form
+        else:
+            variant = self._new_variant(leaves, form, arguments, values, key, found)
+            out = GUARDED if variant is None else variant.run(values)
+            if out is not NotImplemented and out is not GUARDED:
+                return out, variant, leaves, form
+        return self.function(*args, **kwargs), None, leaves, form
+
+    def _new_variant(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any], key: Any,
+                     found: list[Variant]) -> Variant | None:
+        """A further program for arguments of a kind; None where there can be none, with the reason in the report."""
+        if key in self.reasons:
+            return None
         if len(found) >= self.max_programs:
-            return self._uncompiled(args, kwargs, key, f"{len(found)} programs were recorded for these shapes (max_programs), "
-                                                       f"and the values that the function reads differ again")
-        variant, reason = None, ""
+            self.reasons[key] = (f"{len(found)} programs were recorded for these shapes (max_programs), and the values that the function reads "
+                                 f"differ again")
+            return None
         try:
             variant = self.record(leaves, form, arguments, values)
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            reason = f"{type(error).__name__}: {error}"
-        if variant is None:
-            return self._uncompiled(args, kwargs, key, reason)
+            self.reasons[key] = f"{type(error).__name__}: {error}"
+            return None
         self._keep(key, [variant, *found])
-        out = variant.run(values)
-        return (self.function(*args, **kwargs), None) if out is NotImplemented or out is GUARDED else (out, variant)
+        return variant
 
     def prepare(self, args: tuple) -> None:
         """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""
-        leaves, form = flatten((args, {}))
+        leaves, form = flatten(args)
         arguments = tuple([_argument(x) for x in leaves])
         key = self.key, form, arguments
         if programs.get(key) is None:
@@ -221,15 +235,11 @@ class Recorder:
     def _keep(self, key: Any, found: list[Variant]) -> None:
         """Put programs, the newest first, into the library's cache."""
         self.variants.append(found[0])
+        self._newest = None
         self._keys.add(key)
         programs.put(key, found, sum([v.running.nbytes for v in found]))
 
-    def _uncompiled(self, args: tuple, kwargs: dict[str, Any], key: Any, reason: str) -> tuple[Any, None]:
-        out = self.function(*args, **kwargs)
-        self.reasons[key] = reason
-        return out, None
-
-    def record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Argument], values: Sequence[Any] | None) -> Variant:
+    def record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:
         """The program of the function for arguments of these shapes.
 
         Raises Unrecordable for a function that cannot be recorded, and what the function raises.
@@ -237,21 +247,20 @@ class Recorder:
         start = time.perf_counter()
         captures = Captures(self.subject)
         present = captures.present()
-        specs = [Spec((), np.dtype(np.float64)) if a.kind == "float" else Spec(tuple(a.what[0]), a.what[1]) for a in arguments if a.kind != "fixed"]
+        specs = [Spec((), np.dtype(np.float64)) if a[0] == "float" else Spec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
         captured = [Spec(tuple(t._value.shape), t._value.dtype) for t in present]
         recorder = ProgramRecorder(specs + captured, None if values is None else [*values, *[t._value for t in present]])
         inputs = iter(recorder.inputs)
         given: list[Any] = []
         for x, a in zip(leaves, arguments):
-            given.append(x if a.kind == "fixed" else wrap(next(inputs)))
-            if a.kind == "tensor" and thread.modes.grad and x.requires_grad:
+            given.append(x if a[0] == "fixed" else wrap(next(inputs)))
+            if a[0] == "tensor" and thread.modes.grad and x.requires_grad:
                 given[-1]._make_leaf(True)
             recorder.share_memory(given[-1])
         for t in present:
             recorder.share_memory(t)
         with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
-            args, kwargs = form.unflatten(given)
-            output = self.function(*args, **kwargs)
+            output = call_tree(self.function, form.unflatten(given))
             found, shape = flatten(output)
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]

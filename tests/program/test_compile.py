@@ -70,6 +70,15 @@ def test_another_shape_and_dtype_have_their_own_program():
     assert len(f.report.programs) == 10
 
 
+def test_trees_and_names_of_arguments():
+    f = symgrad.compile(lambda p, q, n=1: {"out": [p[0] * q["a"] * n, n]}, backend="interpreter")
+    for args, words in ((((X, Y), {"a": Y}), {}), (((X,), {"a": 2.0}), {"n": 3}), ((), {"p": [X], "q": {"a": Y}})):
+        for _ in range(2):
+            found, expected = f(*args, **words)["out"], (lambda p, q, n=1: [p[0] * q["a"] * n, n])(*args, **words)
+            same(found[0], expected[0])
+            assert found[1] == expected[1]
+
+
 def test_branches_have_a_program_each_up_to_a_limit():
     f = symgrad.compile(lambda x: x.sum() if x.sum() > 0 else x.prod(), backend="interpreter")
     for x in (X, -X, X, -X):
