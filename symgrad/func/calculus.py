@@ -171,11 +171,12 @@ def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
     units = _unit_directions(ev, [_coordinate_axes(x, dim, caller) for x in ev.inputs])[0]
     level, count = units[0].level, units[0].count
     if found == passes.RECORDING_USE - 1 and CollapsedProgram.fits(ev, count):
-        program = CollapsedProgram(ev, units)
-        programs.put(key, program, program.nbytes)
-        return program.run(ev)
-    if form is not None:
-        programs.put(key, min((found or 0) + 1, passes.RECORDING_USE - 1))
+        program = passes.made(lambda: CollapsedProgram(ev, units))
+        programs.put(key, program or False, program.nbytes if program else 0)
+        if program:
+            return program.run(ev)
+    elif form is not None:
+        programs.put(key, False if found is False else (found or 0) + 1)
     return sums_of_second_derivatives(ev, [wrap(t) for t in units], None, level, count)
 
 

@@ -42,7 +42,8 @@ class SignaturePlan:
         if program is None and self.recordable:
             self._uses[count] = uses = self._uses.get(count, 0) + 1
             if uses >= passes.RECORDING_USE:
-                program = self._programs[count] = HessianProgram(ev, y, seeds()) if HessianProgram.fits(ev, y, count) else False
+                fits = HessianProgram.fits(ev, y, count)
+                program = self._programs[count] = fits and passes.made(lambda: HessianProgram(ev, y, seeds())) or False
                 if program and self.key is not None:
                     programs.put(self.key, self, sum([each.nbytes for each in self._programs.values() if each]))
         return program.run(ev) if program else hessian_products(ev, y, seeds(), None)

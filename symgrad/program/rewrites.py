@@ -92,8 +92,8 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
         x, factor = x.operands[0], -factor
     elif x.name == "mul" and spec.dtype == np.float64:
         before = next(((o, n) for o, e in (x.operands, x.operands[::-1]) if (n := filling(e)) is not None and _passes(o, spec)), None)
-        if before is not None and (_is_exact(before[1]) or _is_exact(factor)) and 1e-300 < abs(before[1] * factor) < math.inf:  # both round once
-            x, factor = before[0], before[1] * factor
+        if before is not None and (abs(factor) == 1 or _is_exact(before[1]) and _is_ordinary(factor) or _is_exact(factor) and _is_ordinary(before[1])):
+            x, factor = before[0], before[1] * factor  # both round once
     if factor == 1:
         return x
     if factor == -1:
@@ -102,8 +102,12 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
 
 
 def _is_exact(factor: float) -> bool:
-    """Whether multiplication by a number does not round: a power of two."""
-    return abs(math.frexp(factor)[0]) == 0.5
+    """Whether multiplication by a number of moderate size does not round: a power of two."""
+    return abs(math.frexp(factor)[0]) == 0.5 and _is_ordinary(factor)
+
+
+def _is_ordinary(factor: float) -> bool:
+    return 1e-100 < abs(factor) < 1e100
 
 
 def _div(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
