@@ -69,7 +69,9 @@ class Running:
 
 def _numpy(program: Program) -> Any:
     try:
-        from symgrad.program.source import numpy_source  # noqa: PLC0415
+        from symgrad.program import source  # type: ignore[attr-defined]
+
+        numpy_source = source.numpy_source
     except ImportError:
         return interpreter(program)
     return numpy_source(program)
