@@ -20,19 +20,15 @@ class Running:
     def __init__(self, program: Program, backend: str):
         self.program, self.wanted, self.note = program, backend, ""
         self.seconds = 0.0
+        self._run: Any = None
+        self._may_change = backend == "auto"
         if backend == "c":
-            self._run, self.backend = self._native(), "c"
-        elif backend == "interpreter":
+            self._change()
+        if backend == "interpreter":
             self._run, self.backend = interpreter(program), "interpreter"
-        else:
+        elif self._run is None:
             self._run = _numpy(program)
             self.backend = "numpy" if hasattr(self._run, "source") else "interpreter"
-        self._may_change = backend == "auto"
-
-    def _native(self) -> Any:
-        from symgrad.program.native import native  # brings ctypes and the compiler's search
-
-        return native(self.program)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         if not self._may_change:
@@ -45,10 +41,13 @@ class Running:
         return out
 
     def _change(self) -> None:
+        """Go on in C; where that cannot be, `note` says why."""
+        from symgrad.program.native import native  # brings ctypes and the search for a compiler
+
         self._may_change = False
         try:
-            self._run, self.backend = self._native(), "c"
-        except (RuntimeError, ImportError, OSError) as error:
+            self._run, self.backend = native(self.program), "c"
+        except (RuntimeError, OSError) as error:
             self.note = str(error)
 
     @property

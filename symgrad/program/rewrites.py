@@ -92,8 +92,8 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
         x, factor = x.operands[0], -factor
     elif x.name == "mul" and spec.dtype == np.float64:
         before = next(((o, n) for o, e in (x.operands, x.operands[::-1]) if (n := filling(e)) is not None and _passes(o, spec)), None)
-        if before is not None and (abs(factor) == 1 or _is_exact(before[1]) and _is_ordinary(factor) or _is_exact(factor) and _is_ordinary(before[1])):
-            x, factor = before[0], before[1] * factor  # both round once
+        if before is not None and (abs(factor) == 1 or _round_once(before[1], factor)):
+            x, factor = before[0], before[1] * factor
     if factor == 1:
         return x
     if factor == -1:
@@ -101,13 +101,9 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
     return recorder.add_plain("mul", (x, recorder.entry(factor)), (), spec)
 
 
-def _is_exact(factor: float) -> bool:
-    """Whether multiplication by a number of moderate size does not round: a power of two."""
-    return abs(math.frexp(factor)[0]) == 0.5 and _is_ordinary(factor)
-
-
-def _is_ordinary(factor: float) -> bool:
-    return 1e-100 < abs(factor) < 1e100
+def _round_once(a: float, b: float) -> bool:
+    """Whether a product with two numbers of moderate size rounds once, since one of them is a power of two."""
+    return 0.5 in (abs(math.frexp(a)[0]), abs(math.frexp(b)[0])) and all([1e-100 < abs(x) < 1e100 for x in (a, b)])
 
 
 def _div(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:

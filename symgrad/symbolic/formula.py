@@ -27,9 +27,9 @@ from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
+from symgrad.carriers.dual import Dual
 from symgrad.carriers.duck import Unrecordable
 from symgrad.carriers.recorded import Recorded
-from symgrad.carriers.dual import Dual
 from symgrad.carriers.series import Series
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
