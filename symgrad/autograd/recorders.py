@@ -21,7 +21,7 @@ import numpy as np
 
 from symgrad.autograd.bundles import REFUSAL, STOP, refusal
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import verify
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.storage.views import Base, base_of
@@ -243,7 +243,7 @@ class _OutsideSpan:
         return node not in self.span
 
 
-VALUES = (np.ndarray, np.generic, Batched)
+VALUES = (np.ndarray, np.generic, DuckArray)
 
 
 def _differs(node: Node, value: Any, now: int, since: int = 0) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tables import MethodTable
@@ -30,7 +30,7 @@ __all__ = ["Packed", "allow_mutation_on_saved_tensors", "disable_saved_tensors_h
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
-VALUES = (np.ndarray, np.generic, Batched)
+VALUES = (np.ndarray, np.generic, DuckArray)
 
 
 # Pack and unpack hooks

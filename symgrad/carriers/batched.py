@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.duck import DuckArray
+
 __all__ = ["Batched", "Shape", "batch", "has_shape_of", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
 new_level = itertools.count(1).__next__
@@ -36,13 +38,6 @@ class Shape(tuple):
     __hash__ = tuple.__hash__
 
 
-class _Flags:
-    """The memory flags of a member, like `ndarray.flags`; the flags of the data do not describe a member."""
-
-    c_contiguous = f_contiguous = True
-    writeable = False
-
-
 def _unsupported(what: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"vmap: {what} of a tensor inside vmap depends on the data of each member of the batch; use symgrad.where in place of "
@@ -56,15 +51,13 @@ def _reduction(ufunc: Any) -> Callable[..., Any]:
     return lambda self, axis=None, keepdims=False, dtype=None: ufunc.reduce(self, axis=axis, keepdims=keepdims, dtype=dtype)
 
 
-class Batched:
+class Batched(DuckArray):
     """A value for each member of a batch, `data[i]` for the i-th; shape, axes and indices are those of one member."""
 
     __slots__ = ("data", "level", "unit", "_shape")
     data: Any
     level: int
     unit: int | None  # the index of the first member if the members are consecutive unit vectors
-    base = None
-    flags = _Flags()
 
     def __init__(self, data: Any, level: int, unit: int | None = None):
         self.data, self.level, self.unit = data, level, unit
@@ -89,19 +82,9 @@ class Batched:
         return self.data.ndim - 1
 
     @property
-    def size(self) -> int:
-        """The number of elements of a member."""
-        return math.prod(self.shape)
-
-    @property
     def dtype(self) -> Any:
         """The dtype."""
         return self.data.dtype
-
-    @property
-    def itemsize(self) -> int:
-        """The size of an element in bytes."""
-        return self.data.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -128,18 +111,8 @@ class Batched:
         """The imaginary parts."""
         return self._with(self.data.imag)
 
-    @property
-    def T(self) -> Any:
-        """The axes of each member in reverse."""
-        return self.transpose(tuple(reversed(range(self.ndim))))
-
     def _with(self, data: Any) -> Batched:
         return Batched(data, self.level)
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError("len() of unsized object")
-        return self.shape[0]
 
     def __repr__(self) -> str:
         return f"Batched(level={self.level}, {self.data!r})"
@@ -149,7 +122,6 @@ class Batched:
     __array__ = _unsupported("the plain array")
     __array_interface__ = property(_unsupported("the memory"))
     nonzero = _unsupported("the positions of nonzero elements")
-    __hash__ = None  # type: ignore[assignment]
 
     # NumPy's protocols
 
@@ -192,17 +164,6 @@ class Batched:
         axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes or tuple(reversed(range(self.ndim)))
         return self._with(self.data.transpose((0, *(a % max(self.ndim, 1) + 1 for a in axes))))
 
-    def squeeze(self, axis: Any = None) -> Batched:
-        """Each member without axes of size 1."""
-        dims = [i for i, n in enumerate(self.shape) if n == 1] if axis is None else [axis % self.ndim]
-        return self.reshape(tuple(n for i, n in enumerate(self.shape) if i not in dims))
-
-    def ravel(self, order: str = "C") -> Batched:
-        """Each member as a vector."""
-        return self.reshape((self.size,))
-
-    flatten = ravel
-
     def copy(self, order: str = "K") -> Batched:
         """A copy."""
         return self._with(self.data.copy())
@@ -236,8 +197,6 @@ class Batched:
             raise RuntimeError("vmap: a value of an inner vmap is written into a tensor of an outer one; write it with symgrad.where or index_put")
         FUNCTIONS[operator.setitem](self, index, value)
 
-    def __iter__(self) -> Any:
-        return (self[i] for i in range(len(self)))
 
 
 def _operator(apply: Callable[[Any, Any], Any], ufunc: Any) -> None:
@@ -250,14 +209,14 @@ def _operator(apply: Callable[[Any, Any], Any], ufunc: Any) -> None:
                 return Batched(apply(self.data, other.data), self.level)
         elif kind in NUMBERS or kind is np.ndarray and other.ndim < self.data.ndim:
             return Batched(apply(self.data, other), self.level)
-        elif kind is not np.ndarray and not isinstance(other, np.generic):
+        elif kind is not np.ndarray and not isinstance(other, (np.generic, DuckArray)):
             return NotImplemented
         return ufunc(self, other)
 
     def reflected(self: Batched, other: Any) -> Any:
         if type(other) in NUMBERS or type(other) is np.ndarray and other.ndim < self.data.ndim:
             return Batched(apply(other, self.data), self.level)
-        return ufunc(other, self) if isinstance(other, (np.ndarray, np.generic)) else NotImplemented
+        return ufunc(other, self) if isinstance(other, (np.ndarray, np.generic, DuckArray)) else NotImplemented
 
     setattr(Batched, name, forward)
     setattr(Batched, f"__r{name[2:]}", reflected)

@@ -57,6 +57,8 @@ from numpy import rint as round
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scatter, take
+from symgrad.carriers.duck import DuckArray
+from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
@@ -93,17 +95,20 @@ def _in_dtype_of(y: Any, x: Any) -> Any:
     return y.astype(x.dtype) if x.dtype.kind == "V" else y
 
 
+@word
 def exp2_derivative(x: Any, order: int) -> Any:
     """d^n/dx^n of 2^x = 2^x log(2)^n, which is smaller than 2^x; computed as 2^(x - 1) · 2 log(2)^n where 2^x may overflow."""
     doubled = indicator(x > 1, x)
     return _in_dtype_of(exp2(x - doubled) * ((1 + doubled) * math.log(2.0) ** order), x)
 
 
+@word
 def log_derivative(x: Any, base: int) -> Any:
     """The derivative 1 / (x log(base)) of the logarithm to a base."""
     return _in_dtype_of((1 / math.log(base)) / x, x)
 
 
+@word
 def rsqrt(x: Any) -> Any:
     return 1 / sqrt(x)
 
@@ -113,6 +118,8 @@ def sech(x: Any) -> Any:
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))
         return np.float64(2 * z / (1 + z * z))
+    if isinstance(x, DuckArray):
+        return of_data("sech", sech, x)
     if x.dtype.kind == "c":
         return 1 / cosh(x)
     z = exp(-abs(x))
@@ -181,6 +188,8 @@ def sech_square(x: Any) -> Any:
         z = math.exp(-math.fabs(x))
         s = 2 * z / (1 + z * z)
         return np.float64(s * s)
+    if isinstance(x, DuckArray):
+        return of_data("sech_square", sech_square, x)
     s = reciprocal(cosh(x))
     return square(s, out=s) if isinstance(s, np.ndarray) else s * s
 
@@ -189,6 +198,8 @@ def sigmoid(x: Any) -> Any:
     if type(x) is np.float64:
         z = math.exp(-math.fabs(x))
         return np.float64((z if x < 0 else 1.0) / (1 + z))
+    if isinstance(x, DuckArray):
+        return of_data("sigmoid", sigmoid, x)
     if x.dtype.kind == "c":
         return 1 / (1 + exp(-x))
     return exp(minimum(x, 0)) / (1 + exp(-abs(x)))
@@ -199,10 +210,12 @@ def sigmoid_slope(y: Any, x: Any) -> Any:
     return y * sigmoid(-x)
 
 
+@word
 def logsigmoid(x: Any) -> Any:
     return minimum(x, 0) - log1p(exp(-abs(x)))
 
 
+@word
 def softplus(x: Any, beta: float = 1.0) -> Any:
     scaled = x if beta == 1 else x * beta
     out = maximum(scaled, 0) + log1p(exp(-abs(scaled)))
@@ -229,6 +242,7 @@ def floor_divide(a: Any, b: Any) -> Any:
     return np.floor_divide(a, b)
 
 
+@word
 def one_minus_square(x: Any) -> Any:
     """1 - x², accurate near its roots."""
     return (1 - x) * (1 + x)
@@ -243,6 +257,7 @@ def _sine_of_pi(x: Any) -> tuple[Any, Any]:
     return np.choose(quadrant, (s, c, -s, -c)), np.choose(quadrant, (c, -s, -c, s))
 
 
+@word
 def sinc_derivative(x: Any, order: int = 0) -> Any:
     """d^n/dx^n of sin(πx)/(πx).
 
@@ -278,7 +293,7 @@ def getitem(x: Any, index: Any) -> Any:
         if shared or type(x) is not np.ndarray or type(index) is np.ndarray and index.ndim == 1 and x.flags.c_contiguous:
             return out
         return with_index_layout(out, x, index)
-    if type(x) is Batched or isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
+    if isinstance(out, np.ndarray) or not isinstance(x, np.ndarray):
         return out
     return x[(*index, ...) if isinstance(index, tuple) else (index, ...)] if is_basic(index) else out
 
@@ -287,7 +302,7 @@ def view(x: Any, shape: tuple[int, ...]) -> Any:
     """A view of `x` with another shape. Raises RuntimeError if this needs a copy."""
     out = x.reshape(shape)
     base = out.base
-    if type(x) is not Batched and base is not x and (base is None or base is not x.base) and out.size:
+    if not isinstance(x, DuckArray) and base is not x and (base is None or base is not x.base) and out.size:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
                            "subspaces). Use .reshape(...) instead.")
     return out
@@ -314,8 +329,8 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
         return scatter(x, index, values, accumulate)
     if accumulate:
         return x + place(np.broadcast_to(values, np.shape(x[index])), index, x.shape)
-    if type(values) is Batched or type(x) is Batched:
-        x = x + np.zeros_like(values, shape=x.shape, dtype=x.dtype) if type(values) is Batched else x.copy()
+    if isinstance(values, DuckArray) or isinstance(x, DuckArray):
+        x = x + np.zeros_like(values, shape=x.shape, dtype=x.dtype) if isinstance(values, DuckArray) else x.copy()
         x[index] = values
         return x
     out = copy(x) if isinstance(x, np.ndarray) else np.array(x)
@@ -326,7 +341,7 @@ def put(x: Any, values: Any, index: Any, accumulate: bool = False) -> Any:
 def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
     """The diagonal of two dimensions as a new last one: a view of the memory, writeable if `x` is."""
     out = x.diagonal(offset, dim1, dim2)
-    if type(x) is Batched:
+    if isinstance(x, DuckArray):
         return out
     out.flags.writeable = x.flags.writeable
     return out
@@ -334,15 +349,15 @@ def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 def view_as_real(x: Any) -> Any:
     """The real and imaginary parts of complex numbers in a new last dimension: a view of the memory."""
-    if type(x) is Batched:
-        return x._with(view_as_real(x.data))
+    if isinstance(x, DuckArray):
+        return of_data("view_as_real", view_as_real, x)
     return x[..., None].view(x.real.dtype) if isinstance(x, np.ndarray) else np.array([x.real, x.imag])
 
 
 def view_as_complex(x: Any) -> Any:
     """The complex numbers with their parts in the last dimension; a view if the parts are adjacent in memory."""
-    if type(x) is Batched:
-        return x._with(view_as_complex(x.data))
+    if isinstance(x, DuckArray):
+        return of_data("view_as_complex", view_as_complex, x)
     kind = np.complex64 if x.itemsize < 8 else np.complex128
     if x.dtype.itemsize * 2 != np.dtype(kind).itemsize or x.strides[-1] != x.itemsize:
         return (x[..., 0] + 1j * x[..., 1]).astype(kind)
@@ -355,6 +370,8 @@ def flip(x: Any, dims: tuple[int, ...]) -> Any:
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Every window of slices along a dimension, with the window as a new last dimension: a view of the memory."""
+    if type(x) is Recorded:
+        return x.emit("unfold", dimension, size, step)
     if type(x) is Batched:
         return x._with(unfold(x.data if x.ndim else x.data.reshape((-1, 1)), dimension + 1, size, step))
     x = x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x).reshape(1)

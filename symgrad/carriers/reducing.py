@@ -9,6 +9,7 @@ import numpy as np
 from numpy import exp, isfinite, log1p, sqrt, where
 
 from symgrad.carriers.batched import raw
+from symgrad.carriers.recorded import word
 from symgrad.carriers.structure import zeros_like
 from symgrad.types.indices import check_ordered
 
@@ -29,6 +30,7 @@ def _peak(x: Any, dim: Any) -> Any:
     return where(isfinite(peak), peak, 0.0).astype(x.dtype)
 
 
+@word
 def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """log Σ exp(x), shifted by the largest element; log1p of the sum of the other terms preserves small terms."""
     peak = _peak(x, dim)
@@ -38,11 +40,13 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     return log1p(others) + peak.reshape(others.shape)
 
 
+@word
 def softmax(x: Any, dim: Any) -> Any:
     out = exp(x - _peak(x, dim))
     return out / np.add.reduce(out, axis=dim, keepdims=True)
 
 
+@word
 def log_softmax(x: Any, dim: Any) -> Any:
     x = x - _peak(x, dim)
     return x - logsumexp(x, dim, True)
@@ -61,6 +65,7 @@ def reference(g: Any, y: Any, dim: Any) -> Any:
     return np.take_along_axis(rows[0], np.argmax(rows[1], -1)[:, None], -1).reshape(kept)
 
 
+@word
 def centred(x: Any, dim: Any) -> Any:
     """The distance of every element from the mean along `dim`, corrected by the rounding error of the mean: equal numbers give 0."""
     count = math.prod(x.shape[i] for i in dim) or math.nan
@@ -68,6 +73,7 @@ def centred(x: Any, dim: Any) -> Any:
     return x - np.add.reduce(x, axis=dim, keepdims=True) / count
 
 
+@word
 def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """√Σ|x|², rescaled where the squares overflow or underflow."""
     a = np.abs(x)

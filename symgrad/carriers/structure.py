@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, batch, unbatch
+from symgrad.carriers.duck import DuckArray
+from symgrad.carriers.recorded import Recorded
 
 __all__ = [
     "add", "batch", "broadcast_to", "cat", "copy", "cumprod", "cumsum", "diag", "diagonal", "diagonal_place", "div", "dot", "einsum", "eye_like",
@@ -88,6 +90,8 @@ def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
         out = np.zeros((len(g.data), *shape), g.data.dtype)
         out[:, index] = g.data
         return Batched(out, g.level)
+    if type(g) is Recorded:
+        return g.recorder.emit_index("place", (g,), index, tuple(shape))
     basic = is_basic(index)
     if basic and type(g) is Batched:
         return Batched(place(g.data, (slice(None), *(index if type(index) is tuple else (index,))), (g.data.shape[0], *shape)), g.level)
@@ -168,7 +172,7 @@ mv = dot = mm
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
     if xs[0].dtype.kind == "V":  # sums of bfloat16 are computed in float32
         return einsum(equation, [x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
-    if len(xs) == 1:
+    if len(xs) == 1 and not isinstance(xs[0], DuckArray):
         return np.array(np.einsum(equation, *xs))
     return np.einsum(equation, *xs, optimize=len(xs) > 2)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual
+from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.recording import core
@@ -26,7 +27,7 @@ from symgrad.types.dtypes import dtype_of
 __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex", "mark",
            "mark_as_guarded", "receivers", "release_node", "send"]
 
-VALUES = (np.ndarray, np.generic, Batched, Tensor, Dual)
+VALUES = (np.ndarray, np.generic, DuckArray, Tensor, Dual)
 MARKED = 128  # the flag of `mark`
 Read = Callable[[Node], tuple[Any, tuple]]
 Cotangents = dict[Node, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.types.dtypes import dtype_of, get_default_dtype, numpy_dtype
@@ -20,7 +20,7 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         if special:
             data._escape()
         value = data._value
-    elif isinstance(data, (np.ndarray, np.generic, Batched)):
+    elif isinstance(data, (np.ndarray, np.generic, DuckArray)):
         value = data
     else:
         value = from_python(data, dtype is None)

@@ -11,6 +11,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED
@@ -97,7 +98,7 @@ def keeps_old(op: Op, i: int) -> bool:
     return "input" in read[i] or "result" in read[i] and "result" not in saved[i]
 
 
-VALUES = (np.ndarray, np.generic, Batched)
+VALUES = (np.ndarray, np.generic, DuckArray)
 
 
 class Changed(RuntimeError):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value, from_python
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, factory_function, is_integer, like_function, new_leaf, sizes_of
@@ -52,7 +52,7 @@ def has_formula(data: Any) -> bool:
 def read_data(data: Any, dtype: Any = None) -> Any:
     """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
     try:
-        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, Batched)) else from_python(data, dtype is None)
+        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, DuckArray)) else from_python(data, dtype is None)
     except ValueError as error:
         raise ValueError(f"{_ragged_error(data) or error}: the nested sequences are not rectangular") from None
     dtype_of(value.dtype)

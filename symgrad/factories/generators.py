@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import Unrecordable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import CPU, check_cpu, device
@@ -130,6 +131,8 @@ class BatchedGenerator:
 
 def numpy_generator(generator: Any = None) -> Any:
     """The NumPy generator of a `Generator`, of NumPy itself, or, for None, of the default generator."""
+    if thread.modes.program is not None:
+        raise Unrecordable("random numbers, which would be the same in every run")
     if thread.modes.batches:
         kinds = {kind for _, _, kind in thread.modes.batches}
         if "error" in kinds:

@@ -14,6 +14,8 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
+from symgrad.carriers.duck import DuckArray
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value, copied
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap
@@ -28,7 +30,7 @@ __all__ = ["UNCHANGED", "Evaluation", "Input", "as_tensors", "between_nodes", "c
            "recording", "scalar_output", "unshared", "unshared_results"]
 
 UNCHANGED = contextlib.nullcontext()  # the scope that sets no modes
-LEAVES.update((Tensor, np.ndarray, np.float64, Batched))
+LEAVES.update((Tensor, np.ndarray, np.float64, Batched, Recorded))
 
 
 class Input(Node):
@@ -115,7 +117,7 @@ class Evaluation:
 
     def returned_output(self) -> Any:
         """The outputs as results of the transform; an input that is returned unchanged is copied."""
-        found = [wrap(copied(t._value)) if t._node is None and not isinstance(t._value, Batched) else _as_result(t,
+        found = [wrap(copied(t._value)) if t._node is None and not isinstance(t._value, DuckArray) else _as_result(t,
                                                                                                                  self.tracked) for t in self.outputs]
         return self.shape.unflatten(found)
 
@@ -129,7 +131,8 @@ def detach_tree(tree: Any) -> Any:
 def _as_result(t: Tensor, tracked: bool) -> Tensor:
     """A tensor as a result of the transform."""
     value = t._value
-    if type(value) is np.ndarray and value.flags.writeable or type(value) is Batched or type(t._node) is not Input and isinstance(value, np.generic):
+    own = isinstance(value, DuckArray) or type(value) is np.ndarray and value.flags.writeable
+    if own or type(t._node) is not Input and isinstance(value, np.generic):
         return t if tracked or t._node is None else wrap(value)
     if tracked:
         with recording(True):
@@ -239,7 +242,7 @@ def as_tensors(leaves: Iterable[Any], words: Callable[[], Sequence[str]], caller
     out = []
     for i, leaf in enumerate(leaves):
         if not isinstance(leaf, Tensor):
-            if not isinstance(leaf, (float, int, complex, np.ndarray, np.generic, Batched)):
+            if not isinstance(leaf, (float, int, complex, np.ndarray, np.generic, DuckArray)):
                 raise TypeError(f"{caller}: {words()[i]} is {type(leaf).__name__}; it is differentiated, so it must be a Tensor, an array or a "
                                 f"number, or a tree of them; choose other argnums")
             leaf = wrap(as_value(float(leaf) if type(leaf) is int else leaf))

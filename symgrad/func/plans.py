@@ -9,19 +9,19 @@ from symgrad.engine.tensor import Tensor
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.second import HessianProgram, hessian_products
 from symgrad.func.sparsity import plan_hessian
-from symgrad.program.cache import Cache
+from symgrad.program.cache import programs
 from symgrad.program.signature import has_signature, signature_of
 
 __all__ = ["SignaturePlan", "Plans"]
 
 RECORDING_USE = 2  # the use of a signature at which recording the steps pays off
-MAX_SIGNATURES = 8  # signatures cached for one function; a function with control flow has several
 
 
 class SignaturePlan:
     """The entry of one signature: the plan once it was needed, the number of uses, and the recorded program from the second use on."""
 
     def __init__(self) -> None:
+        self.key: Any = None  # of the entry in the library's cache; None if it is not there
         self.plan: Any = None
         self.uses = 0
         self.program: Any = None
@@ -40,14 +40,15 @@ class SignaturePlan:
         if self.program is None and self.uses == RECORDING_USE:
             found = seeds()
             self.program = HessianProgram(ev, y, found) if HessianProgram.fits(ev, y, len(found)) else False
+            if self.program and self.key is not None:
+                programs.put(self.key, self, self.program.nbytes)
         return self.program.run(ev) if self.program else hessian_products(ev, y, seeds(), None)
 
 
 class Plans:
-    """The entries of one function's graphs by signature: neither the sparsity pattern nor the steps depend on the numbers in a graph."""
+    """The entries of one function's graphs in the library's cache: neither the sparsity pattern nor the steps depend on the numbers in a graph."""
 
     def __init__(self) -> None:
-        self._entries = Cache(MAX_SIGNATURES)
         self._newest: tuple[Any, SignaturePlan] | None = None  # the entry that most calls use
 
     def of(self, ev: Evaluation, y: Tensor) -> SignaturePlan:
@@ -58,8 +59,10 @@ class Plans:
         form = signature_of(ev.nodes, ev.path, y._node)
         if form is None:
             return SignaturePlan()
-        entry = self._entries.get(form)
+        key = SignaturePlan, form
+        entry = programs.get(key)
         if entry is None:
-            entry = self._entries.put(form, SignaturePlan())
+            entry = programs.put(key, SignaturePlan())
+            entry.key = key
         self._newest = form, entry
         return entry

@@ -30,7 +30,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.program.cache import shared
+from symgrad.program.cache import programs
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
@@ -325,10 +325,10 @@ def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, 
 def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
     """The cached plan for entries in grids with constant steps, which are small keys."""
     key = Plan, found, shape, symmetric
-    sets = shared.get(key)
+    sets = programs.get(key)
     if sets is None:
         sets = _plan(found, (), shape, symmetric)
-        shared.put(key, sets, sets.nbytes)
+        programs.put(key, sets, sets.nbytes)
     return sets
 
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from symgrad.autograd.bundles import Output, Values
 from symgrad.carriers import numeric
-from symgrad.carriers.batched import Batched
 from symgrad.carriers.coefficients import Series, value
+from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.carriers.series import SeriesCarrier
 from symgrad.engine.data import as_value
@@ -175,7 +175,7 @@ def _coefficient(given: Any, primal: Tensor, words: Callable[[int, int], str], i
 
 def _check_single_tensor(x: Any, name: str, caller: str) -> None:
     """Raise for an argument that is a tree."""
-    if not isinstance(x, (Tensor, np.ndarray, np.generic, float, int, complex, Batched)):
+    if not isinstance(x, (Tensor, np.ndarray, np.generic, float, int, complex, DuckArray)):
         raise TypeError(f"{caller}: {name} must be a Tensor, an array or a number, not {type(x).__name__}; make the parts of a tree arguments of "
                         f"their own")
 

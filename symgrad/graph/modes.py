@@ -86,6 +86,7 @@ class Modes:
     pullback: Any  # the running pullback, if there are hooks
     checks: Any  # the anomaly checks of the running pullback
     formula_of: Any  # the node of the Function whose formula is computed
+    program: Any  # the recorder of the program that is being recorded
     jvp_of: Any  # the node of the Function whose `jvp` runs
 
     plain = True  # whether the hot path records; False in every thread during anomaly mode
@@ -117,7 +118,7 @@ class _Thread(threading.local):
     """Thread-local state."""
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
-                  saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, jvp_of=None)
+                  saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, program=None, jvp_of=None)
 
 
 thread = _Thread()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
 from symgrad.engine.tables import MethodTable
@@ -26,8 +26,8 @@ METHODS = MethodTable()
 
 
 def _as_array(value: Any) -> Tensor:
-    value = value if type(value) is Batched else np.asarray(value)
-    return wrap(value if value.ndim or type(value) is Batched else value[()])
+    value = value if isinstance(value, DuckArray) else np.asarray(value)
+    return wrap(value if value.ndim or isinstance(value, DuckArray) else value[()])
 
 
 def _axis(dim: int, ndim: int) -> int:
@@ -176,7 +176,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if side not in (None, "left", "right") or side == "left" and right:
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}" if side not in ("left", "right") else
                            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
-    rows, values = (x if type(x) is Batched else np.asarray(x) for x in map(as_value, (sorted_sequence, input)))
+    rows, values = (x if isinstance(x, DuckArray) else np.asarray(x) for x in map(as_value, (sorted_sequence, input)))
     if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
                            f"input value "

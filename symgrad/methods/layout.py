@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.recording import convert, core
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -127,7 +127,7 @@ def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) 
 @METHODS.define
 def is_contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> bool:
     """Whether the elements are contiguous in memory, row by row or in the order of a `memory_format`."""
-    value = self._value if type(self._value) is Batched else np.asarray(self._value)
+    value = self._value if isinstance(self._value, DuckArray) else np.asarray(self._value)
     if repr(memory_format) in IMAGE_AXES:
         order = IMAGE_AXES[repr(memory_format)]
         return value.ndim == len(order) and bool(value.transpose(order).flags.c_contiguous)

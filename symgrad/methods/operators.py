@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.structure import is_basic
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
@@ -148,7 +148,7 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple, Any]:
     rest: list[Any] = []
     for part in index if isinstance(index, tuple) else (index,):
         kind = getattr(getattr(part, "dtype", None), "kind", None)
-        if isinstance(part, bool) or kind == "b" and not part.ndim and type(part) is not Batched:
+        if isinstance(part, bool) or kind == "b" and not part.ndim and not isinstance(part, DuckArray):
             basic.append(None)
             rest.append(np.array([part], bool))
         elif kind is None or not part.ndim and kind in "iu":
@@ -170,7 +170,7 @@ def index_without_tensors(index: Any) -> Any:
         value = index._value
         if value.dtype.kind not in "biu":
             raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}")
-        return value if value.ndim or value.dtype.kind == "b" or type(value) is Batched else int(value)
+        return value if value.ndim or value.dtype.kind == "b" or isinstance(value, DuckArray) else int(value)
     if isinstance(index, (list, np.ndarray)):
         value = np.asarray(as_value(index))
         return value.astype(int) if not value.size and value.dtype.kind == "f" else value

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.branches import branched
 from symgrad.engine.data import as_value
 from symgrad.engine.storage.versions import Alias, carry_over
@@ -64,7 +64,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if special:
         self._escape(shared=True)
-    return self._array() if type(self._value) is not Batched else self._value.__array__()
+    return self._array() if not isinstance(self._value, DuckArray) else self._value.__array__()
 
 
 @METHODS.define

@@ -74,6 +74,13 @@ class Program:
         step = self.steps[slot - self.first_step]
         return Spec(step.shape, step.dtype)
 
+    def without_inputs(self, unused: Sequence[int]) -> Program:
+        """The program without some inputs, which no step reads."""
+        kept = [i for i in range(len(self.inputs)) if i not in unused]
+        at = {slot: k for k, slot in enumerate([*kept, *range(len(self.inputs), self.first_step + len(self.steps))])}
+        return Program([self.inputs[i] for i in kept], self.constants, [step._replace(ins=tuple([at[i] for i in step.ins])) for step in self.steps],
+                       [at[i] for i in self.outputs])
+
     @property
     def nbytes(self) -> int:
         """The memory of the constants."""

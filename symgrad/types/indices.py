@@ -19,8 +19,8 @@ def _is_batched(x: Any) -> bool:
 
 
 def index_array(x: Any) -> Any:
-    """An index as an array; a batched index is returned unchanged."""
-    if _is_batched(value := getattr(x, "value", x)):
+    """An index as an array; a batched or recorded index is returned unchanged."""
+    if _is_batched(value := getattr(x, "value", x)) or hasattr(value, "recorder"):
         return value
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
+from symgrad.carriers.duck import DuckArray
 from symgrad.graph.node import all_threads, next_sequence
 from symgrad.types.strides import address
 
@@ -83,7 +84,7 @@ class Alias:
 
         The new owner covers the whole memory if that is one block, so that views of it reach as far as before.
         """
-        if isinstance(array, Batched):  # is never written in place
+        if isinstance(array, DuckArray):  # is never written in place
             return array
         root = owner(array)
         block = root.flags.c_contiguous or root.flags.f_contiguous

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, Shape
+from symgrad.carriers.batched import Shape
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import TYPES
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
@@ -23,7 +24,7 @@ KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}  # a result is never written in
 
 def check_memory(name: str, target: Any, repeated: bool = False) -> None:
     """Raise torch's error for read-only memory, and for elements that overlap, unless `repeated` says that they get equal values."""
-    if type(target) is Batched:
+    if isinstance(target, DuckArray):
         raise _in_batch(name)
     if not repeated and target.base is not None and overlaps(target):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
@@ -34,7 +35,7 @@ def check_memory(name: str, target: Any, repeated: bool = False) -> None:
 
 def check_result(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
     """Raise torch's error if a result of this shape and dtype does not fit into an array."""
-    if type(shape) is Shape or type(target) is Batched:
+    if type(shape) is Shape or isinstance(target, DuckArray):
         raise _in_batch(name)
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
@@ -82,7 +83,7 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 def write(target: Any, value: Any, name: str) -> None:
     """Write a value into an array of its shape, and count a version."""
-    if type(target) is Batched or type(value) is Batched:
+    if isinstance(target, DuckArray) or isinstance(value, DuckArray):
         raise _in_batch(name)
     if special:
         for observer in thread.modes.observers:
@@ -107,7 +108,7 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
         result._escape()
     value = result._value
     target = out._array()
-    if type(out._value) is Batched or type(value) is Batched:
+    if isinstance(out._value, DuckArray) or isinstance(value, DuckArray):
         raise _in_batch(f"{name} with out=")
     refuse_inference(out._node)
     if target.shape != value.shape:

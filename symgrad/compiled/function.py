@@ -1,0 +1,165 @@
+"""`symgrad.compile`: a function, and its derivatives, as programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.compiled.differentiation import differentiable
+from symgrad.compiled.recording import Recorder, Variant
+from symgrad.func.hessians import hessian, hvp
+from symgrad.func.jacobians import jacobian
+from symgrad.func.transforms import grad, grad_and_value, jvp
+from symgrad.program.backends import BACKENDS
+
+__all__ = ["CompiledFunction", "compile"]
+
+DERIVATIVES = ("value", "gradient", "hessian", "hvp", "jvp", "jacobian")
+
+
+class CompiledFunction:
+    """A function that runs as recorded programs, with its compiled derivatives as methods; made by `symgrad.compile`."""
+
+    def __init__(self, function: Callable[..., Any], derivatives: Sequence[str], argnums: Any, structure: Any, backend: str, max_programs: int):
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+        self._settings = tuple(derivatives), argnums, structure, backend, max_programs
+        self._derivatives = frozenset(derivatives)
+        of: dict[str, Callable[..., Any]] = {
+            "value": function, "gradient": grad(function, argnums), "value_and_gradient": _swapped(grad_and_value(function, argnums)),
+            "hessian": hessian(function, argnums, structure=structure), "jacobian": jacobian(function, argnums),
+            "hvp": functools.partial(hvp, function), "jvp": functools.partial(jvp, function),
+        }
+        self._recorders = {name: Recorder(each, function, name, backend, max_programs) for name, each in of.items()}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call("value", args, kwargs)
+
+    def _call(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        recorder = self._recorders[name]
+        result, variant = recorder.call(args, kwargs)
+        return result if variant is None else differentiable(recorder, variant, args, kwargs, result)
+
+    def gradient(self, *args: Any, **kwargs: Any) -> Any:
+        """The gradient ∂f/∂x, as `func.grad` gives it."""
+        return self._derivative("gradient", args, kwargs)
+
+    def value_and_gradient(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """The value and the gradient, from one program."""
+        return self._derivative("value_and_gradient", args, kwargs)
+
+    def hessian(self, *args: Any, **kwargs: Any) -> Any:
+        """The Hessian ∂²f/∂x², as `func.hessian` gives it."""
+        return self._derivative("hessian", args, kwargs)
+
+    def hvp(self, primals: Any, vectors: Any) -> Any:
+        """The product of the Hessian with a vector, as `func.hvp` gives it."""
+        return self._derivative("hvp", (primals, vectors), {})
+
+    def jvp(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The value and its derivative along tangents, as `func.jvp` gives them."""
+        return self._derivative("jvp", (primals, tangents), {})
+
+    def jacobian(self, *args: Any, **kwargs: Any) -> Any:
+        """The Jacobian ∂f/∂x, as `func.jacobian` gives it."""
+        return self._derivative("jacobian", args, kwargs)
+
+    def _derivative(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        needed = "gradient" if name == "value_and_gradient" else name
+        if needed not in self._derivatives:
+            raise RuntimeError(f"{self._name()}.{name}: the function was compiled for {', '.join(sorted(self._derivatives))}; name {needed!r} in "
+                               f"derivatives=... of symgrad.compile")
+        return self._call(name, args, kwargs)
+
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    @property
+    def report(self) -> Report:
+        """The programs that were recorded, and the reasons for calls that ran without one."""
+        return Report(self._name(), [r for each in self._recorders.values() for r in (each, *each.pullbacks.values())])
+
+    @property
+    def source(self) -> str:
+        """The source of the program that was recorded last for the function's value, or else for a derivative; empty before the first call."""
+        found = [v for r in self._recorders.values() for v in r.variants[-1:]]
+        return found[0].running.source if found else ""
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name()}: {sum(len(r.variants) for r in self._recorders.values())} programs>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: tuple(reversed(function(*args, **kwargs)))
+
+
+class Report:
+    """What a compiled function has recorded; `str()` of it is a table."""
+
+    def __init__(self, name: str, recorders: Sequence[Recorder]):
+        self.name = name
+        self.programs = [_row(r, v) for r in recorders for v in r.variants]
+        self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.reasons.values()]
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {len(self.programs)} programs"]
+        lines += ["  " + ", ".join(f"{key} {value}" for key, value in row.items() if value != "") for row in self.programs]
+        lines += [f"  {row['of']} runs uncompiled: {row['reason']}" for row in self.uncompiled]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _row(recorder: Recorder, variant: Variant) -> dict[str, Any]:
+    running = variant.running
+    return {"of": recorder.name, "backend": running.backend, "steps before": variant.recorded, "steps": len(running.program.steps),
+            "constants": len(running.program.constants), "values read": len(variant.reads), "buffers": running.buffers, "bytes": running.nbytes,
+            "set-up ms": round(1e3 * variant.seconds, 1), "runs": variant.runs, "note": running.note}
+
+
+def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence[str] = DERIVATIVES, argnums: Any = 0, structure: Any = None,
+            backend: str = "auto", shapes: Any = None, max_programs: int = 8) -> Any:
+    """The function as a program of fixed shapes, which runs without the overhead of Python and of the graph.
+
+    The first call with arguments of certain shapes and dtypes records the function, and its derivatives when they are first asked for, as a list
+    of steps without control flow; later calls run it. Where the function reads a value, as `if x.sum() > 0` does, the program is valid
+    for the values that were read, and others have another program, at most `max_programs` for one set of shapes. Captured tensors are read again in
+    each run; other captured values are compared. What cannot be recorded runs as before; `report` says what and why. The result takes part in
+    other transforms: it is differentiable to any order, and may be batched.
+
+    `derivatives` are those that may be asked for, by the arguments `argnums`; `structure` is as in `func.hessian`. `backend` is "numpy"
+    (generated Python source), "c" (compiled by the C compiler that is found), "interpreter", or "auto". With `shapes`, a tuple with the shape of
+    each argument, everything is recorded at once, for float64.
+
+    Raises ValueError for unknown derivatives and back ends.
+
+    >>> import symgrad
+    >>> energy = symgrad.compile(lambda x: (x.sin() ** 2).sum())
+    >>> x = symgrad.tensor([0.0, 1.0])
+    >>> energy(x), energy.gradient(x)
+    (tensor(0.7081), tensor([0.0000, 0.9093]))
+    >>> energy.hessian(x)
+    tensor([[ 2.0000,  0.0000],
+            [ 0.0000, -0.8323]])
+    """
+    settings = {"derivatives": derivatives, "argnums": argnums, "structure": structure, "backend": backend, "shapes": shapes,
+                "max_programs": max_programs}
+    if function is None:
+        return functools.partial(compile, **settings)
+    if not callable(function):
+        raise TypeError(f"compile: expected a function, not {type(function).__name__}")
+    derivatives = (derivatives,) if isinstance(derivatives, str) else tuple(derivatives)
+    unknown = [name for name in derivatives if name not in DERIVATIVES]
+    if unknown:
+        raise ValueError(f"compile: derivatives={unknown} are not known; they are among {', '.join(DERIVATIVES)}")
+    if backend not in BACKENDS:
+        raise ValueError(f"compile: backend={backend!r} is not known; it is one of {', '.join(BACKENDS)}")
+    if isinstance(function, CompiledFunction):
+        function = function.function
+    return CompiledFunction(function, derivatives, argnums, structure, backend, max_programs)
+
+

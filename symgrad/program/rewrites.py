@@ -1,0 +1,159 @@
+"""Simplifications of words as they are recorded, which change no value but the sign of a zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.program.program import Spec
+
+__all__ = ["REWRITES", "elementwise_operands", "filling"]
+
+SMALL = 4096  # elements of a constant that are compared to find out whether all are equal
+
+
+def filling(e: Any) -> Any:
+    """The number that all elements of a constant are; None for others."""
+    if e.name != "constant":
+        return None
+    x = e.value
+    if type(x) in (int, float):
+        return float(x)
+    if e.dtype.kind != "f" or e.dtype.itemsize < 4 or not np.size(x):
+        return None
+    if not np.ndim(x):
+        return float(x)
+    first = x[(0,) * x.ndim]
+    return float(first) if not any(x.strides) or x.size <= SMALL and bool((x == first).all()) else None
+
+
+def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], spec: Spec) -> tuple[Any, ...]:
+    """The operands of an elementwise word without explicit broadcasts that the word does itself, and with numbers for filled constants."""
+    if len(operands) < 2:
+        return operands
+    out = list(operands)
+    for i, e in enumerate(operands):
+        others = [o.shape for k, o in enumerate(out) if k != i]
+        if e.name == "broadcast_to" and np.broadcast_shapes(*others, e.operands[0].shape) == spec.shape:
+            out[i] = e.operands[0]
+        elif e.name == "constant" and e.shape and np.broadcast_shapes(*others) == spec.shape and (number := filling(e)) is not None and any(
+                o.dtype == e.dtype and type(getattr(o, "value", None)) not in (int, float) for k, o in enumerate(out) if k != i):
+            out[i] = recorder.entry(number)
+    return tuple(out)
+
+
+def _passes(e: Any, spec: Spec) -> bool:
+    """Whether an entry can stand for a result of these shape and dtype."""
+    return e.shape == spec.shape and e.dtype == spec.dtype
+
+
+def _add(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    for x, y in (operands, operands[::-1]):
+        if filling(y) == 0 and _passes(x, spec):
+            return x
+        if y.name == "neg":
+            return recorder.add("sub", (x, y.operands[0]), (), spec)
+    return None
+
+
+def _sub(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    a, b = operands
+    if filling(b) == 0 and _passes(a, spec):
+        return a
+    if filling(a) == 0 and _passes(b, spec) and spec.dtype.kind == "f":
+        return recorder.add("neg", (b,), (), spec)
+    return recorder.add("add", (a, b.operands[0]), (), spec) if b.name == "neg" else None
+
+
+def _mul(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    if spec.dtype.kind != "f":
+        return None
+    for x, y in (operands, operands[::-1]):
+        factor = filling(y)
+        if factor is None or not _passes(x, spec):
+            continue
+        return _scaled(recorder, x, factor, spec)
+    return None
+
+
+def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
+    """A value times a number, merged with a number by which the value was multiplied before."""
+    if x.name == "neg":
+        x, factor = x.operands[0], -factor
+    elif x.name == "mul" and spec.dtype == np.float64:
+        before = next(((o, n) for o, e in (x.operands, x.operands[::-1]) if (n := filling(e)) is not None and _passes(o, spec)), None)
+        if before is not None and (_is_exact(before[1]) or _is_exact(factor)) and 1e-300 < abs(before[1] * factor) < math.inf:  # both round once
+            x, factor = before[0], before[1] * factor
+    if factor == 1:
+        return x
+    if factor == -1:
+        return recorder.add("sub", x.operands[::-1], (), spec) if x.name == "sub" else recorder.add_plain("neg", (x,), (), spec)
+    return recorder.add_plain("mul", (x, recorder.entry(factor)), (), spec)
+
+
+def _is_exact(factor: float) -> bool:
+    """Whether multiplication by a number does not round: a power of two."""
+    return abs(math.frexp(factor)[0]) == 0.5
+
+
+def _div(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    a, b = operands
+    return a if filling(b) == 1 and _passes(a, spec) else None
+
+
+def _neg(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    (x,) = operands
+    if x.name == "neg":
+        return x.operands[0]
+    return _scaled(recorder, x, -1.0, spec) if spec.dtype.kind == "f" else None
+
+
+def _pow(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    a, b = operands
+    exponent = filling(b)
+    if exponent == 1 and _passes(a, spec):
+        return a
+    return recorder.add("square", (a,), (), spec) if exponent == 2 and _passes(a, spec) else None
+
+
+def _same_shape(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    (x,) = operands
+    if _passes(x, spec):
+        return x
+    return recorder.add("reshape", (x.operands[0],), params) if x.name == "reshape" else None
+
+
+def _broadcast(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    (x,) = operands
+    if _passes(x, spec):
+        return x
+    return recorder.add("broadcast_to", (x.operands[0],), params) if x.name == "broadcast_to" else None
+
+
+def _permute(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    (x,), (dims,) = operands, params
+    if dims == tuple(range(len(dims))):
+        return x
+    if x.name == "permute":
+        return recorder.add("permute", x.operands, (tuple([x.params[0][i] for i in dims]),))
+    if x.name == "broadcast_to" and not x.operands[0].shape:
+        return recorder.add("broadcast_to", x.operands, (spec.shape,))
+    return None
+
+
+def _identity(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    return operands[0] if _passes(operands[0], spec) else None
+
+
+def _sum(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
+    (x,) = operands
+    return x if params[:1] == ((),) and _passes(x, spec) else None
+
+
+REWRITES: dict[str, Callable[..., Any]] = {
+    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "neg": _neg, "pow": _pow, "reshape": _same_shape, "broadcast_to": _broadcast,
+    "permute": _permute, "astype": _identity, "copy": _identity, "sum_to_size": _identity, "sum": _sum,
+}
