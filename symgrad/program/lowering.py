@@ -15,7 +15,7 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.program import LISTS, Program, Spec, has_operand
 from symgrad.program.scalars import ALIASES, scalar_expression
 
-__all__ = ["Op", "Lowered", "lower"]
+__all__ = ["FRESH", "Lowered", "Op"]
 
 
 class Op(NamedTuple):
@@ -163,9 +163,10 @@ class Lowered:
                 return self.ufunc("subtract" if name == "add" else "add", a, negated[b])
             if name == "add" and a in negated:
                 return self.ufunc("subtract", b, negated[a])
-            if name in ("multiply", "true_divide") and self.sign_is_absorbed and (a in negated) != (b in negated):
-                out = self.ufunc(name, negated.get(a, a), negated.get(b, b))
-                return self.negative(out)
+            if name in ("multiply", "true_divide") and a in negated and b in negated:
+                return self.ufunc(name, negated[a], negated[b])
+            if name in ("multiply", "true_divide") and self.sign_is_absorbed and (a in negated or b in negated):
+                return self.negative(self.ufunc(name, negated.get(a, a), negated.get(b, b)))
         elif name == "negative" and self.step.dtype.kind == "f":
             return negated[a] if a in negated else self.negative(a)
         return self.ufunc(name, *xs)
@@ -199,9 +200,9 @@ class Lowered:
             return self.emit("reduce", "add", xs, (axes if len(axes) != 1 else axes[0], False)) if axes else xs[0]
         if name in ("mm", "mv", "dot", "matmul") and all(specs[i].dtype == step.dtype and specs[i].shape for i in xs):
             return self.emit("product", "dot" if name != "matmul" and step.dtype == float64 else "matmul", xs)
-        if name == "place" and _is_plain(step.params[0]):
+        if step.shape and name == "place" and _is_plain(step.params[0]):
             return self.emit("place", "place", xs, step.params[:1])
-        if name == "put" and _is_plain(step.params[0]) and not any(step.params[1:]):
+        if step.shape and name == "put" and _is_plain(step.params[0]) and not any(step.params[1:]):
             return self.emit("put", "put", xs, step.params[:1])
         return self.call(xs)
 
@@ -309,10 +310,9 @@ def _pow(b: Lowered, xs: list[int]) -> int | None:
 
 
 def _where(b: Lowered, xs: list[int]) -> int | None:
-    step, kinds = b.step, [b.specs[i].dtype for i in xs[1:]]
-    if b.specs[xs[0]].dtype != BOOLEAN or step.dtype.kind not in "fbi" or not all(d == step.dtype or b.weak(i) for d, i in zip(kinds, xs[1:], strict=True)):
-        return None
-    return b.emit("where", "where", xs)
+    dtype = b.step.dtype
+    fits = b.specs[xs[0]].dtype == BOOLEAN and dtype.kind in "fbi" and all(b.specs[i].dtype == dtype or b.weak(i) for i in xs[1:])
+    return b.emit("where", "where", xs) if fits else None
 
 
 def _indicator(b: Lowered, xs: list[int]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ __all__ = ["NumpySource", "numpy_source"]
 COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "cat", "stack"}  # operations that can write their result anywhere
 FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "concatenate", "broadcast_to", "asarray", "empty", "zeros")}
 PYTHON_NUMBERS = (float, int, bool)
-Line = Callable[["Writer", int, Op], None]
 
 
 class Writer:
@@ -67,6 +66,9 @@ class Writer:
             if op is not None and op.kind in COMPUTED and self.specs[register].shape:
                 fresh.add(register)
         return fresh
+
+    def _size(self, register: int) -> int:
+        return math.prod(self.specs[register].shape)
 
     def bind(self, value: Any, key: Any = None) -> str:
         """The name of a constant; `key` is for equal ones to have one name."""
@@ -135,7 +137,7 @@ class Writer:
         return self.numpy[x]
 
     def target(self, number: int, op: Op, candidates: Sequence[int] = ()) -> str | None:
-        """The array that an operation writes to: one of the candidates if it is not used afterwards, or a buffer; None for a result of the program."""
+        """The array that an operation writes to: a candidate that is not used afterwards, or a buffer; None for a result of the program."""
         out, spec = op.out, self.specs[op.out]
         if out in self.fresh:
             self.arrays[out] = f"y{out}"
@@ -317,7 +319,7 @@ class Writer:
                 value = self.lowered.constants.get(register)
                 texts.append(f"{'bool_' if self.specs[register].dtype.kind == 'b' else 'float64'}({self.numbers[register]})"
                              if register in self.numbers else f"asarray({self.bind(value) if value is not None else self.some_number(register)})[()]")
-            elif roots and roots <= self.fresh and not roots & given and math.prod(self.specs[min(roots)].shape) == math.prod(self.specs[register].shape):
+            elif roots and roots <= self.fresh and not roots & given and all(self._size(root) == self._size(register) for root in roots):
                 texts.append(self.array(register))
                 given |= roots
             elif op is not None and op.kind == "call" and op.name in FRESH and register not in given:

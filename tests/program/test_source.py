@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.program.program import Operand, Program, interpreter
+from symgrad.program.scalars import NAMES
 from symgrad.program.source import numpy_source
 from tests.support.programs import Builder, chain
 
@@ -17,7 +18,7 @@ UNARY = ["neg", "abs", "sign", "exp", "exp2", "expm1", "log", "log2", "log10", "
          "relu", "one_minus_square", "floor", "ceil", "round", "trunc", "conj", "copy"]
 BINARY = ["add", "sub", "mul", "div", "sigmoid_slope", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "remainder", "fmod",
           "floor_divide", "pow"]
-OF_MATH = ["floor", "ceil", "round", "trunc"]  # exact, or computed by `math` in the numeric carrier too
+EXACT = ["floor", "ceil", "round", "trunc", "copysign", "float", "bool", "abs"]
 COMPARING = ["eq", "ne", "lt", "le", "gt", "ge"]
 SHAPES = [(), (3,), (1,), (0,), (2, 3), (2, 1), (1, 3), (0, 3), (4, 2, 3)]
 REDUCTIONS = ["sum", "prod", "amax", "amin", "logsumexp", "softmax", "log_softmax", "centred", "norm", "cumsum"]
@@ -133,12 +134,17 @@ def calls(draw, kind, x, y, c):
         ("sum_to_size", (x, x.shape[1:])), ("sum_to_size", (x, (1,) * len(x.shape))), ("diagonal", (x, 0, 0, -1)), ("flip", (x, (0,)))]))
 
 
+BY_NUMPY = {"fabs": "absolute", "pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
+            "atanh": "arctanh", "atan2": "arctan2"}
+
+
 def by_numpy(run):
     """The source with NumPy's functions in the place of those of `math`, whose last digits differ."""
-    names = {"fabs": "absolute", "pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh",
-             "atanh": "arctanh", "atan2": "arctan2"}
-    run._run.__globals__.update({name: lambda *args, function=getattr(np, names.get(name, name)): float(function(*map(np.float64, args)))
-                                 for name in (*UNARY, *BINARY, *names) if hasattr(np, names.get(name, name)) and name not in OF_MATH})
+    def number(function):
+        return lambda *args: float(function(*map(np.float64, args)))
+
+    functions = {name: getattr(np, BY_NUMPY.get(name, name), None) for name in NAMES if name not in EXACT}
+    run._run.__globals__.update({name: number(function) for name, function in functions.items() if function is not None})
     return run
 
 
@@ -162,11 +168,13 @@ def test_every_elementwise_word_gives_what_the_interpreter_gives(shape, dtype):
 def test_scalar_programs_repeat_with_numpy_where_math_raises():
     cases = {"exp": [1000.0, np.inf, -np.inf], "log": [0.0, -1.0], "div": [(1.0, 0.0), (0.0, 0.0), (np.inf, np.inf)], "sin": [np.inf],
              "pow": [(-8.0, 1 / 3), (0.0, -1.0), (np.nan, 0.0), (1.0, np.nan), (-0.0, 0.5), (-np.inf, 3.0), (10.0, 400.0)],
-             "floor": [np.nan, np.inf, -0.0, -0.5, 1e300], "ceil": [-0.5, -0.0, np.inf], "round": [0.5, 1.5, 2.5, -0.5, np.nan], "trunc": [-0.5, -0.0],
+             "floor": [np.nan, np.inf, -0.0, -0.5, 1e300], "ceil": [-0.5, -0.0, np.inf], "round": [0.5, 1.5, 2.5, -0.5, np.nan],
+             "trunc": [-0.5, -0.0],
              "remainder": [(-5.0, 3.0), (5.0, -3.0), (-0.0, 3.0), (6.0, -3.0), (1.0, 0.0), (np.inf, 1.0), (-1.0, np.inf)],
              "fmod": [(-5.0, 3.0), (5.0, -3.0), (-6.0, 3.0), (1.0, 0.0), (np.inf, 1.0), (1.0, np.inf)],
              "floor_divide": [(-5.0, 3.0), (1.0, 0.0), (-1.0, np.inf)], "maximum": [(np.nan, 1.0), (1.0, np.nan), (1.0, 2.0)],
-             "minimum": [(np.nan, 1.0), (1.0, np.nan)], "sign": [np.nan, -0.0, -3.0], "atanh": [1.0, 2.0], "acosh": [0.5], "asin": [1.5],
+             "minimum": [(np.nan, 1.0), (1.0, np.nan)],
+             "sign": [np.nan, -0.0, -3.0], "atanh": [1.0, 2.0], "acosh": [0.5], "asin": [1.5],
              "sqrt": [-1.0, -0.0], "log1p": [-1.0, -2.0], "cosh": [1000.0], "sinh": [-1000.0], "expm1": [1000.0], "exp2": [2000.0],
              "reciprocal": [0.0, -0.0], "relu": [np.nan, -0.0], "sigmoid": [1000.0, -1000.0, np.nan], "logsigmoid": [-1000.0, np.nan, np.inf],
              "softplus": [1000.0, np.nan, -np.inf], "logaddexp": [(np.inf, np.inf), (-np.inf, 1.0), (np.nan, 1.0), (2.0, 2.0)],
@@ -244,7 +252,7 @@ def test_two_signs_cancel_and_a_negated_operand_is_subtracted():
     x, y = b.input(np.array([1.0, -0.0, np.inf])), b.input(np.array([-2.0, 0.0, np.inf]))
     n = b.neg(b.mul(x, y))
     run = compare(b.program(b.add(b.mul(n, x), y), b.sub(y, n), b.neg(n), b.sin(b.neg(b.cos(x))), b.div(n, b.neg(y))), b.values[0])
-    assert run.source.count("negative") == 2
+    assert run.source.count("negative") == 1
     assert np.array_equal(np.signbit(quiet(run, b.values[0])[0]), np.signbit(quiet(interpreter(run.program), b.values[0])[0]))
 
 
@@ -253,10 +261,12 @@ def test_other_dtypes_give_what_the_interpreter_gives(dtype):
     for shape in ((), (3,), (2, 3)):
         b = Builder()
         x, y = (b.input((np.arange(6.0).reshape(2, 3)[(0, 1)[: 2 - len(shape)]] + k).astype(dtype)[()]) for k in (1, 2))
-        floats = dtype not in ("bool",)
+        numbers, ordered = dtype != "bool", dtype not in ("bool", "complex128", "complex64")
         out = [b.add(x, y), b.mul(x, y), b.eq(x, y), b.where(b.ne(x, y), x, y), b.exp(x), b.astype(x, np.float64)]
-        out += [b.neg(x), b.sub(x, y), b.div(x, y), b.add(x, 2), b.pow(x, 2), b.abs(x), b.sum(x), b.sin(x), b.square(x), b.mul(x, 1.5)] * floats
-        out += [b.maximum(x, y), b.floor_divide(x, y), b.remainder(x, y), b.sign(x)] * (floats and not dtype.startswith("complex"))
+        if numbers:
+            out += [b.neg(x), b.sub(x, y), b.div(x, y), b.add(x, 2), b.pow(x, 2), b.abs(x), b.sum(x), b.sin(x), b.square(x), b.mul(x, 1.5)]
+        if ordered:
+            out += [b.maximum(x, y), b.floor_divide(x, y), b.remainder(x, y), b.sign(x)]
         compare(b.program(*out), b.values[0])
 
 
@@ -279,7 +289,7 @@ def test_operands_within_parameters():
     x, i, j = b.input(np.arange(12.0).reshape(3, 4)), b.input(np.array([2, 0])), b.input(np.array([True, False, True]))
     y = b.exp(x)
     compare(b.program(b.step("getitem", [y, i], (Operand(1),)), b.step("getitem", [y, i], ((slice(1, None), Operand(1)),)),
-                      b.step("place", [b.getitem(y, 1), i], ((0, Operand(1)), (3, 4))) if False else b.step("getitem", [y, j], (Operand(1),)),
+                      b.step("getitem", [y, j], (Operand(1),)), b.step("put", [y, b.getitem(x, slice(1, 3)), i], (Operand(2), True)),
                       b.getitem(y, (np.array([0, 1]), np.array([1, 1])))), b.values[0])
 
 
