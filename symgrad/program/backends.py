@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.program.program import Program, interpreter
+from symgrad.program.source import numpy_source
 
 __all__ = ["BACKENDS", "Running"]
 
@@ -25,8 +26,7 @@ class Running:
         elif backend == "interpreter":
             self._run, self.backend = interpreter(program), "interpreter"
         else:
-            self._run = _numpy(program)
-            self.backend = "numpy" if hasattr(self._run, "source") else "interpreter"
+            self._run, self.backend = numpy_source(program), "numpy"
         self._may_change = backend == "auto"
 
     def _native(self) -> Any:
@@ -65,11 +65,3 @@ class Running:
     def nbytes(self) -> int:
         """The memory of constants and buffers, and about that of the steps."""
         return self.program.nbytes + getattr(self._run, "nbytes", 0) + 400 * len(self.program.steps)
-
-
-def _numpy(program: Program) -> Any:
-    try:
-        from symgrad.program.source import numpy_source  # noqa: PLC0415
-    except ImportError:
-        return interpreter(program)
-    return numpy_source(program)
