@@ -40,6 +40,7 @@ class Writer:
         self.arrays = {i: f"x{i}" for i, spec in enumerate(program.inputs) if spec.shape}
         self.numbers: dict[int, str] = {}
         self.numpy = {i: f"x{i}" for i, spec in enumerate(program.inputs) if not spec.shape}
+        self.orders: dict[int, tuple[int, ...]] = {}  # of the axes in memory, where it is not that of the shape
         self._bound: dict[Any, str] = {}
         self.roots, self.last = self.lowered.uses()
         self.fresh = self._fresh()
@@ -88,8 +89,15 @@ class Writer:
         if type(x) is slice:
             return f"slice({self.text(x.start)}, {self.text(x.stop)}, {self.text(x.step)})"
         if type(x) is tuple:
-            return f"({''.join(self.text(part) + ', ' for part in x)})"
+            return f"({', '.join(map(self.text, x))}{',' * (len(x) == 1)})"
         return self.bind(x)
+
+    def index(self, x: Any) -> str:
+        """An index as it stands between brackets."""
+        if type(x) is slice:
+            start, stop, step = ("" if at is None else self.text(at) for at in (x.start, x.stop, x.step))
+            return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+        return ", ".join(map(self.index, x)) + "," * (len(x) == 1) if type(x) is tuple and x else self.text(x)
 
     def array(self, x: int, dtype: np.dtype | None = None) -> str:
         """A value as an array; `dtype` is for Python numbers, and that of the other operands."""
@@ -139,18 +147,42 @@ class Writer:
     def target(self, number: int, op: Op, candidates: Sequence[int] = ()) -> str | None:
         """The array that an operation writes to: a candidate that is not used afterwards, or a buffer; None for a result of the program."""
         out, spec = op.out, self.specs[op.out]
+        if (order := self._common_order(op)) is not None:
+            self.orders[out] = order
         if out in self.fresh:
             self.arrays[out] = f"y{out}"
             return None
         for x in candidates:
-            if x in self.block_of and self.last[x] == number and self.specs[x] == spec and not any(x in self.roots[i] for i in op.ins if i != x):
+            if (x in self.block_of and self.last[x] == number and self.specs[x] == spec and self.orders.get(x) == order
+                    and not any(x in self.roots[i] for i in op.ins if i != x)):
                 self.block_of[out] = self.block_of.pop(x)
                 break
         else:
             self.block_of[out] = self.blocks.take(spec)
-        self.arrays[out] = self.blocks.name(self.block_of[out], spec)
-        self.contiguous.add(self.arrays[out])
+        if order is None:
+            self.arrays[out] = self.blocks.name(self.block_of[out], spec)
+            self.contiguous.add(self.arrays[out])
+        else:
+            base = self.blocks.name(self.block_of[out], Spec(tuple(spec.shape[i] for i in order), spec.dtype))
+            text = f"{base}.transpose({self.text(tuple(order.index(i) for i in range(len(order))))})"
+            self.arrays[out] = self.view_lines.setdefault((base, text), f"b{out}v")
         return self.arrays[out]
+
+    def _common_order(self, op: Op) -> tuple[int, ...] | None:
+        """The order of axes in memory, the slowest first, of an elementwise result, which is that of its operands; None for rows after rows."""
+        if op.kind not in ("ufunc", "copyto", "where"):
+            return None
+        found = {self.orders.get(i) for i in op.ins if self.specs[i].shape == self.specs[op.out].shape}
+        return found.pop() if len(found) == 1 else None
+
+    def _order_of_view(self, op: Op) -> tuple[int, ...] | None:
+        """The order of axes in memory of a permuted array, and of slices of it."""
+        order, (first, *_) = self.orders.get(op.ins[0]), op.params
+        if op.name == "permute":
+            out = tuple(first.index(i) for i in order or range(len(first)))
+            return out if out != tuple(range(len(out))) else None
+        sliced = op.name == "getitem" and all(type(part) is slice for part in (first if type(first) is tuple else (first,)))
+        return order if sliced else None
 
     def _operands(self, op: Op) -> list[str]:
         strong = {self.specs[i].dtype for i in op.ins if not self.lowered.weak(i)}
@@ -215,7 +247,7 @@ class Writer:
             out = self._empty(op.out, "zeros")
         else:
             self.lines.append(f"{out}.fill(0)")
-        self.lines.append(f"{out}[{self.text(op.params[0])}] = {g}")
+        self.lines.append(f"{out}[{self.index(op.params[0])}] = {g}")
 
     def _element(self, x: int) -> str:
         """A value that is written to elements of an array."""
@@ -226,7 +258,7 @@ class Writer:
         out = self.target(number, op, op.ins[:1]) or self._empty(op.out)
         if out != x:
             self.lines.append(f"copyto({out}, {x})")
-        self.lines.append(f"{out}[{self.text(op.params[0])}] = {value}")
+        self.lines.append(f"{out}[{self.index(op.params[0])}] = {value}")
 
     def _cat(self, number: int, op: Op) -> None:
         operands = ", ".join(map(self.array, op.ins))
@@ -245,11 +277,13 @@ class Writer:
         if not self.specs[op.out].shape:
             return self._call(number, op)
         x, (first, *_) = self.array(op.ins[0]), op.params
+        if (order := self._order_of_view(op)) is not None:
+            self.orders[op.out] = order
         match op.name:
             case "permute":
                 text = f"{x}.transpose({self.text(first)})"
             case "getitem":
-                text = f"{x}[{self.text(first)}]"
+                text = f"{x}[{self.index(first)}]"
             case "broadcast_to":
                 text = f"broadcast_to({x}, {self.text(first)})"
             case "diagonal":

@@ -358,3 +358,12 @@ def test_the_source_has_no_text_of_parameters_and_can_be_pickled():
     assert "loud" not in run.source and "i->" not in run.source
     again = pickle.loads(pickle.dumps(numpy_source(chain((3,), 1)[0])))
     same(again(chain((3,), 1)[1])[0], interpreter(again.program)(chain((3,), 1)[1])[0])
+
+
+def test_a_result_has_the_memory_order_of_its_operands():
+    b = Builder()
+    x, y = b.input(value((3, 4), "float64", 1)), b.input(value((4, 3, 2), "float64", 2))
+    t, u = b.sin(b.permute(x, (1, 0))), b.exp(b.permute(b.exp(y), (2, 0, 1)))
+    outputs = (b.mul(t, 2.0), b.sum(b.mul(t, t), 0), b.sum(b.sin(b.cos(u)), (1, 2)), b.reshape(b.cos(t), (12,)), b.cos(b.getitem(t, (slice(1, 3),))))
+    run = compare(program := b.program(*outputs), b.values[0])
+    assert [z.strides for z in run(b.values[0])] == [z.strides for z in interpreter(program)(b.values[0])]
