@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from symgrad.program.program import Operand, Program, interpreter
@@ -367,3 +367,36 @@ def test_a_result_has_the_memory_order_of_its_operands():
     outputs = (b.mul(t, 2.0), b.sum(b.mul(t, t), 0), b.sum(b.sin(b.cos(u)), (1, 2)), b.reshape(b.cos(t), (12,)), b.cos(b.getitem(t, (slice(1, 3),))))
     run = compare(program := b.program(*outputs), b.values[0])
     assert [z.strides for z in run(b.values[0])] == [z.strides for z in interpreter(program)(b.values[0])]
+
+
+@pytest.fixture
+def small_slices(monkeypatch):
+    """Slices of two or three rows, so that small arrays have some."""
+    from symgrad.program import slices
+
+    monkeypatch.setattr(slices, "LARGE", 32)
+    monkeypatch.setattr(slices, "SLICE", 24)
+
+
+@given(case=programs())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_programs_in_slices_give_what_the_interpreter_gives(case, small_slices):
+    program, inputs = case
+    compare(program, inputs, adapted=by_numpy)
+
+
+def test_large_arrays_are_computed_in_slices():
+    b = Builder()
+    n = 300_001
+    x, y, s = b.input(np.linspace(0, 1, n)), b.input(np.linspace(1, 2, n)), b.input(0.5)
+    z = b.mul(b.add(b.mul(x, y), s), b.constant(np.linspace(2, 3, n)))
+    flag = b.lt(z, y)
+    total = b.sum(z)
+    last = b.where(flag, b.mul(z, total), b.sub(x, 2.0))
+    run = compare(b.program(last, flag, b.mul(last, total)), b.values[0])
+    assert run.source.count("for i in") == 2
+    t = Builder()
+    m = t.permute(t.input(np.linspace(0, 1, 600_000).reshape(600, 1000)), (1, 0))
+    rows = t.mul(t.add(t.sin(m), t.input(np.arange(600.0))), t.input(np.arange(1000.0)[:, None]))
+    run = compare(t.program(rows, t.sum(t.mul(rows, t.exp(m)), 0)), t.values[0])
+    assert "for i in" in run.source
