@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -26,10 +27,10 @@ class Blocks:
 
     def take(self, spec: Spec) -> int:
         """A block for a value."""
-        size = max(1, spec.dtype.itemsize * int(np.prod(spec.shape, dtype=np.int64)))
-        size = -(-size // ALIGNMENT) * ALIGNMENT
-        fits = [n for n, blocks in self._free.items() if blocks and size <= n <= 4 * size] if not self._free.get(size) else [size]
-        if fits:
+        size = max(ALIGNMENT, -(-spec.dtype.itemsize * math.prod(spec.shape) // ALIGNMENT) * ALIGNMENT)
+        if self._free.get(size):
+            return self._free[size].pop()
+        if fits := [n for n, blocks in self._free.items() if blocks and size <= n <= 4 * size]:
             return self._free[min(fits)].pop()
         self.sizes.append(size)
         return len(self.sizes) - 1

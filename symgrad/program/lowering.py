@@ -98,7 +98,8 @@ class Lowered:
         """The result of a ufunc; equal ones are computed once."""
         key = name, ins
         if key not in self._known:
-            shape = np.broadcast_shapes(*(self.specs[i].shape for i in ins)) if len(ins) > 1 else self.specs[ins[0]].shape
+            shapes = {self.specs[i].shape for i in ins} - {()}
+            shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
             self._known[key] = self.emit("ufunc", name, ins, (), Spec(shape, dtype or self.step.dtype))
         return self._known[key]
 
@@ -218,12 +219,13 @@ class Lowered:
         """The registers whose memory each register may see, and the number of the last operation that sees the memory of each."""
         roots = [frozenset[int]()] * len(self.specs)
         last = [-1] * len(self.specs)
-        for number, op in enumerate(self.ops):
-            seen = frozenset().union(*(roots[i] for i in op.ins))
-            sees = op.kind == "view" or op.kind == "call" and op.name not in FRESH
-            roots[op.out] = seen if op.kind == "view" else seen | {op.out} if sees else frozenset((op.out,))
-            for root in (*seen, *roots[op.out]):
-                last[root] = number
+        for number, (kind, name, ins, _, out) in enumerate(self.ops):
+            for i in ins:
+                for root in roots[i]:
+                    last[root] = number
+            roots[out], last[out] = frozenset((out,)), number
+            if kind == "view" or kind == "call" and name not in FRESH:
+                roots[out] = frozenset().union(*(roots[i] for i in ins), () if kind == "view" else (out,))
         for register in self.outputs:
             for root in roots[register]:
                 last[root] = len(self.ops)

@@ -23,11 +23,11 @@ def slices(writer: Writer, first: int) -> int | None:
     The last slice overlaps the one before if the length is no multiple. No operation overwrites what the loop reads from outside.
     """
     ops, specs = writer.lowered.ops, writer.specs
-    shape, order = specs[ops[first].out].shape, writer.common_order(ops[first])
-    size = math.prod(shape) * specs[ops[first].out].dtype.itemsize
-    if ops[first].kind not in ELEMENTWISE or size < LARGE:
+    shape, dtype = specs[ops[first].out]
+    size = math.prod(shape) * dtype.itemsize
+    if size < LARGE or ops[first].kind not in ELEMENTWISE:
         return None
-    end = first
+    end, order = first, writer.common_order(ops[first])
     while end < len(ops) and ops[end].kind in ELEMENTWISE and specs[ops[end].out].shape == shape and writer.common_order(ops[end]) == order:
         if order is not None:
             writer.orders[ops[end].out] = order

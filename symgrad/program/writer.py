@@ -193,6 +193,8 @@ class Writer:
         """The order of axes in memory, the slowest first, of an elementwise result, which is that of its operands; None for rows after rows."""
         if op.kind not in ("ufunc", "copyto", "where"):
             return None
+        if not self.orders:
+            return None
         found = {self.orders.get(i) for i in op.ins if self.specs[i].shape == self.specs[op.out].shape}
         return found.pop() if len(found) == 1 else None
 
@@ -207,6 +209,9 @@ class Writer:
         return order if sliced else None
 
     def _operands(self, op: Op) -> list[str]:
+        constants = self.lowered.constants
+        if not any(i in constants for i in op.ins):
+            return [self.arrays[i] if i in self.arrays else self.array(i) for i in op.ins]
         strong = {self.specs[i].dtype for i in op.ins if not self.lowered.weak(i)}
         return [self.array(i, next(iter(strong)) if len(strong) == 1 else None) for i in op.ins]
 
