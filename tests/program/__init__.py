@@ -1,0 +1,1 @@
+"""Tests of programs and of what runs them."""
