@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
-
 from symgrad.program.program import Spec
+from symgrad.program.writer import Writer
 
-if TYPE_CHECKING:
-    from symgrad.program.writer import Writer
-
-__all__ = ["slices"]
+__all__ = ["SlicedWriter"]
 
 ELEMENTWISE = ("ufunc", "copyto", "where")
 LARGE = 2**21  # bytes of an array from which slices pay off
 SLICE = 2**17  # bytes of a slice
 
 
-def slices(writer: Writer, first: int) -> int | None:
-    """Write elementwise operations from a number on as a loop over slices; the number of the next operation, or None if it does not pay off.
+class SlicedWriter(Writer):
+    """A writer that makes loops over slices of elementwise operations on large arrays.
 
     The last slice overlaps the one before if the length is no multiple. No operation overwrites what the loop reads from outside.
     """
-    ops, specs = writer.lowered.ops, writer.specs
-    shape, dtype = specs[ops[first].out]
-    size = math.prod(shape) * dtype.itemsize
-    if size < LARGE or ops[first].kind not in ELEMENTWISE:
-        return None
-    end, order = first, writer.common_order(ops[first])
-    while end < len(ops) and ops[end].kind in ELEMENTWISE and specs[ops[end].out].shape == shape and writer.common_order(ops[end]) == order:
-        if order is not None:
-            writer.orders[ops[end].out] = order
-        end += 1
-    count = -(-size // SLICE)
-    axis = next((i for i in order or range(len(shape)) if shape[i] >= count), None)
-    if end < first + 2 or axis is None:
-        return None
-    _Loop(writer, first, end, axis, -(-shape[axis] // count)).write()
-    return end
+
+    def advance(self, number: int) -> int:
+        """Write an operation, or a loop of several; the number of the next one."""
+        ops, specs = self.lowered.ops, self.specs
+        shape, dtype = specs[ops[number].out]
+        size = math.prod(shape) * dtype.itemsize
+        if size < LARGE or ops[number].kind not in ELEMENTWISE:
+            return self.write(number)
+        end, order = number, self.common_order(ops[number])
+        while end < len(ops) and ops[end].kind in ELEMENTWISE and specs[ops[end].out].shape == shape and self.common_order(ops[end]) == order:
+            if order is not None:
+                self.orders[ops[end].out] = order
+            end += 1
+        count = -(-size // SLICE)
+        axis = next((i for i in order or range(len(shape)) if shape[i] >= count), None)
+        if end < number + 2 or axis is None:
+            return self.write(number)
+        _Loop(self, number, end, axis, -(-shape[axis] // count)).write()
+        return end
 
 
 class _Loop:

@@ -8,7 +8,7 @@ from typing import Any
 from symgrad.program.buffers import Pool
 from symgrad.program.program import Program
 from symgrad.program.scalars import FAILURES
-from symgrad.program.writer import Writer
+from symgrad.program.slices import SlicedWriter
 
 __all__ = ["NumpySource", "numpy_source"]
 
@@ -18,7 +18,7 @@ class NumpySource:
 
     def __init__(self, program: Program, scalars: bool = True):
         self.program = program
-        writer = Writer(program, scalars)
+        writer = SlicedWriter(program, scalars)
         self.source, self.nbytes, self.buffers = writer.source(), writer.blocks.nbytes, len(writer.blocks.sizes)
         exec(compile(self.source, "<program>", "exec"), writer.names)
         views, allocate = writer.names["views"], writer.blocks.allocate

@@ -13,7 +13,6 @@ from symgrad.program.buffers import Blocks
 from symgrad.program.lowering import FRESH, Lowered, Op
 from symgrad.program.program import LISTS, Operand, Program, Spec, has_operand, own
 from symgrad.program.scalars import NAMES, literal
-from symgrad.program.slices import slices
 
 __all__ = ["Writer"]
 
@@ -51,8 +50,12 @@ class Writer:
         self._slots = {register: slot for slot, register in reversed(list(enumerate(self.lowered.by_slot)))}
         number = 0
         while number < len(self.lowered.ops):
-            number = slices(self, number) or self.write(number)
+            number = self.advance(number)
         self.results = self._results()
+
+    def advance(self, number: int) -> int:
+        """Write an operation, or several; the number of the next one."""
+        return self.write(number)
 
     def write(self, number: int) -> int:
         """Write an operation, and give back the buffers that nothing uses afterwards; the number of the next one."""
