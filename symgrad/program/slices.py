@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+
 from symgrad.program.program import Spec
 from symgrad.program.writer import Writer
 
