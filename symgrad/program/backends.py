@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.program.program import Program, interpreter
+from symgrad.program.source import numpy_source
 
 __all__ = ["BACKENDS", "Running", "has_compiler"]
 
@@ -27,8 +28,7 @@ class Running:
         if backend == "interpreter":
             self._run, self.backend = interpreter(program), "interpreter"
         elif self._run is None:
-            self._run = _numpy(program)
-            self.backend = "numpy" if hasattr(self._run, "source") else "interpreter"
+            self._run, self.backend = numpy_source(program), "numpy"
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         if not self._may_change:
@@ -64,16 +64,6 @@ class Running:
     def nbytes(self) -> int:
         """The memory of constants and buffers, and about that of the steps."""
         return self.program.nbytes + getattr(self._run, "nbytes", 0) + 400 * len(self.program.steps)
-
-
-def _numpy(program: Program) -> Any:
-    try:
-        from symgrad.program import source  # type: ignore[attr-defined]
-
-        numpy_source = source.numpy_source
-    except ImportError:
-        return interpreter(program)
-    return numpy_source(program)
 
 
 def has_compiler() -> bool:

@@ -103,7 +103,7 @@ def _brief(x: Any) -> str:
 
 def arguments(step: Step, operands: Sequence[Any]) -> list[Any]:
     """The arguments of a word, from the values of its operands."""
-    if any(map(_has_operand, step.params)):
+    if any(map(has_operand, step.params)):
         named: set[int] = set()
         params = [_filled(x, operands, named) for x in step.params]
         return [*(x for i, x in enumerate(operands) if i not in named), *params]
@@ -113,8 +113,8 @@ def arguments(step: Step, operands: Sequence[Any]) -> list[Any]:
     return [*step.params[:place], list(operands), *step.params[place:]]
 
 
-def _has_operand(x: Any) -> bool:
-    return type(x) is Operand or type(x) in (tuple, list) and any(map(_has_operand, x))
+def has_operand(x: Any) -> bool:
+    return type(x) is Operand or type(x) in (tuple, list) and any(map(has_operand, x))
 
 
 def _filled(x: Any, operands: Sequence[Any], named: set[int]) -> Any:
