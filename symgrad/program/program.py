@@ -152,7 +152,7 @@ def interpreter(program: Program) -> Runner:
 
 def _prepared(step: Step) -> tuple[Any, tuple[int, ...], tuple, Step | None]:
     """The function of a step with its arguments, and the step itself if its operands are no plain arguments."""
-    unusual = step.name in LISTS or any(map(_has_operand, step.params))
+    unusual = step.name in LISTS or any(map(has_operand, step.params))
     return getattr(numeric, step.name), step.ins, step.params, step if unusual else None
 
 
