@@ -154,6 +154,7 @@ ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 _LAZY = ("func", "nn", "optim", "testing", "utils")
 _LATER = {
     "check": "checks",
+    "compile": "compiled.function",
     "Report": "reports.report",
     "accuracy": "scanning",
     "explain_nan": "diagnose.nans",

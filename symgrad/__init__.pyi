@@ -29,6 +29,7 @@ from symgrad.codegen.sources import to_c as to_c
 from symgrad.codegen.sources import to_jax as to_jax
 from symgrad.codegen.sources import to_python as to_python
 from symgrad.codegen.sources import to_torch as to_torch
+from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike

@@ -54,6 +54,7 @@ from numpy import less_equal as le
 from numpy import not_equal as ne
 from numpy import rint as round
 
+from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scatter, take

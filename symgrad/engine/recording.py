@@ -13,6 +13,7 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
@@ -294,12 +295,16 @@ def _view(op: Op) -> Lifted:
         x = input._value
         if type(x) is not np.ndarray:
             x = input._array()
+            if type(x) is Recorded:
+                x.recorder.share_memory(input)
         p = input._node_slot
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         out = finish((x, *rest), (p,), y, 0 if p is None else p.flags)
+        if type(y) is Recorded:
+            y.recorder.share_memory(out)
         base = y.base
         return register_view(out, input, made) if base is not None and (base is x or base is x.base) else out
 

@@ -24,7 +24,8 @@ from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, sums_of_second_derivatives
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, unshared_results
 from symgrad.func.transforms import as_result
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import in_mode, thread
+from symgrad.program import passes
 from symgrad.program.cache import programs
 from symgrad.program.signature import signature_of
 from symgrad.types.trees import flatten
@@ -160,8 +161,8 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
 
 
 def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
-    """The Laplacian of each output: from the second use of a signature on by a program."""
-    form = None if ev.tracked else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
+    """The Laplacian of each output: from some use of a signature on by a program."""
+    form = None if ev.tracked or thread.modes.program is not None else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
     places = [ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]]
     key = CollapsedProgram, repr(dim), form, *[x._value.dtype for x in ev.inputs], *places
     found = None if form is None else programs.get(key)
@@ -169,12 +170,13 @@ def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
         return found.run(ev)
     units = _unit_directions(ev, [_coordinate_axes(x, dim, caller) for x in ev.inputs])[0]
     level, count = units[0].level, units[0].count
-    if found is True and CollapsedProgram.fits(ev, count):
-        program = CollapsedProgram(ev, units)
-        programs.put(key, program, program.nbytes)
-        return program.run(ev)
-    if form is not None:
-        programs.put(key, found is None)
+    if found == passes.RECORDING_USE - 1 and CollapsedProgram.fits(ev, count):
+        program = passes.made(lambda: CollapsedProgram(ev, units))
+        programs.put(key, program or False, program.nbytes if program else 0)
+        if program:
+            return program.run(ev)
+    elif form is not None:
+        programs.put(key, False if found is False else (found or 0) + 1)
     return sums_of_second_derivatives(ev, [wrap(t) for t in units], None, level, count)
 
 

@@ -136,9 +136,8 @@ class Plan:
 
     def recover_dense(self, compressed: Any) -> np.ndarray:
         """The matrix as a dense array, from the same products."""
-        out = np.zeros(self.shape)
-        out.reshape(-1)[self._flat] = np.asarray(compressed).reshape(-1).take(self._places)
-        return out
+        found = compressed.reshape(-1)[self._places]
+        return numeric.put(np.zeros(math.prod(self.shape)), found, self._flat).reshape(self.shape)
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:

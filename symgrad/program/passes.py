@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.batched import raw
+from symgrad.carriers.duck import Unrecordable
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.saved import verify_all
 from symgrad.graph.node import Node
@@ -18,7 +19,7 @@ from symgrad.program.cache import programs
 from symgrad.program.program import Spec
 from symgrad.program.recorder import ProgramRecorder
 
-__all__ = ["PassProgram", "fits", "known_program", "recording"]
+__all__ = ["PassProgram", "fits", "known_program", "made", "recording"]
 
 
 class RecordingCarrier:
@@ -29,6 +30,7 @@ recording = RecordingCarrier()
 recording.__dict__.update({name: getattr(numeric, name) for name in PROTOCOL})
 MAX_ELEMENTS = 2_000_000  # the most elements of the values of a path, times the members of a batch
 MAX_NODES = 400
+RECORDING_USE = 5  # the use of a signature at which a pass is recorded: recording takes about as long as the passes before
 Read = Callable[[Node], tuple[Any, tuple]]
 Rows = Sequence[Sequence[Any]]
 
@@ -37,16 +39,29 @@ def fits(path: Sequence[Node], count: int = 1) -> bool:
     """Whether a pass over a path can be a program: registered ops that do not select, real floats, and a limited size."""
     return len(path) <= MAX_NODES and sum([node.value.size for node in path]) * count <= MAX_ELEMENTS and all([
         type(node.op) is Op and (REGISTRY.get(node.op.name) is node.op or node.op.name == "input") and not node.selects
-        and type(node.value) in (np.ndarray, np.float64, np.float32) and node.value.dtype.kind == "f" for node in path])
+        and type(node.value) in (np.ndarray, np.float64, np.float32) and node.value.dtype.kind == "f" and not _is_power(node) for node in path])
 
 
-def known_program(key: Any, make: Callable[[], PassProgram]) -> PassProgram:
-    """The program with a key, from the library's cache or new."""
+def _is_power(node: Node) -> bool:
+    """Whether a node is a power with a constant of no dimensions, whose rule chooses its form by the number."""
+    return node.op.name == "pow" and any([p is None and isinstance(a, np.generic) for p, a in zip(node.parents, node.args or ())])
+
+
+def known_program(key: Any, make: Callable[[], Any]) -> Any:
+    """The program with a key, from the library's cache or new; None for a pass that cannot be recorded."""
     found = programs.get(key)
     if found is None:
-        found = make()
-        programs.put(key, found, found.nbytes)
-    return found
+        found = made(make)
+        programs.put(key, found or False, found.nbytes if found else 0)
+    return found or None
+
+
+def made(make: Callable[[], Any]) -> Any:
+    """A new program; None for a pass that cannot be recorded."""
+    try:
+        return make()
+    except Unrecordable:
+        return None
 
 
 class PassProgram:

@@ -1,1 +1,1 @@
-"""Tests of programs and of what runs them."""
+"""Tests of programs: recording, back ends, and compiled functions."""
