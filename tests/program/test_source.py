@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symgrad.program.program import Operand, Program, interpreter
+from symgrad.program.program import Operand, Program, Step, interpreter
 from symgrad.program.scalars import NAMES
 from symgrad.program.source import numpy_source
 from tests.support.programs import Builder, chain
@@ -256,13 +256,14 @@ def test_two_signs_cancel_and_a_negated_operand_is_subtracted():
     assert np.array_equal(np.signbit(quiet(run, b.values[0])[0]), np.signbit(quiet(interpreter(run.program), b.values[0])[0]))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "int64", "int32", "bool", "complex128", "complex64", "uint8"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "int32", "bool", "complex128", "complex64", "uint8"])
 def test_other_dtypes_give_what_the_interpreter_gives(dtype):
     for shape in ((), (3,), (2, 3)):
         b = Builder()
         x, y = (b.input((np.arange(6.0).reshape(2, 3)[(0, 1)[: 2 - len(shape)]] + k).astype(dtype)[()]) for k in (1, 2))
         numbers, ordered = dtype != "bool", dtype not in ("bool", "complex128", "complex64")
-        out = [b.add(x, y), b.mul(x, y), b.eq(x, y), b.where(b.ne(x, y), x, y), b.exp(x), b.astype(x, np.float64)]
+        out = [b.add(x, y), b.mul(x, y), b.eq(x, y), b.where(b.ne(x, y), x, y), b.exp(x)]
+        out += [b.astype(x, to) for to in (np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_, np.complex128)]
         if numbers:
             out += [b.neg(x), b.sub(x, y), b.div(x, y), b.add(x, 2), b.pow(x, 2), b.abs(x), b.sum(x), b.sin(x), b.square(x), b.mul(x, 1.5)]
         if ordered:
@@ -356,6 +357,8 @@ def test_the_source_has_no_text_of_parameters_and_can_be_pickled():
     x = b.input(np.arange(4.0))
     run = compare(b.program(b.getitem(x, Loud(1)), b.sum(x, Loud(0)), b.einsum("i->", [x])), b.values[0])
     assert "loud" not in run.source and "i->" not in run.source
+    with pytest.raises(ValueError, match="no word"):
+        numpy_source(Program(run.program.inputs, (), [Step("sum(x0), print", (0,), (), (), np.dtype(float))], [1]))
     again = pickle.loads(pickle.dumps(numpy_source(chain((3,), 1)[0])))
     same(again(chain((3,), 1)[1])[0], interpreter(again.program)(chain((3,), 1)[1])[0])
 
