@@ -23,6 +23,7 @@ UNARY = ("neg abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square rec
          "asinh acosh atanh sigmoid logsigmoid softplus relu one_minus_square floor ceil round trunc conj isfinite isnan isinf logical_not").split()
 BINARY = ("add sub mul div pow atan2 hypot direction logaddexp maximum minimum remainder fmod floor_divide eq ne lt le gt ge logical_and logical_or "
           "sigmoid_slope").split()
+DTYPES = np.float64, pytest.param(np.float32, marks=pytest.mark.sweep)
 EITHER_ZERO = ("maximum", "minimum", "relu")  # of zeros of both signs NumPy returns one or the other
 
 
@@ -83,7 +84,7 @@ def test_every_elementwise_word_at_edges(dtype: Any) -> None:
     run_both(program, [x, y], 4 if dtype is np.float64 else 6, names)
 
 
-@pytest.mark.parametrize("dtype", (np.float64, np.float32))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_elementwise_word_of_scalars(dtype: Any) -> None:
     program, names = all_words(dtype(0.3), dtype(0.7))
     run = native(program)
@@ -108,9 +109,13 @@ def broadcastable(draw: Callable[..., Any]) -> list[tuple[int, ...]]:
     return shapes
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
-@given(broadcastable(), st.sampled_from((np.float64, np.float32)), st.integers(0, 999))
-def test_broadcasting(shapes: list[tuple[int, ...]], dtype: Any, seed: int) -> None:
+@pytest.mark.parametrize("examples", (4, pytest.param(60, marks=pytest.mark.sweep)))
+def test_broadcasting(examples: int) -> None:
+    settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), database=None)(
+        given(broadcastable(), st.sampled_from((np.float64, np.float32)), st.integers(0, 999))(check_broadcasting))()
+
+
+def check_broadcasting(shapes: list[tuple[int, ...]], dtype: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     inputs = [np.asarray(rng.normal(size=shape)).astype(dtype)[()] for shape in shapes]
     b = Builder()
@@ -229,7 +234,7 @@ def _later(index: Any) -> Any:
     return Operand(index.number + 1) if type(index) is Operand else index
 
 
-@pytest.mark.parametrize("dtype", (np.float64, np.float32))
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_every_word_that_moves_combines_or_reduces(dtype: Any) -> None:
     program, inputs, names = cases(dtype)
     expected, got = interpreter(program)(inputs), native(program)(inputs)

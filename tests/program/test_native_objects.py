@@ -79,6 +79,7 @@ print(len(calls))
 
 
 @needs_compiler
+@pytest.mark.sweep
 def test_processes_do_not_compile_the_same_twice(objects: Path) -> None:
     root = Path(__file__).parents[2]
     environment = dict(os.environ, PYTHONPATH=f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")

@@ -58,13 +58,14 @@ class Elementwise:
 
     def primitive(self, op: str, operands: tuple[Ref, ...], dtype: np.dtype) -> Ref:
         """An elementwise operation on values that have their final dtypes."""
-        shapes = {x.shape for x in operands}
-        shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*[x.shape for x in operands])
+        shapes = {x.shape for x in operands if x.shape}
+        shape = () if not shapes else shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
         size = math.prod(shape)
         if size == 1:
-            parts = tuple([x if not x.shape else Ref(x.node, x.offset, (), ()) for x in operands])
+            parts = tuple([Ref(x.node, x.offset, (), ()) for x in operands]) if shapes else operands
         else:
-            parts = tuple([Ref(x.node, x.offset, (), ()) if x.is_uniform else broadcast(x, shape) for x in operands])
+            parts = tuple([x if x.shape == shape and 0 not in x.strides else Ref(x.node, x.offset, (), ()) if x.is_uniform else broadcast(x, shape)
+                           for x in operands])
         lane = _lane(parts, dtype)
         if size != 1 and lane == "g":
             parts = tuple([x if not x.shape or x.is_contiguous else self.materialized(x) for x in parts])
@@ -89,7 +90,7 @@ class Elementwise:
     def truth(self, x: Any) -> Ref:
         """Whether elements differ from zero."""
         x = self.value(x)
-        return x if x.dtype == BOOL else self.compare("ne", x, 0)
+        return x if x.node.is_bool else self.compare("ne", x, 0)
 
     # The words
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symgrad.program.native.mathematics import IN_PAIRS, SCALAR, VECTOR, number_text, scalar_call, used_functions
-from symgrad.program.native.nodes import BOOL, C_TYPES, Node, Ref, literal_array
+from symgrad.program.native.nodes import C_TYPES, Node, Ref, literal_array
 from symgrad.program.native.schedule import ALIGNMENT, Item
 from symgrad.program.native.writer import Writer
 
@@ -165,7 +165,7 @@ class _Block:
         if x not in self.uniforms:
             name = self.uniforms[x] = f"u{len(self.uniforms)}"
             text = scalar_text(self.writer, x, self.item)
-            if x.dtype == BOOL:
+            if x.node.is_bool:
                 self.before.append(f"  const I{self.lane} {name} = {text} ? ~(I{self.lane}){{}} : (I{self.lane}){{}};")
             else:
                 self.before.append(f"  const E{self.lane} {name}_ = {text};\n  const V{self.lane} {name} = SPLAT{self.lane}({name}_);")
@@ -175,7 +175,7 @@ class _Block:
         """A pointer to the elements of the block in memory."""
         if x not in self.streams:
             name = self.streams[x] = f"x{len(self.streams)}"
-            kind, suffix = ("bool8", "8") if x.dtype == BOOL else (f"E{self.lane}", f"${self.lane}")
+            kind, suffix = ("bool8", "8") if x.node.is_bool else (f"E{self.lane}", f"${self.lane}")
             source = self.writer.pointer(x.node)
             if not x.is_contiguous:
                 buffer = self._kept_buffer()
@@ -184,10 +184,10 @@ class _Block:
             else:
                 text = f"{source} + {x.offset} + k"
                 if self._is_ragged and (x.node.place.table is not None or x.offset or x.size != x.node.size or x.node.size == 1):
-                    function = "input8" if x.dtype == BOOL else "input"
+                    function = "input8" if x.node.is_bool else "input"
                     self.writer.used.add(f"{function}${self.lane}")
                     text = f"v_{function}{self.lane}({text}, ({kind} *){self._kept_buffer()}, b)"
-            self.start.append(f"    const {kind} *const {name} = {text};" if x.dtype == BOOL else
+            self.start.append(f"    const {kind} *const {name} = {text};" if x.node.is_bool else
                               f"    const U{self.lane} *const {name} = (const U{self.lane} *)({text});")
         return self.streams[x]
 
@@ -204,7 +204,7 @@ class _Block:
     def _result(self, node: Node) -> str:
         """A pointer to the result in the block: its memory, or a buffer."""
         lane, place = self.lane, node.place
-        if place is None or node.dtype == BOOL:
+        if place is None or node.is_bool:
             self.buffers[node] = self._buffer()
         elif place.table is not None and self._is_ragged:
             self.buffers[node] = self._kept_buffer()
@@ -235,7 +235,7 @@ class _Block:
                 elif not x.shape:
                     operands.append(self._uniform(x))
                 else:
-                    is_bool = x.dtype == BOOL
+                    is_bool = x.node.is_bool
                     if x.node in self.buffers:
                         buffer = self.buffers[x.node]
                         name, text = f"v{x.node.number}", f"(I{lane}){buffer}[i]" if is_bool else f"{buffer}[i]"
@@ -248,12 +248,12 @@ class _Block:
                     operands.append(name)
             text = VECTOR[node.op]
             self.writer.used |= used_functions(text, lane)
-            kind = "I" if node.dtype == BOOL else "V"
+            kind = "I" if node.is_bool else "V"
             lines.append(f"      const {kind}{lane} v{node.number} = {text.replace('$', lane).format(*operands)};")
-            if last.get(node, at) != at or node.place is not None and node.dtype != BOOL:
+            if last.get(node, at) != at or node.place is not None and not node.is_bool:
                 buffer = self._result(node)
-                lines.append(f"      {buffer}[i] = {'(V' + lane + ')' if node.dtype == BOOL else ''}v{node.number};")
-            if node.place is not None and node.dtype == BOOL:
+                lines.append(f"      {buffer}[i] = {'(V' + lane + ')' if node.is_bool else ''}v{node.number};")
+            if node.place is not None and node.is_bool:
                 lines.append(self._store_truth(node))
         return "\n".join(["    for (long i = 0; i < m; i++) {", *loads.values(), *lines, "    }"])
 

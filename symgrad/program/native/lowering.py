@@ -14,9 +14,9 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
 from symgrad.program.native.indexing import has_recorded, recorded_positions
-from symgrad.program.native.nodes import BOOL, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, view
+from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, view
 from symgrad.program.native.products import einsum
-from symgrad.program.program import Program, arguments
+from symgrad.program.program import LISTS, Program, arguments
 
 __all__ = ["lower"]
 
@@ -34,10 +34,11 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
         function = words.table.get(step.name)
         if function is None:
             raise Unsupported(f"the word {step.name}")
-        words.dtype, words.shape = np.dtype(step.dtype), tuple(step.shape)
-        if step.dtype not in elementwise.FLOATS and step.dtype not in (BOOL, INT64, np.int32):
+        words.dtype, words.shape = step.dtype, step.shape
+        if words.dtype not in C_TYPES:
             raise Unsupported(f"the dtype {step.dtype}")
-        out = words.value(function(*arguments(step, [values[i] for i in step.ins])))
+        operands = [values[i] for i in step.ins]
+        out = function(*(arguments(step, operands) if step.params or step.name in LISTS else operands))
         if out.shape != words.shape:
             out = broadcast(out, words.shape)
         values.append(out if out.dtype == words.dtype else words.astype(out, words.dtype))

@@ -266,9 +266,10 @@ def _in_lane(text: str, lane: str) -> str:
     return text.replace("$", lane).replace("@", "double" if lane == "d" else "float").replace("SUFFIX", "" if lane == "d" else "f")
 
 
-def used_functions(text: str, lane: str) -> set[str]:
+@functools.lru_cache(1024)
+def used_functions(text: str, lane: str) -> frozenset[str]:
     """The names of the functions that an expression of `VECTOR` calls."""
-    return {f"{name}${lane}" for name in re.findall(r"v_([a-z0-9]+)\$\(", text) if name in FUNCTIONS}
+    return frozenset(f"{name}${lane}" for name in re.findall(r"v_([a-z0-9]+)\$\(", text) if name in FUNCTIONS)
 
 
 def number_text(value: float | int | bool, dtype: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
@@ -25,11 +26,11 @@ class Node:
     of their numbers.
     """
 
-    __slots__ = ("dtype", "item", "lane", "level", "number", "op", "operands", "params", "place", "shape", "size")
+    __slots__ = ("dtype", "is_bool", "item", "lane", "level", "number", "op", "operands", "params", "place", "shape", "size")
 
     def __init__(self, number: int, op: str, operands: tuple[Ref, ...], params: tuple, shape: tuple[int, ...], dtype: np.dtype):
         self.number, self.op, self.operands, self.params, self.shape, self.dtype = number, op, operands, params, shape, dtype
-        self.size = math.prod(shape)
+        self.size, self.is_bool = math.prod(shape), dtype.char == "?"
         self.lane = ""  # of elementwise operations: how their loops are written
         self.level = 0
         self.item: Any = None  # the part of the text that computes the node
@@ -64,7 +65,8 @@ class Ref(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether these are all elements of the node in their order."""
-        return self.offset == 0 and self.size == self.node.size and self.is_contiguous
+        node = self.node
+        return self.offset == 0 and (self.shape is node.shape or self.size == node.size) and self.is_contiguous
 
     @property
     def is_uniform(self) -> bool:
@@ -84,7 +86,8 @@ class Ref(NamedTuple):
         return out
 
 
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+@functools.lru_cache(1024)
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides of an array in row-major order, in elements."""
     out, step = [], 1
     for n in reversed(shape):

@@ -71,16 +71,19 @@ APART T sum_#(const T *x, long n, long s) {
   }
   T t = 0;
   long i = 0;
-  if (n < 32) {
-    for (; i < n; i++) t += x[i * s];
-    return t;
+  if (s == 1 && n >= 64) {
+    T r[32] = {0};
+    for (; i + 32 <= n; i += 32) for (int j = 0; j < 32; j++) r[j] += x[i + j];
+    for (int j = 16; j; j /= 2) for (int l = 0; l < j; l++) r[l] += r[l + j];
+    t = r[0];
+  } else if (n >= 16) {
+    T r[8] = {0};
+    for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
+    t = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
   }
-  T r[32] = {0};
-  if (s == 1) for (; i + 32 <= n; i += 32) for (int j = 0; j < 32; j++) r[j] += x[i + j];
-  else for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
-  for (int j = 16; j; j /= 2) for (int l = 0; l < j; l++) r[l] += r[l + j];
-  for (; i < n; i++) t += x[i * s];
-  return r[0] + t;
+  T rest = 0;
+  for (; i < n; i++) rest += x[i * s];
+  return t + rest;
 }"""),
     "norm": (("sum",), """\
 APART T norm_#(const T *x, long n, long s) {

@@ -66,7 +66,8 @@ class Native:
         table, kept = memory.table, []
         for i, (x, (shape, dtype)) in enumerate(zip(inputs, self._inputs, strict=True)):
             if not shape:
-                memory.scalars[i][()] = x
+                if i in memory.scalars:  # a step reads it
+                    memory.scalars[i][()] = x
                 continue
             if x.shape != shape or x.dtype != dtype:
                 raise TypeError(f"input {i} has shape {x.shape} and dtype {x.dtype}; the program was compiled for {shape} and {dtype}")
