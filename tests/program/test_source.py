@@ -355,8 +355,8 @@ def test_a_run_within_a_run_has_buffers_of_its_own():
         return cos(*args)
 
     run._run.__globals__["np_cos"] = nested
-    for y, z in zip(run([x, y, g]), expected, strict=True):
-        np.testing.assert_array_equal(y, z)
+    for found, z in zip(run([x, y, g]), expected, strict=True):
+        np.testing.assert_array_equal(found, z)
 
 
 def test_an_exception_in_the_middle_of_a_run_leaves_nothing_broken():
