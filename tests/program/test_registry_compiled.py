@@ -44,7 +44,8 @@ def attacked(op, parameters, backend, narrow=False):
             continue
         for example in examples:
             if narrow:
-                example = example.mapped(lambda x: x.astype(np.float32) if x.dtype == np.float64 else x)
+                with np.errstate(over="ignore"):
+                    example = example.mapped(lambda x: x.astype(np.float32) if x.dtype == np.float64 else x)
             terms = 0.0
             for name, order, function, compiled in compiled_derivatives(attack, example, backend):
                 tensors = [wrap(x) for x in example.xs]
