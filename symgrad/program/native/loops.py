@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from symgrad.program.native.mathematics import IN_PAIRS, SCALAR, VECTOR, number_text, scalar_call, used_functions
 from symgrad.program.native.nodes import C_TYPES, Node, Ref, literal_array
 from symgrad.program.native.schedule import ALIGNMENT, Item
@@ -79,6 +81,7 @@ class _Block:
         self.before: list[str] = []  # the statements before the loop over blocks, and those at its start and at its end
         self.start: list[str] = []
         self.end: list[str] = []
+        self.repeated: list[tuple[int, str, Ref]] = []  # buffers of elements that repeat: with the period, and what to copy
         self.streams: dict[Ref, str] = {}
         self.uniforms: dict[Ref, str] = {}
         self.buffers: dict[Node, str] = {}
@@ -134,6 +137,7 @@ class _Block:
         size = 64
         while size < 512 and self.used * size * 2 * self.width <= CACHE:
             size *= 2
+        size = self._filled_once(size)
         whole = self.count <= size
         block = -(-self.count // 16) * 16 if whole else size
         buffers = [f"  {'U' + lane} *const t{i} = (U{lane} *)(scratch + {i * (block * self.width + ALIGNMENT)});" for i in range(self.used)]
@@ -143,6 +147,18 @@ class _Block:
         opening = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
         filled = [line.replace("BLOCK", str(block)) for line in self.before]
         writer.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", "  }"]))
+
+    def _filled_once(self, size: int) -> int:
+        """The size of a block that has whole periods of the elements that repeat, which are then copied once, before the loop over blocks."""
+        whole = math.lcm(16, *[period for period, _, _ in self.repeated if period])
+        fits = whole <= 2 * size
+        for period, buffer, x in self.repeated:
+            source = self.writer.pointer(x.node)
+            if period and fits and self.count > size:
+                self.before.append(f"  {self.writer.gather(buffer, source, x, '0', f'BLOCK < {self.count} ? BLOCK : {self.count}')}")
+            else:
+                self.start.insert(0, f"    {self.writer.gather(buffer, source, x, 'k', 'b')}")
+        return max(1, size // whole) * whole if fits else size
 
     def _buffer(self) -> str:
         if self.free:
@@ -179,7 +195,8 @@ class _Block:
             source = self.writer.pointer(x.node)
             if not x.is_contiguous:
                 buffer = self._kept_buffer()
-                self.start.append(f"    {self.writer.gather(f'({kind} *){buffer}', source, x, 'k', 'b')}")
+                first, *rest = x.merged
+                self.repeated.append((math.prod(n for n, _ in rest) if first[1] == 0 else 0, f"({kind} *){buffer}", x))
                 text = f"(const {kind} *){buffer}"
             else:
                 text = f"{source} + {x.offset} + k"
