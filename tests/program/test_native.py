@@ -206,6 +206,13 @@ def cases(dtype: Any) -> tuple[Program, list[Any], list[str]]:
     return b.program(*out.values(), *products.values()), inputs, [*out, *products]
 
 
+def test_sums_are_those_of_numpy() -> None:
+    rows = [np.random.default_rng(n).normal(size=n) for n in (1, 7, 8, 12, 127, 128, 129, 1000, 4099)]
+    b = Builder()
+    for got, expected in zip(native(b.program(*[b.sum(b.input(x)) for x in rows]))(rows), map(np.sum, rows), strict=True):
+        assert got == expected
+
+
 def test_indices_of_the_program() -> None:
     x, i, j = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0, -1, 2]), np.array([[0], [1]])
     b = Builder()

@@ -43,7 +43,7 @@ class Native:
         schedule = Schedule(graph, outputs, len(program.inputs))
         emission = Emission(schedule)
         self.source = emission.text
-        self._object = compiled(self.source, libraries(self.source))
+        self._object = compiled(self.source, libraries(self.source), any(item.lane != "s" for item in schedule.items))
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
         self._blas = ctypes.addressof(addresses()) if "blas, " in self.source else 0
