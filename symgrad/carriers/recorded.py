@@ -198,6 +198,26 @@ class Recorded(DuckArray):
     def __setitem__(self, index: Any, value: Any) -> None:
         self.entry = self.emit_put(index, value, False).entry
 
+    def sum(self, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+        """The sum along axes."""
+        return reduced(np.add, self, axis, keepdims, dtype)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether some element is true, along axes."""
+        return reduced(np.logical_or, self, axis, keepdims)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether all elements are true, along axes."""
+        return reduced(np.logical_and, self, axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The largest element along axes."""
+        return reduced(np.maximum, self, axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The smallest element along axes."""
+        return reduced(np.minimum, self, axis, keepdims)
+
     def emit_put(self, index: Any, value: Any, accumulate: bool) -> Any:
         """The value with others written at an index, or added there."""
         if type(value) is Batched:

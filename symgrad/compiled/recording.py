@@ -64,7 +64,10 @@ class Variant:
                 if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
                     return NotImplemented
             values = [*values, *[t._value for t in present]]
-        found = self.running(values)
+        try:
+            found = self.running(values)
+        except (ArithmeticError, LookupError, ValueError):  # such as an index out of range: the function says what is wrong
+            return NotImplemented
         count = len(found) - len(self.reads)
         for now, before in zip(found[count:], self.reads):
             if not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
@@ -190,28 +193,30 @@ class Recorder:
             if out is not NotImplemented:
                 return out, variant, leaves, form
         else:
-            variant = self._new_variant(leaves, form, arguments, values, key, found)
+            variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
             out = GUARDED if variant is None else variant.run(values)
             if out is not NotImplemented and out is not GUARDED:
                 return out, variant, leaves, form
+            if reason:
+                out = self.function(*args, **kwargs)
+                self.reasons[key] = reason  # not before: an error of the function itself is no reason
+                return out, None, leaves, form
         return self.function(*args, **kwargs), None, leaves, form
 
     def _new_variant(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any], key: Any,
-                     found: list[Variant]) -> Variant | None:
-        """A further program for arguments of a kind; None where there can be none, with the reason in the report."""
+                     found: list[Variant]) -> tuple[Variant | None, str]:
+        """A further program for arguments of a kind; None where there can be none, with the reason."""
         if key in self.reasons:
-            return None
+            return None, ""
         if len(found) >= self.max_programs:
-            self.reasons[key] = (f"{len(found)} programs were recorded for these shapes (max_programs), and the values that the function reads "
-                                 f"differ again")
-            return None
+            return None, (f"{len(found)} programs were recorded for these shapes (max_programs), and the values that the function reads differ "
+                          f"again")
         try:
             variant = self.record(leaves, form, arguments, values)
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            self.reasons[key] = f"{type(error).__name__}: {error}"
-            return None
+            return None, f"{type(error).__name__}: {error}"
         self._keep(key, [variant, *found])
-        return variant
+        return variant, ""
 
     def prepare(self, args: tuple) -> None:
         """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""

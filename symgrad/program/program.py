@@ -98,6 +98,8 @@ class Program:
 
 
 def _brief(x: Any) -> str:
+    if type(x) in (tuple, list):
+        return f"({', '.join(map(_brief, x))})"
     return f"array{list(x.shape)}" if isinstance(x, np.ndarray) and x.size > 4 else repr(x)
 
 

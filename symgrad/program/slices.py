@@ -67,8 +67,8 @@ class _Loop:
                 writer.buffer(out)
         sliced = [x for x in (*read, *kept) if self._is_sliced(specs[x])]
         before = {x: (writer.array(x), specs[x]) for x in sliced}
-        held = {*kept, *(root for x in read for root in writer.roots[x])} & writer.block_of.keys()
-        blocks = {x: writer.block_of.pop(x) for x in held}
+        held = {root for x in read for root in writer.roots[x]} & writer.block_of.keys()  # must last for the whole loop
+        blocks = {root: writer.block_of.pop(root) for root in held}
         length, n = self.length, self.shape[self.from_end]
         writer.lines.append(f"for i in (*range(0, {n - length}, {length}), {n - length}):")
         start = len(writer.lines)
@@ -87,11 +87,11 @@ class _Loop:
         writer.lines[start:] = ["    " + line for line in writer.lines[start:]]
         for x, (name, spec) in before.items():
             writer.arrays[x], specs[x] = name, spec
-        for x, block in blocks.items():
-            if writer.last[x] < self.end:
+        for root, block in blocks.items():
+            if writer.last[root] < self.end:
                 writer.blocks.give_back(block)
             else:
-                writer.block_of[x] = block
+                writer.block_of[root] = block
 
     def _is_sliced(self, spec: Spec) -> bool:
         return len(spec.shape) >= -self.from_end and spec.shape[self.from_end] == self.shape[self.from_end]

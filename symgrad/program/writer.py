@@ -114,7 +114,7 @@ class Writer:
         if type(x) is slice:
             start, stop, step = ("" if at is None else self.text(at) for at in (x.start, x.stop, x.step))
             return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
-        return ", ".join(map(self.index, x)) + "," * (len(x) == 1) if type(x) is tuple and x else self.text(x)
+        return ", ".join(map(self.index, x)) if type(x) is tuple and x else self.text(x)
 
     def array(self, x: int, dtype: np.dtype | None = None) -> str:
         """A value as an array; `dtype` is for Python numbers, and that of the other operands."""
@@ -315,7 +315,7 @@ class Writer:
             self.orders[op.out] = order
         match op.name:
             case "permute":
-                text = f"{x}.transpose({self.text(first)})"
+                text = f"{x}.T" if first == (1, 0) else f"{x}.transpose({self.text(first)})"
             case "getitem":
                 text = f"{x}[{self.index(first)}]"
             case "broadcast_to":

@@ -347,3 +347,19 @@ def test_pickles():
     same((restored(X, 3), restored(-X, 3)["x"], restored.gradient(X, 3)), (expected[0], expected[1]["x"], expected[2]))
     with pytest.raises(RuntimeError, match="could not be pickled, and no program was recorded"):
         restored(symgrad.ones(4), 3)
+
+
+def test_targets_of_a_loss_are_inputs():
+    logits, labels = symgrad.randn(5, 4), symgrad.tensor([0, 3, 1, 1, 2])
+    for options in ({}, {"reduction": "sum"}, {"weight": symgrad.tensor([1.0, 2.0, 3.0, 4.0])}, {"label_smoothing": 0.1}):
+        def loss(x, t, options=options):
+            return nn.functional.cross_entropy(x, t, **options)
+
+        f = symgrad.compile(loss, backend="numpy")
+        for t in (labels, labels.flip(0), symgrad.tensor([1, 1, 1, -100, 0])):
+            same(f(logits, t), loss(logits, t))
+            same(f.gradient(logits, t), grad(loss)(logits, t))
+            same(f.hessian(logits, t), hessian(loss)(logits, t))
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(logits, symgrad.tensor([0, 1, 2, 3, 4]))
+        assert [row["runs"] for row in f.report.programs] == [3, 3, 3] and not f.report.uncompiled, f.report

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symgrad.program.program import Operand, Program, interpreter
+from symgrad.program.program import Operand, Program, Step, interpreter
 from symgrad.program.scalars import NAMES
 from symgrad.program.source import numpy_source
 from tests.support.programs import Builder, chain
@@ -222,6 +222,8 @@ def test_a_buffer_lives_as_long_as_its_views():
     results = [b.mul(view, 2.0) for view in views]
     compare(b.program(other, *results), b.values[0])
     compare(b.program(*views, e), b.values[0])
+    for view in views:
+        compare(b.program(other, b.mul(view, 2.0)), b.values[0])
 
 
 def test_an_operand_is_overwritten_only_where_the_others_do_not_see_it():
@@ -251,18 +253,36 @@ def test_two_signs_cancel_and_a_negated_operand_is_subtracted():
     b = Builder()
     x, y = b.input(np.array([1.0, -0.0, np.inf])), b.input(np.array([-2.0, 0.0, np.inf]))
     n = b.neg(b.mul(x, y))
-    run = compare(b.program(b.add(b.mul(n, x), y), b.sub(y, n), b.neg(n), b.sin(b.neg(b.cos(x))), b.div(n, b.neg(y))), b.values[0])
+    run = compare(b.program(b.add(b.mul(n, x), y), b.sub(y, n), b.neg(n), b.sin(b.neg(b.cos(x))), b.div(n, b.neg(y)),
+                            b.add(b.neg(x), y)), b.values[0])
     assert run.source.count("negative") == 1
     assert np.array_equal(np.signbit(quiet(run, b.values[0])[0]), np.signbit(quiet(interpreter(run.program), b.values[0])[0]))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "int64", "int32", "bool", "complex128", "complex64", "uint8"])
+def test_powers_by_numbers():
+    for exponent in (0, 1, 2, 3, 4, -1, 0.5, -0.5, 2.0, 1.5, 7, True):
+        b = Builder()
+        x, whole = b.input(np.array([*EDGES, 1.7, -1.7])), b.input(np.arange(6))
+        outputs = [b.pow(x, exponent), b.pow(whole, exponent)] if exponent != -1 and exponent != -0.5 else [b.pow(x, exponent)]
+        compare(b.program(*outputs), b.values[0], ulps=1)
+
+
+def test_whole_numbers_are_not_divided_by_zero():
+    b = Builder()
+    x, y = b.input(np.array([1, 2])), b.input(np.array([1, 2]))
+    run = numpy_source(b.program(b.floor_divide(x, y)))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        run([np.array([1, 2]), np.array([0, 1])])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "int32", "bool", "complex128", "complex64", "uint8"])
 def test_other_dtypes_give_what_the_interpreter_gives(dtype):
     for shape in ((), (3,), (2, 3)):
         b = Builder()
         x, y = (b.input((np.arange(6.0).reshape(2, 3)[(0, 1)[: 2 - len(shape)]] + k).astype(dtype)[()]) for k in (1, 2))
         numbers, ordered = dtype != "bool", dtype not in ("bool", "complex128", "complex64")
-        out = [b.add(x, y), b.mul(x, y), b.eq(x, y), b.where(b.ne(x, y), x, y), b.exp(x), b.astype(x, np.float64)]
+        out = [b.add(x, y), b.mul(x, y), b.eq(x, y), b.where(b.ne(x, y), x, y), b.exp(x)]
+        out += [b.astype(x, to) for to in (np.float64, np.float32, np.float16, np.int64, np.int32, np.bool_, np.complex128)]
         if numbers:
             out += [b.neg(x), b.sub(x, y), b.div(x, y), b.add(x, 2), b.pow(x, 2), b.abs(x), b.sum(x), b.sin(x), b.square(x), b.mul(x, 1.5)]
         if ordered:
@@ -322,6 +342,23 @@ def test_runs_in_threads_do_not_share_buffers():
     assert not wrong
 
 
+def test_a_run_within_a_run_has_buffers_of_its_own():
+    program, (x, y, g) = chain((5,), 3)
+    run = numpy_source(program)
+    expected = run([x, y, g])
+    cos, depth = run._run.__globals__["np_cos"], []
+
+    def nested(*args):
+        if len(depth) < 3:
+            depth.append(1)
+            run([x + 1, y, g])
+        return cos(*args)
+
+    run._run.__globals__["np_cos"] = nested
+    for found, z in zip(run([x, y, g]), expected, strict=True):
+        np.testing.assert_array_equal(found, z)
+
+
 def test_an_exception_in_the_middle_of_a_run_leaves_nothing_broken():
     program, inputs = chain((5,), 3)
     run = numpy_source(program)
@@ -356,6 +393,8 @@ def test_the_source_has_no_text_of_parameters_and_can_be_pickled():
     x = b.input(np.arange(4.0))
     run = compare(b.program(b.getitem(x, Loud(1)), b.sum(x, Loud(0)), b.einsum("i->", [x])), b.values[0])
     assert "loud" not in run.source and "i->" not in run.source
+    with pytest.raises(ValueError, match="no word"):
+        numpy_source(Program(run.program.inputs, (), [Step("sum(x0), print", (0,), (), (), np.dtype(float))], [1]))
     again = pickle.loads(pickle.dumps(numpy_source(chain((3,), 1)[0])))
     same(again(chain((3,), 1)[1])[0], interpreter(again.program)(chain((3,), 1)[1])[0])
 
@@ -364,7 +403,8 @@ def test_a_result_has_the_memory_order_of_its_operands():
     b = Builder()
     x, y = b.input(value((3, 4), "float64", 1)), b.input(value((4, 3, 2), "float64", 2))
     t, u = b.sin(b.permute(x, (1, 0))), b.exp(b.permute(b.exp(y), (2, 0, 1)))
-    outputs = (b.mul(t, 2.0), b.sum(b.mul(t, t), 0), b.sum(b.sin(b.cos(u)), (1, 2)), b.reshape(b.cos(t), (12,)), b.cos(b.getitem(t, (slice(1, 3),))))
+    outputs = (b.mul(t, 2.0), b.sum(b.mul(t, t), 0), b.sum(b.sin(b.cos(u)), (1, 2)), b.reshape(b.cos(t), (12,)), b.cos(b.getitem(t, (slice(1, 3),))),
+               b.cos(b.getitem(u, 0)), b.sum(b.cos(b.getitem(u, (slice(None), 1))), 0), b.cos(b.getitem(t, (slice(1, 3), None))))
     run = compare(program := b.program(*outputs), b.values[0])
     assert [z.strides for z in run(b.values[0])] == [z.strides for z in interpreter(program)(b.values[0])]
 
@@ -399,4 +439,11 @@ def test_large_arrays_are_computed_in_slices():
     m = t.permute(t.input(np.linspace(0, 1, 600_000).reshape(600, 1000)), (1, 0))
     rows = t.mul(t.add(t.sin(m), t.input(np.arange(600.0))), t.input(np.arange(1000.0)[:, None]))
     run = compare(t.program(rows, t.sum(t.mul(rows, t.exp(m)), 0)), t.values[0])
+    assert "for i in" in run.source
+
+
+def test_a_loop_over_slices_keeps_what_it_reads_through_a_view(small_slices):
+    b = Builder()
+    e = b.exp(b.input(np.linspace(0, 1, 8)))
+    run = compare(b.program(b.sum(b.mul(b.sin(b.add(b.getitem(e, slice(None, None, -1)), 1.0)), 2.0))), b.values[0])
     assert "for i in" in run.source
