@@ -315,7 +315,7 @@ class Writer:
             self.orders[op.out] = order
         match op.name:
             case "permute":
-                text = f"{x}.transpose({self.text(first)})"
+                text = f"{x}.T" if first == (1, 0) else f"{x}.transpose({self.text(first)})"
             case "getitem":
                 text = f"{x}[{self.index(first)}]"
             case "broadcast_to":
