@@ -16,7 +16,7 @@ from symgrad.program.scalars import NAMES, literal
 
 __all__ = ["Writer"]
 
-COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "cat", "stack"}  # operations that can write their result anywhere
+COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "update", "cat", "stack"}  # operations that can write their result anywhere
 FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "concatenate", "broadcast_to", "asarray", "empty", "zeros")}
 PYTHON_NUMBERS = (float, int, bool)
 
@@ -293,6 +293,18 @@ class Writer:
         if out != x:
             self.lines.append(f"copyto({out}, {x})")
         self.lines.append(f"{out}[{self.index(op.params[0])}] = {value}")
+
+    def _update(self, number: int, op: Op) -> None:
+        """Add to elements of an array, or subtract from them."""
+        x, g, index = self.array(op.ins[0]), self._element(op.ins[1]), self.index(op.params[0])
+        out = self.target(number, op, op.ins[:1]) or self.empty(op.out)
+        if out != x:
+            self.lines.append(f"copyto({out}, {x})")
+        if not self.specs[op.ins[1]].shape or out[0] != "b":
+            self.lines.append(f"{out}[{index}] {'+' if op.name == 'add' else '-'}= {g}")
+        else:
+            view = self.view_lines.setdefault((out, f"{out}[{index}]"), f"b{op.out}v")
+            self.lines.append(f"{self._function(op.name)}({view}, {g}, {view})")
 
     def _cat(self, number: int, op: Op) -> None:
         operands = ", ".join(map(self.array, op.ins))
