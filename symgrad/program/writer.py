@@ -16,7 +16,7 @@ from symgrad.program.scalars import NAMES, literal
 
 __all__ = ["Writer"]
 
-COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "update", "cat", "stack"}  # operations that can write their result anywhere
+COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "update", "cat", "stack"}  # these can write their result anywhere
 FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "concatenate", "broadcast_to", "asarray", "empty", "zeros")}
 PYTHON_NUMBERS = (float, int, bool)
 
