@@ -124,7 +124,9 @@ class _Block:
                 for x in node.operands:
                     if x.node.item is self.item:
                         last[x.node] = i
-        done: list[list[Node]] = [[] for _ in self.loops]
+        for node in self.item.sums:
+            last[node.operands[0].node] = len(self.loops)
+        done: list[list[Node]] = [[] for _ in range(len(self.loops) + 1)]
         for node, i in last.items():
             done[i].append(node)
         body = []
@@ -139,6 +141,7 @@ class _Block:
             size *= 2
         size = self._filled_once(size)
         whole = self.count <= size
+        after = [self._sum(node, whole) for node in self.item.sums]
         block = -(-self.count // 16) * 16 if whole else size
         buffers = [f"  {'U' + lane} *const t{i} = (U{lane} *)(scratch + {i * (block * self.width + ALIGNMENT)});" for i in range(self.used)]
         writer.need_scratch(self.used * (block * self.width + ALIGNMENT))
@@ -146,7 +149,7 @@ class _Block:
             f"    const long b = {self.count} - k < {block} ? {self.count} - k : {block}, m = (b + W{lane} - 1) / W{lane};"]
         opening = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
         filled = [line.replace("BLOCK", str(block)) for line in self.before]
-        writer.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", "  }"]))
+        writer.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", *after, "  }"]))
 
     def _filled_once(self, size: int) -> int:
         """The size of a block that has whole periods of the elements that repeat, which are then copied once, before the loop over blocks."""
@@ -273,6 +276,19 @@ class _Block:
             if node.place is not None and node.is_bool:
                 lines.append(self._store_truth(node))
         return "\n".join(["    for (long i = 0; i < m; i++) {", *loads.values(), *lines, "    }"])
+
+    def _sum(self, node: Node, whole: bool) -> str:
+        """Add the sums of the blocks, with their rounding errors; return the statement after the loop."""
+        name, kind = f"a{node.number}", C_TYPES[node.dtype]
+        target = self.writer.element(node)
+        part = f"{self.writer.routine('sum', kind)}((const {kind} *){self.buffers[node.operands[0].node]}, b, 1)"
+        if whole:
+            self.end.append(f"    {target} = {part};")
+            return ""
+        self.before.append(f"  {kind} {name} = 0, {name}_error = 0;")
+        self.end.append(f"    {{\n      const {kind} part = {part}, next = {name} + part;\n      {name}_error += fabs({name}) >= fabs(part) ? "
+                        f"({name} - next) + part : (part - next) + {name};\n      {name} = next;\n    }}")
+        return f"  {target} = fabs({name}) < __builtin_inf() ? {name} + {name}_error : {name};"
 
     def _store_truth(self, node: Node) -> str:
         lane, name = self.lane, f"z{node.number}"
