@@ -40,7 +40,8 @@ class Emission(Writer):
                 loops.elements(self, item)
             else:
                 self._single(item.nodes[0])
-        head = f"static void part{number}(char **table, char *work, char *scratch, void **blas) {{"
+        kind = "SCALARS" if all(item.lane == "s" for item in part) else "static"
+        head = f"{kind} void part{number}(char **table, char *work, char *scratch, void **blas) {{"
         return "\n".join([head, *self.pointers.values(), *self.lines, "}"])
 
     def _source(self, x: Ref) -> str:

@@ -43,6 +43,11 @@ PRELUDE = """\
 #define MVEC1f(name) _ZGVbN4v_##name##f
 #define MVEC2f(name) _ZGVbN4vv_##name##f
 #endif
+#ifdef __clang__
+#define SCALARS static
+#else /* statements without loops gain nothing from the optimizations that take the most time */
+#define SCALARS static __attribute__((optimize("Og")))
+#endif
 #define INLINE static inline __attribute__((always_inline, unused))
 #define APART static __attribute__((noinline, unused))
 typedef double Ed; typedef int64_t Jd; typedef float Ef; typedef int32_t Jf; typedef unsigned char bool8;

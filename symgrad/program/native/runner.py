@@ -45,7 +45,7 @@ class Native:
         schedule = Schedule(graph, outputs, len(program.inputs))
         emission = Emission(schedule)
         self.source = emission.text
-        self._object = compiled(self.source, libraries(self.source), any(item.lane != "s" for item in schedule.items))
+        self._object = compiled(self.source, libraries(self.source))
         weakref.finalize(self, dlclose, self._object._handle).atexit = False
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
