@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import gc
 import os
 import subprocess
 import sys
@@ -44,6 +45,35 @@ def test_an_object_is_found_again(objects: Path, monkeypatch: pytest.MonkeyPatch
     assert native(small())([np.arange(3.0)])[0].tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(TypeError):
         native(small(3.0))
+
+
+@needs_compiler
+def test_the_objects_that_were_not_used_for_long_are_removed(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i, number in enumerate((2.0, 3.0, 4.0)):
+        native(small(number))
+        for path in objects_in(objects):
+            if path.stat().st_mtime > 1e6:
+                os.utime(path, (i, i))
+    sizes = [path.stat().st_size for path in objects_in(objects)]
+    native(small(2.0))  # used again
+    monkeypatch.setattr(store, "LIMIT", sum(sizes) - 1)
+    native(small(5.0))
+    left = {path.stat().st_mtime for path in objects_in(objects)}
+    assert len(left) == 2 and min(left) > 1e6
+
+
+@needs_compiler
+def test_an_object_is_unloaded_with_its_program() -> None:
+    def loaded() -> bool:
+        return str(store.folder()) in Path("/proc/self/maps").read_text()
+
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("the system does not list what is loaded")
+    run = native(small())
+    assert loaded()
+    del run
+    gc.collect()
+    assert not loaded()
 
 
 @needs_compiler

@@ -20,9 +20,9 @@ __all__ = ["compiled", "find_compiler"]
 
 CANDIDATES = ("cc", "clang", "gcc")
 # NaN, infinities, signed zeros and the order of operations are those of NumPy: products and sums are not fused, and nothing is reassociated.
-FLAGS = ("-shared", "-fPIC", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
+FLAGS = ("-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
          "-x", "c")
-LARGE = 400_000  # the characters of a text that is compiled with fewer optimizations
+LARGE, LARGE_SCALAR = 400_000, 40_000  # the characters of a text from which on compiling takes longer than it gains
 SECONDS = 300
 
 
@@ -37,22 +37,24 @@ def find_compiler() -> list[str] | None:
     return None
 
 
-def compiled(source: str, libraries: tuple[str, ...]) -> ctypes.CDLL:
-    """The object of a text, compiled for this machine or found on disk."""
+def compiled(source: str, libraries: tuple[str, ...], has_loops: bool = True) -> ctypes.CDLL:
+    """The object of a text, compiled for this machine or found on disk; a text without loops needs fewer optimizations."""
     command = find_compiler()
     if command is None:
         raise Unsupported("no C compiler was found; CC may name one")
-    options = [*FLAGS, "-O1" if len(source) > LARGE else "-O2"]
+    options = [*FLAGS, "-Og" if len(source) > (LARGE if has_loops else LARGE_SCALAR) else "-O2"]
     key = hashlib.sha256(repr((source, options, libraries, _identity(command), _cpu())).encode()).hexdigest()[:40]
 
     def build(path: Path) -> None:
-        try:
-            subprocess.run([*command, *options, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True, check=True,
-                           timeout=SECONDS)
-        except subprocess.CalledProcessError as error:
-            raise Unsupported(f"the compiler {command[0]} failed: {error.stderr.decode(errors='replace').strip()[:2000]}") from None
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Unsupported(f"the compiler {command[0]} failed: {error}") from None
+        for machine in (["-march=native"], []):  # some compilers do not know the option
+            try:
+                done = subprocess.run([*command, *options, *machine, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True,
+                                      timeout=SECONDS)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise Unsupported(f"the compiler {command[0]} failed: {error}") from None
+            if not done.returncode:
+                return
+        raise Unsupported(f"the compiler {command[0]} failed: {done.stderr.decode(errors='replace').strip()[:2000]}")
 
     try:
         return ctypes.CDLL(str(stored(key, build)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
+from _ctypes import dlclose
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +45,8 @@ class Native:
         schedule = Schedule(graph, outputs, len(program.inputs))
         emission = Emission(schedule)
         self.source = emission.text
-        self._object = compiled(self.source, libraries(self.source))
+        self._object = compiled(self.source, libraries(self.source), any(item.lane != "s" for item in schedule.items))
+        weakref.finalize(self, dlclose, self._object._handle).atexit = False
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
         self._blas = ctypes.addressof(addresses()) if "blas, " in self.source else 0
