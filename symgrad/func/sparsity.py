@@ -136,8 +136,11 @@ class Plan:
 
     def recover_dense(self, compressed: Any) -> np.ndarray:
         """The matrix as a dense array, from the same products."""
-        found = compressed.reshape(-1)[self._places]
-        return numeric.put(np.zeros(math.prod(self.shape)), found, self._flat).reshape(self.shape)
+        found, out = compressed.reshape(-1)[self._places], np.zeros(math.prod(self.shape))
+        if type(found) is not np.ndarray:
+            return numeric.put(out, found, self._flat).reshape(self.shape)
+        out[self._flat] = found
+        return out.reshape(self.shape)
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:
