@@ -194,19 +194,37 @@ def test_threads_have_work_memory_of_their_own() -> None:
 
 @needs_compiler
 def test_outputs_have_memory_of_their_own() -> None:
+    inputs = [np.arange(6.0).reshape(2, 3), np.float64(2.5)]
     b = Builder()
-    x = b.input(np.arange(6.0).reshape(2, 3))
-    y = b.exp(x)
-    program = b.program(x, y, y, b.permute(y, (1, 0)), b.getitem(x, 0), b.reshape(y, (6,)))
+    x, number = map(b.input, inputs)
+    y, ones = b.exp(x), b.constant(np.ones(3))
+    outputs = [x, y, y, b.permute(y, (1, 0)), b.getitem(x, 0), b.reshape(y, (6,)), ones, ones, b.broadcast_to(ones, (2, 3)), b.zeros_like(x)]
+    scalars = [number, number, b.constant(np.float64(1.5)), b.constant(2), b.getitem(x, (1, 2)), b.sum(y), b.sum(y)]
+    program = b.program(*outputs, *scalars)
     run = native(program)
-    first = run([np.arange(6.0).reshape(2, 3)])
+    first, expected = run(inputs), interpreter(program)(inputs)
+    for a, c in zip(first, expected, strict=True):
+        assert type(a) is type(c) and a.dtype == c.dtype
+        np.testing.assert_allclose(a, c, 1e-15)
     kept = [z.copy() for z in first]
-    for i, z in enumerate(first):
+    for i, z in enumerate(first[:len(outputs)]):
         z += 1
-        for j, other in enumerate(first):
+        for j, other in enumerate(first[:len(outputs)]):
             assert i == j or not np.shares_memory(z, other)
-    for a, b_ in zip(run([np.arange(6.0).reshape(2, 3)]), kept):
-        np.testing.assert_array_equal(a, b_)
+    for a, c in zip(run(inputs), kept, strict=True):
+        np.testing.assert_array_equal(a, c)
+
+
+@needs_compiler
+def test_functions_of_scalars_and_of_arrays_in_one_program() -> None:
+    inputs = [np.linspace(-3, 3, 100), np.float64(-1.25), np.float64(0.5)]
+    b = Builder()
+    x, p, q = map(b.input, inputs)
+    words = ("remainder", "floor_divide", "fmod", "pow")
+    program = b.program(*[getattr(b, word)(y, q) for word in words for y in (x, p)], b.sech_square(x), b.sech_square(p))
+    with np.errstate(all="ignore"):
+        for a, c in zip(native(program)(inputs), interpreter(program)(inputs), strict=True):
+            np.testing.assert_allclose(a, c, 1e-15)
 
 
 @needs_compiler

@@ -20,9 +20,8 @@ __all__ = ["compiled", "find_compiler"]
 
 CANDIDATES = ("cc", "clang", "gcc")
 # NaN, infinities, signed zeros and the order of operations are those of NumPy: products and sums are not fused, and nothing is reassociated.
-FLAGS = ("-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
+FLAGS = ("-O2", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
          "-x", "c")
-LARGE, LARGE_SCALAR = 400_000, 40_000  # the characters of a text from which on compiling takes longer than it gains
 SECONDS = 300
 
 
@@ -37,18 +36,17 @@ def find_compiler() -> list[str] | None:
     return None
 
 
-def compiled(source: str, libraries: tuple[str, ...], has_loops: bool = True) -> ctypes.CDLL:
-    """The object of a text, compiled for this machine or found on disk; a text without loops needs fewer optimizations."""
+def compiled(source: str, libraries: tuple[str, ...]) -> ctypes.CDLL:
+    """The object of a text, compiled for this machine or found on disk."""
     command = find_compiler()
     if command is None:
         raise Unsupported("no C compiler was found; CC may name one")
-    options = [*FLAGS, "-Og" if len(source) > (LARGE if has_loops else LARGE_SCALAR) else "-O2"]
-    key = hashlib.sha256(repr((source, options, libraries, _identity(command), _cpu())).encode()).hexdigest()[:40]
+    key = hashlib.sha256(repr((source, FLAGS, libraries, _identity(command), _cpu())).encode()).hexdigest()[:40]
 
     def build(path: Path) -> None:
         for machine in (["-march=native"], []):  # some compilers do not know the option
             try:
-                done = subprocess.run([*command, *options, *machine, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True,
+                done = subprocess.run([*command, *FLAGS, *machine, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True,
                                       timeout=SECONDS)
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise Unsupported(f"the compiler {command[0]} failed: {error}") from None

@@ -194,7 +194,7 @@ class _Block:
         """A pointer to the elements of the block in memory."""
         if x not in self.streams:
             name = self.streams[x] = f"x{len(self.streams)}"
-            kind, suffix = ("bool8", "8") if x.node.is_bool else (f"E{self.lane}", f"${self.lane}")
+            kind = "bool8" if x.node.is_bool else f"E{self.lane}"
             source = self.writer.pointer(x.node)
             if not x.is_contiguous:
                 buffer = self._kept_buffer()

@@ -9,7 +9,7 @@ from symgrad.program.native.nodes import Graph, Node, Ref, literal_array
 
 __all__ = ["Item", "Place", "Schedule"]
 
-PART = 150
+PART = 150  # the nodes in one function of the text: compilers take more time for longer ones
 ALIGNMENT = 64
 SOURCES = ("input", "constant", "literal")
 
@@ -134,7 +134,7 @@ class Schedule:
     def _share(self, last: dict[Node, int]) -> None:
         """Places in the work memory, shared by nodes whose times do not overlap."""
         live: list[tuple[int, int, int]] = []  # the start and the end of memory in use, with the last item that reads it
-        start, self.first_shared = self.work, self.work
+        start = self.work
         for at, item in enumerate(self.items):
             live = [x for x in live if x[2] >= at]
             for node in item.nodes:
