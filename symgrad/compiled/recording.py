@@ -267,12 +267,14 @@ class Recorder:
             given.append(x if a[0] == "fixed" else wrap(next(inputs)))
             if a[0] == "tensor" and thread.modes.grad and x.requires_grad:
                 given[-1]._make_leaf(True)
-            recorder.share_memory(given[-1])
+            recorder.keep_memory(given[-1])
         for t in present:
-            recorder.share_memory(t)
+            recorder.keep_memory(t)
         with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
             output = call_tree(self.function, form.unflatten(given))
             found, shape = flatten(output)
+        if recorder.refused:
+            raise Unrecordable(recorder.refused)
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]
         if any(isinstance(y, DuckArray) and type(y) is not Recorded for y in outputs):

@@ -295,8 +295,6 @@ def _view(op: Op) -> Lifted:
         x = input._value
         if type(x) is not np.ndarray:
             x = input._array()
-            if type(x) is Recorded:
-                x.recorder.share_memory(input)
         p = input._node_slot
         try:
             y = forward(numeric, x, *rest)
@@ -304,7 +302,7 @@ def _view(op: Op) -> Lifted:
             raise explain(op, error, [x]) from None
         out = finish((x, *rest), (p,), y, 0 if p is None else p.flags)
         if type(y) is Recorded:
-            y.recorder.share_memory(out)
+            y.recorder.share_memory(input, out)
         base = y.base
         return register_view(out, input, made) if base is not None and (base is x or base is x.base) else out
 

@@ -170,8 +170,8 @@ class Tensor:
         if not special:
             return wrap(self._array())
         if thread.modes.program is not None:
-            for t in (self, out := wrap(self._array(), thread.modes.recorder.detach(self))):
-                thread.modes.program.share_memory(t)
+            out = wrap(self._array(), thread.modes.recorder.detach(self))
+            thread.modes.program.share_memory(self, out)
             return out
         for observer in thread.modes.observers:
             observer.detach(self)

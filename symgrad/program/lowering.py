@@ -6,6 +6,7 @@ A composite word, such as `sigmoid`, becomes the ufuncs that the numeric carrier
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -66,12 +67,16 @@ class Lowered:
         self.scalars = scalars
         self._known: dict[Any, int] = {}
         self._negated: dict[int, int] = {}
+        self._placed: dict[int, Op] = {}  # by results that one step alone reads
+        self._readers = Counter(i for step in program.steps for i in step.ins) + Counter(program.outputs)
         self.first_register = len(program.inputs)
         self.by_slot = [*range(len(program.inputs)), *(self.constant(x) for x in program.constants)]
         absorbs = _absorbing(program)
         for slot, step in enumerate(program.steps, program.first_step):
             self.step, self.sign_is_absorbed = step, absorbs[slot]
             self.by_slot.append(self._lowered([self.by_slot[i] for i in step.ins]))
+            if step.name == "place" and self._readers[slot] == 1 and self.ops[-1].kind == "place":
+                self._placed[self.by_slot[-1]] = self.ops[-1]
         self.outputs = [self.by_slot[i] for i in program.outputs]
         self._drop_unused()
 
@@ -165,6 +170,11 @@ class Lowered:
         negated = self._negated
         if self.step.dtype.kind == "f" and rest:
             b = rest[0]
+            if name == "add" and a in self._placed and b not in self._placed:
+                a, b = b, a
+            if name in ("add", "subtract") and b in self._placed and self.specs[a] == self.specs[b]:
+                placed = self._placed[b]  # adding to some elements needs no array of zeros
+                return self.emit("update", name, (a, placed.ins[0]), placed.params)
             if name in ("add", "subtract") and b in negated:
                 return self.ufunc("subtract" if name == "add" else "add", a, negated[b])
             if name == "add" and a in negated:
@@ -205,7 +215,8 @@ class Lowered:
             axes = (*range(extra), *(i + extra for i, n in enumerate(step.shape) if n == 1 and x.shape[i + extra] != 1))
             return self.emit("reduce", "add", xs, (axes if len(axes) != 1 else axes[0], False)) if axes else xs[0]
         if name in ("mm", "mv", "dot", "matmul") and all(specs[i].dtype == step.dtype and specs[i].shape for i in xs):
-            return self.emit("product", "dot" if name != "matmul" and step.dtype == float64 else "matmul", xs)
+            matrices = max(len(specs[i].shape) for i in xs) <= 2 and step.dtype.kind == "f"
+            return self.emit("product", "dot" if matrices else "matmul", xs)  # `dot` gives the same with a third of the overhead
         if step.shape and name == "place" and _is_plain(step.params[0]):
             return self.emit("place", "place", xs, step.params[:1])
         if step.shape and name == "put" and _is_plain(step.params[0]) and not any(step.params[1:]):

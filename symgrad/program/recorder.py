@@ -5,6 +5,7 @@ Equal entries are one, entries of constants alone are computed once, and entries
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,8 +50,10 @@ class ProgramRecorder:
         self.count = 0  # the number of entries that were made
         self._entries: list[Entry] = []  # keeps arrays alive whose ids are keys
         self.inputs = [Recorded(self._new("input", (), (i,), spec, None if values is None else values[i]), self) for i, spec in enumerate(inputs)]
+        self.refused = ""  # why the computation cannot be recorded, if a word could not
         self.guarded = False  # whether a NaN in a result may have another value in a guarded pass
-        self._shared: dict[int, Any] = {}  # tensors into whose memory a write would be seen by others, by id
+        self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
+        self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
 
     def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, value: Any = None) -> Entry:
@@ -155,13 +158,25 @@ class ProgramRecorder:
 
     # Memory, which values in a program do not have
 
-    def share_memory(self, tensor: Any) -> None:
-        """Note a tensor that shares its memory with another, so that it cannot be written."""
-        self._shared[id(tensor)] = tensor
+    def keep_memory(self, tensor: Any) -> None:
+        """Note a tensor that exists outside of the recording, so that it cannot be written."""
+        self._kept[id(tensor)] = tensor
+
+    def share_memory(self, tensor: Any, view: Any) -> None:
+        """Note that two tensors share their memory."""
+        group = self._group(tensor) or self._group(view) or []
+        for t in (tensor, view):
+            if all([r() is not t for r in group]):
+                group.append(weakref.ref(t))
+            self._groups[id(t)] = weakref.ref(t), group
+
+    def _group(self, tensor: Any) -> list[Any]:
+        reference, group = self._groups.get(id(tensor), (None, []))
+        return group if reference is not None and reference() is tensor else []
 
     def shares_memory(self, tensor: Any) -> bool:
-        """Whether a tensor shares its memory with another."""
-        return id(tensor) in self._shared
+        """Whether a write into a tensor would be seen by another that is alive."""
+        return id(tensor) in self._kept or any([(t := r()) is not None and t is not tensor for r in self._group(tensor)])
 
     # Reading values, and the finished program
 

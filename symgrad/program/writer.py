@@ -8,41 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import numeric
-from symgrad.program.buffers import Blocks
 from symgrad.program.lowering import FRESH, Lowered, Op
-from symgrad.program.program import LISTS, Operand, Program, Spec, has_operand, own
-from symgrad.program.scalars import NAMES, literal
+from symgrad.program.program import LISTS, Operand, Spec, has_operand
+from symgrad.program.scalars import NAMES
+from symgrad.program.values import Values
 
 __all__ = ["Writer"]
 
-COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "cat", "stack"}  # operations that can write their result anywhere
-FUNCTIONS = {name: getattr(np, name) for name in ("copyto", "where", "matmul", "concatenate", "broadcast_to", "asarray", "empty", "zeros")}
-PYTHON_NUMBERS = (float, int, bool)
+COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "update", "cat", "stack"}  # these can write their result anywhere
 
 
-class Writer:
-    """The source of a program: its lines, and the objects that its names stand for.
+class Writer(Values):
+    """The source of a program, whose operations are written one after the other."""
 
-    An array has one name. A 0-d value may have three: a Python number (t), a NumPy number (n), and a 0-d array, with which ufuncs are faster.
-    """
-
-    def __init__(self, program: Program, scalars: bool):
-        self.program, self.lowered = program, Lowered(program, scalars)
-        self.specs = self.lowered.specs
-        self.blocks = Blocks()
-        self.block_of: dict[int, int] = {}
-        self.names: dict[str, Any] = {"__name__": "symgrad.program.generated", "own": own, "xp": numeric, "float64": np.float64, "bool_": np.bool_,
-                                      **FUNCTIONS, **NAMES}
-        self.lines: list[str] = []
+    def __init__(self, lowered: Lowered):
+        super().__init__(lowered)
         self.view_lines: dict[tuple[str, str], str] = {}  # from an array in a block and the text of a view of it to its name
         self.contiguous: set[str] = set()
-        self.arrays = {i: f"x{i}" for i, spec in enumerate(program.inputs) if spec.shape}
-        self.numbers: dict[int, str] = {}
-        self.numpy = {i: f"x{i}" for i, spec in enumerate(program.inputs) if not spec.shape}
         self.orders: dict[int, tuple[int, ...]] = {}  # of the axes in memory, where it is not that of the shape
         self.placed: set[int] = set()  # registers whose arrays are made before they are written
-        self._bound: dict[Any, str] = {}
         self._descriptions: dict[Spec, str] = {}
         self.roots, self.last = self.lowered.uses()
         self.fresh = self._fresh()
@@ -87,79 +71,6 @@ class Writer:
 
     def _size(self, register: int) -> int:
         return math.prod(self.specs[register].shape)
-
-    def bind(self, value: Any, key: Any = None) -> str:
-        """The name of a constant; `key` is for equal ones to have one name."""
-        if key is None or key not in self._bound:
-            name = f"c{len(self._bound)}"
-            self._bound[name if key is None else key] = name
-            self.names[name] = value
-            return name
-        return self._bound[key]
-
-    def text(self, x: Any) -> str:
-        """A parameter: integers and what is made of them as they are, anything else as the name of a constant."""
-        if x is None or type(x) in (int, bool):
-            return repr(x)
-        if x is Ellipsis:
-            return "..."
-        if type(x) is slice:
-            return f"slice({self.text(x.start)}, {self.text(x.stop)}, {self.text(x.step)})"
-        if type(x) is tuple:
-            return f"({', '.join(map(self.text, x))}{',' * (len(x) == 1)})"
-        return self.bind(x)
-
-    def index(self, x: Any) -> str:
-        """An index as it stands between brackets."""
-        if type(x) is slice:
-            start, stop, step = ("" if at is None else self.text(at) for at in (x.start, x.stop, x.step))
-            return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
-        return ", ".join(map(self.index, x)) if type(x) is tuple and x else self.text(x)
-
-    def array(self, x: int, dtype: np.dtype | None = None) -> str:
-        """A value as an array; `dtype` is for Python numbers, and that of the other operands."""
-        if x in self.arrays:
-            return self.arrays[x]
-        if x in self.lowered.constants:
-            value = self.lowered.constants[x]
-            if type(value) not in PYTHON_NUMBERS + (complex,):
-                return self.bind(np.asarray(value), (x, None))
-            if dtype is None or dtype.kind != "f" or type(value) is complex:
-                return self.bind(value, (x, None))
-            return self.bind(np.array(value, dtype), (x, dtype))
-        if x < self.lowered.first_register:
-            self.arrays[x] = f"a{x}"
-            self.lines.append(f"a{x} = asarray(x{x})")
-            return self.arrays[x]
-        self.block_of[x] = self.blocks.take(self.specs[x])
-        self.arrays[x] = self.blocks.name(self.block_of[x], self.specs[x])
-        self.lines.append(f"{self.arrays[x]}[()] = {self.some_number(x)}")
-        return self.arrays[x]
-
-    def number(self, x: int) -> str:
-        """A 0-d value as a Python number."""
-        if x in self.lowered.constants:
-            text = literal(self.lowered.constants[x])
-            return text if text is not None else self.bind(float(self.lowered.constants[x]), (x, float))
-        if x not in self.numbers:
-            self.numbers[x] = f"t{x}"
-            self.lines.append(f"t{x} = {'bool' if self.specs[x].dtype.kind == 'b' else 'float'}({self.numpy[x]})")
-        return self.numbers[x]
-
-    def some_number(self, x: int) -> str:
-        """A 0-d value in the form that there is."""
-        return self.numbers[x] if x in self.numbers else self.numpy[x] if x in self.numpy else self.array(x)
-
-    def argument(self, x: int) -> str:
-        """A value for a function of the numeric carrier."""
-        if x in self.lowered.constants:
-            return self.bind(self.lowered.constants[x], (x, object))
-        if self.specs[x].shape:
-            return self.arrays[x]
-        if x not in self.numpy:
-            self.numpy[x] = f"n{x}"
-            self.lines.append(f"n{x} = {'bool_' if self.specs[x].dtype.kind == 'b' else 'float64'}({self.numbers[x]})")
-        return self.numpy[x]
 
     def target(self, number: int, op: Op, candidates: Sequence[int] = ()) -> str | None:
         """The array that an operation writes to: a candidate that is not used afterwards, or a buffer; None for a result of the program."""
@@ -294,6 +205,18 @@ class Writer:
             self.lines.append(f"copyto({out}, {x})")
         self.lines.append(f"{out}[{self.index(op.params[0])}] = {value}")
 
+    def _update(self, number: int, op: Op) -> None:
+        """Add to elements of an array, or subtract from them."""
+        x, g, index = self.array(op.ins[0]), self._element(op.ins[1]), self.index(op.params[0])
+        out = self.target(number, op, op.ins[:1]) or self.empty(op.out)
+        if out != x:
+            self.lines.append(f"copyto({out}, {x})")
+        if not self.specs[op.ins[1]].shape or out[0] != "b":
+            self.lines.append(f"{out}[{index}] {'+' if op.name == 'add' else '-'}= {g}")
+        else:
+            view = self.view_lines.setdefault((out, f"{out}[{index}]"), f"b{op.out}e")
+            self.lines.append(f"{self._function(op.name)}({view}, {g}, {view})")
+
     def _cat(self, number: int, op: Op) -> None:
         operands = ", ".join(map(self.array, op.ins))
         out = self.target(number, op)
@@ -315,7 +238,7 @@ class Writer:
             self.orders[op.out] = order
         match op.name:
             case "permute":
-                text = f"{x}.transpose({self.text(first)})"
+                text = f"{x}.T" if first == (1, 0) else f"{x}.transpose({self.text(first)})"
             case "getitem":
                 text = f"{x}[{self.index(first)}]"
             case "broadcast_to":
@@ -399,7 +322,7 @@ class Writer:
 
     def source(self) -> str:
         """The text of two functions: `views` of the buffers, which are made once, and `run`."""
-        inputs = "".join(f"x{i}, " for i in range(len(self.program.inputs)))
+        inputs = "".join(f"x{i}, " for i in range(self.lowered.first_register))
         buffers = ", ".join(["memory", *self.blocks.arrays.values()])
         views = "".join(f", {name}" for name in self.view_lines.values())
         body = [f"({inputs}) = inputs"] if inputs else []

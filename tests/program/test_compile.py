@@ -182,6 +182,11 @@ def test_writes_into_tensors_of_the_function():
         y = out * 1.0
         y.mul_(2.0).sub_(1.0)
         y[1:] = x[1:] * 3.0
+        y[0] = y[1] * 2.0
+        try:
+            y[0] = symgrad.ones(2)
+        except RuntimeError:
+            pass
         return (y * x).sum()
 
     compiled = symgrad.compile(f, backend="interpreter")
@@ -199,8 +204,9 @@ def test_what_has_an_effect_runs_uncompiled(name, capsys):
 
     def view(x):
         y = x * 1.0
-        y.view(-1).add_(1.0)
-        return y.sum()
+        z = y.view(-1)
+        y.add_(1.0)
+        return z.sum()
 
     def random(x):
         return (x + symgrad.rand(3)).sum()
@@ -363,3 +369,14 @@ def test_targets_of_a_loss_are_inputs():
         with pytest.raises(IndexError, match="out of bounds"):
             f(logits, symgrad.tensor([0, 1, 2, 3, 4]))
         assert [row["runs"] for row in f.report.programs] == [3, 3, 3] and not f.report.uncompiled, f.report
+
+
+def test_a_recording_is_void_if_its_error_is_caught():
+    def f(x):
+        try:
+            return x + symgrad.rand(3)
+        except RuntimeError:
+            return x
+
+    compiled = symgrad.compile(f)
+    assert not symgrad.equal(compiled(X), X) and "random numbers" in compiled.report.uncompiled[0]["reason"]

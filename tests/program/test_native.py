@@ -206,6 +206,32 @@ def cases(dtype: Any) -> tuple[Program, list[Any], list[str]]:
     return b.program(*out.values(), *products.values()), inputs, [*out, *products]
 
 
+def test_sums_are_those_of_numpy() -> None:
+    rows = [np.random.default_rng(n).normal(size=n) for n in (1, 7, 8, 12, 127, 128, 129, 1000, 4099)]
+    b = Builder()
+    for got, expected in zip(native(b.program(*[b.sum(b.input(x)) for x in rows]))(rows), map(np.sum, rows), strict=True):
+        assert got == expected
+
+
+@pytest.mark.parametrize("dtype", (np.float64, np.float32))
+def test_sums_in_loops(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    for size in (5, 500, 513, 100_003):
+        x = (rng.normal(size=size) * 10.0 ** rng.integers(-6, 6, size)).astype(dtype)
+        b = Builder()
+        a = b.input(x)
+        y = b.mul(a, a)
+        run = native(b.program(b.sum(y), b.sum(b.sin(a)), y, b.div(b.sum(b.neg(y)), b.sum(y)), b.sum(b.reshape(b.div(1.0, a), (-1, 1)))))
+        total, waves, squares, ratio, inverses = run([x])
+        exact = x.astype(np.longdouble)
+        for got, terms in ((total, exact * exact), (waves, np.sin(exact)), (inverses, 1 / exact)):
+            assert abs(got - terms.sum()) <= 8 * np.finfo(dtype).eps * np.abs(terms).sum()
+        np.testing.assert_array_equal(squares, x * x)
+        assert ratio == -1
+        x[0] = math.inf
+        assert run([x])[0] == math.inf and math.isnan(run([x])[1])
+
+
 def test_indices_of_the_program() -> None:
     x, i, j = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0, -1, 2]), np.array([[0], [1]])
     b = Builder()

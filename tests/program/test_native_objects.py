@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import gc
 import os
 import subprocess
 import sys
@@ -44,6 +45,35 @@ def test_an_object_is_found_again(objects: Path, monkeypatch: pytest.MonkeyPatch
     assert native(small())([np.arange(3.0)])[0].tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(TypeError):
         native(small(3.0))
+
+
+@needs_compiler
+def test_the_objects_that_were_not_used_for_long_are_removed(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i, number in enumerate((2.0, 3.0, 4.0)):
+        native(small(number))
+        for path in objects_in(objects):
+            if path.stat().st_mtime > 1e6:
+                os.utime(path, (i, i))
+    sizes = [path.stat().st_size for path in objects_in(objects)]
+    native(small(2.0))  # used again
+    monkeypatch.setattr(store, "LIMIT", sum(sizes) - 1)
+    native(small(5.0))
+    left = {path.stat().st_mtime for path in objects_in(objects)}
+    assert len(left) == 2 and min(left) > 1e6
+
+
+@needs_compiler
+def test_an_object_is_unloaded_with_its_program() -> None:
+    def loaded() -> bool:
+        return str(store.folder()) in Path("/proc/self/maps").read_text()
+
+    if not Path("/proc/self/maps").exists():
+        pytest.skip("the system does not list what is loaded")
+    run = native(small())
+    assert loaded()
+    del run
+    gc.collect()
+    assert not loaded()
 
 
 @needs_compiler
@@ -164,19 +194,37 @@ def test_threads_have_work_memory_of_their_own() -> None:
 
 @needs_compiler
 def test_outputs_have_memory_of_their_own() -> None:
+    inputs = [np.arange(6.0).reshape(2, 3), np.float64(2.5)]
     b = Builder()
-    x = b.input(np.arange(6.0).reshape(2, 3))
-    y = b.exp(x)
-    program = b.program(x, y, y, b.permute(y, (1, 0)), b.getitem(x, 0), b.reshape(y, (6,)))
+    x, number = map(b.input, inputs)
+    y, ones = b.exp(x), b.constant(np.ones(3))
+    outputs = [x, y, y, b.permute(y, (1, 0)), b.getitem(x, 0), b.reshape(y, (6,)), ones, ones, b.broadcast_to(ones, (2, 3)), b.zeros_like(x)]
+    scalars = [number, number, b.constant(np.float64(1.5)), b.constant(2), b.getitem(x, (1, 2)), b.sum(y), b.sum(y)]
+    program = b.program(*outputs, *scalars)
     run = native(program)
-    first = run([np.arange(6.0).reshape(2, 3)])
+    first, expected = run(inputs), interpreter(program)(inputs)
+    for a, c in zip(first, expected, strict=True):
+        assert type(a) is type(c) and a.dtype == c.dtype
+        np.testing.assert_allclose(a, c, 1e-15)
     kept = [z.copy() for z in first]
-    for i, z in enumerate(first):
+    for i, z in enumerate(first[:len(outputs)]):
         z += 1
-        for j, other in enumerate(first):
+        for j, other in enumerate(first[:len(outputs)]):
             assert i == j or not np.shares_memory(z, other)
-    for a, b_ in zip(run([np.arange(6.0).reshape(2, 3)]), kept):
-        np.testing.assert_array_equal(a, b_)
+    for a, c in zip(run(inputs), kept, strict=True):
+        np.testing.assert_array_equal(a, c)
+
+
+@needs_compiler
+def test_functions_of_scalars_and_of_arrays_in_one_program() -> None:
+    inputs = [np.linspace(-3, 3, 100), np.float64(-1.25), np.float64(0.5)]
+    b = Builder()
+    x, p, q = map(b.input, inputs)
+    words = ("remainder", "floor_divide", "fmod", "pow")
+    program = b.program(*[getattr(b, word)(y, q) for word in words for y in (x, p)], b.sech_square(x), b.sech_square(p))
+    with np.errstate(all="ignore"):
+        for a, c in zip(native(program)(inputs), interpreter(program)(inputs), strict=True):
+            np.testing.assert_allclose(a, c, 1e-15)
 
 
 @needs_compiler

@@ -435,6 +435,13 @@ def test_large_arrays_are_computed_in_slices():
     last = b.where(flag, b.mul(z, total), b.sub(x, 2.0))
     run = compare(b.program(last, flag, b.mul(last, total)), b.values[0])
     assert run.source.count("for i in") == 2
+    grouped = Builder()
+    u, v, w = (grouped.input(np.linspace(k, 1, n)) for k in range(3))
+    first = grouped.mul(grouped.add(u, v), u)
+    other = grouped.sum(grouped.getitem(w, slice(0, 9)))  # does not depend on the first two, and is moved before them
+    last = grouped.add(grouped.mul(first, v), other)
+    run = compare(grouped.program(last, grouped.sum(grouped.mul(last, last))), grouped.values[0])
+    assert run.source.count("for i in") == 1
     t = Builder()
     m = t.permute(t.input(np.linspace(0, 1, 600_000).reshape(600, 1000)), (1, 0))
     rows = t.mul(t.add(t.sin(m), t.input(np.arange(600.0))), t.input(np.arange(1000.0)[:, None]))
@@ -447,3 +454,16 @@ def test_a_loop_over_slices_keeps_what_it_reads_through_a_view(small_slices):
     e = b.exp(b.input(np.linspace(0, 1, 8)))
     run = compare(b.program(b.sum(b.mul(b.sin(b.add(b.getitem(e, slice(None, None, -1)), 1.0)), 2.0))), b.values[0])
     assert "for i in" in run.source
+
+
+def test_adding_to_some_elements_needs_no_array_of_zeros():
+    b = Builder()
+    x, s = b.input(value((4,), "float64", 1)), b.input(0.5)
+    placed = [b.place(b.mul(b.getitem(x, slice(k, k + 2)), 2.0), slice(k, k + 2), (4,)) for k in range(3)]
+    both = b.add(b.add(placed[0], placed[1]), placed[2])
+    one = b.sub(b.add(b.sin(x), b.place(b.mul(s, s), 2, (4,))), b.place(s, 3, (4,)))
+    twice, matrix = b.place(b.exp(x), slice(None), (4,)), b.exp(b.broadcast_to(x, (4, 4)))
+    outputs = (both, b.mul(one, 2.0), b.add(twice, twice), b.sub(b.place(s, 0, (4,)), x), b.add(x, b.place(s, 1, (4,))),
+               b.mul(b.add(matrix, b.place(x, (slice(None), 2), (4, 4))), 3.0), b.add(b.place(s, 1, (4,)), b.broadcast_to(x, (2, 4))))
+    run = compare(b.program(*outputs), b.values[0])
+    assert run.source.count("fill(0)") + run.source.count("zeros(") == 4

@@ -20,9 +20,8 @@ __all__ = ["compiled", "find_compiler"]
 
 CANDIDATES = ("cc", "clang", "gcc")
 # NaN, infinities, signed zeros and the order of operations are those of NumPy: products and sums are not fused, and nothing is reassociated.
-FLAGS = ("-shared", "-fPIC", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
+FLAGS = ("-O2", "-shared", "-fPIC", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w",
          "-x", "c")
-LARGE = 400_000  # the characters of a text that is compiled with fewer optimizations
 SECONDS = 300
 
 
@@ -42,17 +41,18 @@ def compiled(source: str, libraries: tuple[str, ...]) -> ctypes.CDLL:
     command = find_compiler()
     if command is None:
         raise Unsupported("no C compiler was found; CC may name one")
-    options = [*FLAGS, "-O1" if len(source) > LARGE else "-O2"]
-    key = hashlib.sha256(repr((source, options, libraries, _identity(command), _cpu())).encode()).hexdigest()[:40]
+    key = hashlib.sha256(repr((source, FLAGS, libraries, _identity(command), _cpu())).encode()).hexdigest()[:40]
 
     def build(path: Path) -> None:
-        try:
-            subprocess.run([*command, *options, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True, check=True,
-                           timeout=SECONDS)
-        except subprocess.CalledProcessError as error:
-            raise Unsupported(f"the compiler {command[0]} failed: {error.stderr.decode(errors='replace').strip()[:2000]}") from None
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Unsupported(f"the compiler {command[0]} failed: {error}") from None
+        for machine in (["-march=native"], []):  # some compilers do not know the option
+            try:
+                done = subprocess.run([*command, *FLAGS, *machine, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True,
+                                      timeout=SECONDS)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise Unsupported(f"the compiler {command[0]} failed: {error}") from None
+            if not done.returncode:
+                return
+        raise Unsupported(f"the compiler {command[0]} failed: {done.stderr.decode(errors='replace').strip()[:2000]}")
 
     try:
         return ctypes.CDLL(str(stored(key, build)))

@@ -7,7 +7,7 @@ no strings of the program: only numbers, and the words that the back end knows.
 from __future__ import annotations
 
 from symgrad.program.native import loops
-from symgrad.program.native.mathematics import SCALAR_FUNCTIONS, function_texts
+from symgrad.program.native.mathematics import function_texts
 from symgrad.program.native.nodes import C_TYPES, Node, Ref, dimensions, row_major
 from symgrad.program.native.routines import ROUTINES, routine_text
 from symgrad.program.native.schedule import Item, Schedule
@@ -26,12 +26,9 @@ class Emission(Writer):
         parts = list(schedule.parts())
         bodies = [self._function(i, part) for i, part in enumerate(parts)]
         lanes = {item.lane for item in schedule.items if item.lane in REAL} | {letter for _, letter in self.routines if letter in REAL}
-        scalars = [SCALAR_FUNCTIONS[name] for name in sorted(self.used & set(SCALAR_FUNCTIONS))]
-        self.used -= set(SCALAR_FUNCTIONS)
-        vectors = {name for name in self.used if "$" in name} | {f"{op}${lane}" for op in ("select", "maximum", "minimum") for lane in lanes}
         calls = "".join(f"  part{i}(table, work, scratch, blas);\n" for i in range(len(parts)))
         self.text = "\n".join([
-            function_texts(vectors, lanes), *scalars, *[routine_text(*key) for key in sorted(self.routines, key=_routine_order)], *bodies,
+            function_texts(self.used, lanes), *[routine_text(*key) for key in sorted(self.routines, key=_routine_order)], *bodies,
             "void run(char **table, char *work, char *scratch, void **blas) {", calls + "}", ""])
 
     def _function(self, number: int, part: list[Item]) -> str:
@@ -43,7 +40,8 @@ class Emission(Writer):
                 loops.elements(self, item)
             else:
                 self._single(item.nodes[0])
-        head = f"static void part{number}(char **table, char *work, char *scratch, void **blas) {{"
+        kind = "SCALARS" if all(item.lane == "s" for item in part) else "static"
+        head = f"{kind} void part{number}(char **table, char *work, char *scratch, void **blas) {{"
         return "\n".join([head, *self.pointers.values(), *self.lines, "}"])
 
     def _source(self, x: Ref) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from symgrad.program.native.mathematics import IN_PAIRS, SCALAR, VECTOR, number_text, scalar_call, used_functions
 from symgrad.program.native.nodes import C_TYPES, Node, Ref, literal_array
 from symgrad.program.native.schedule import ALIGNMENT, Item
@@ -79,6 +81,7 @@ class _Block:
         self.before: list[str] = []  # the statements before the loop over blocks, and those at its start and at its end
         self.start: list[str] = []
         self.end: list[str] = []
+        self.repeated: list[tuple[int, str, Ref]] = []  # buffers of elements that repeat: with the period, and what to copy
         self.streams: dict[Ref, str] = {}
         self.uniforms: dict[Ref, str] = {}
         self.buffers: dict[Node, str] = {}
@@ -121,7 +124,9 @@ class _Block:
                 for x in node.operands:
                     if x.node.item is self.item:
                         last[x.node] = i
-        done: list[list[Node]] = [[] for _ in self.loops]
+        for node in self.item.sums:
+            last[node.operands[0].node] = len(self.loops)
+        done: list[list[Node]] = [[] for _ in range(len(self.loops) + 1)]
         for node, i in last.items():
             done[i].append(node)
         body = []
@@ -134,7 +139,9 @@ class _Block:
         size = 64
         while size < 512 and self.used * size * 2 * self.width <= CACHE:
             size *= 2
+        size = self._filled_once(size)
         whole = self.count <= size
+        after = [self._sum(node, whole) for node in self.item.sums]
         block = -(-self.count // 16) * 16 if whole else size
         buffers = [f"  {'U' + lane} *const t{i} = (U{lane} *)(scratch + {i * (block * self.width + ALIGNMENT)});" for i in range(self.used)]
         writer.need_scratch(self.used * (block * self.width + ALIGNMENT))
@@ -142,7 +149,19 @@ class _Block:
             f"    const long b = {self.count} - k < {block} ? {self.count} - k : {block}, m = (b + W{lane} - 1) / W{lane};"]
         opening = "  {" if whole else f"  for (long k = 0; k < {self.count}; k += {block}) {{"
         filled = [line.replace("BLOCK", str(block)) for line in self.before]
-        writer.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", "  }"]))
+        writer.write("\n".join(["  {", *buffers, *filled, opening, *head, *self.start, *body, *self.end, "  }", *after, "  }"]))
+
+    def _filled_once(self, size: int) -> int:
+        """The size of a block that has whole periods of the elements that repeat, which are then copied once, before the loop over blocks."""
+        whole = math.lcm(16, *[period for period, _, _ in self.repeated if period])
+        fits = whole <= 2 * size
+        for period, buffer, x in self.repeated:
+            source = self.writer.pointer(x.node)
+            if period and fits and self.count > size:
+                self.before.append(f"  {self.writer.gather(buffer, source, x, '0', f'BLOCK < {self.count} ? BLOCK : {self.count}')}")
+            else:
+                self.start.insert(0, f"    {self.writer.gather(buffer, source, x, 'k', 'b')}")
+        return max(1, size // whole) * whole if fits else size
 
     def _buffer(self) -> str:
         if self.free:
@@ -175,11 +194,12 @@ class _Block:
         """A pointer to the elements of the block in memory."""
         if x not in self.streams:
             name = self.streams[x] = f"x{len(self.streams)}"
-            kind, suffix = ("bool8", "8") if x.node.is_bool else (f"E{self.lane}", f"${self.lane}")
+            kind = "bool8" if x.node.is_bool else f"E{self.lane}"
             source = self.writer.pointer(x.node)
             if not x.is_contiguous:
                 buffer = self._kept_buffer()
-                self.start.append(f"    {self.writer.gather(f'({kind} *){buffer}', source, x, 'k', 'b')}")
+                first, *rest = x.merged
+                self.repeated.append((math.prod(n for n, _ in rest) if first[1] == 0 else 0, f"({kind} *){buffer}", x))
                 text = f"(const {kind} *){buffer}"
             else:
                 text = f"{source} + {x.offset} + k"
@@ -256,6 +276,19 @@ class _Block:
             if node.place is not None and node.is_bool:
                 lines.append(self._store_truth(node))
         return "\n".join(["    for (long i = 0; i < m; i++) {", *loads.values(), *lines, "    }"])
+
+    def _sum(self, node: Node, whole: bool) -> str:
+        """Add the sums of the blocks, with their rounding errors; return the statement after the loop."""
+        name, kind = f"a{node.number}", C_TYPES[node.dtype]
+        target = self.writer.element(node)
+        part = f"{self.writer.routine('sum', kind)}((const {kind} *){self.buffers[node.operands[0].node]}, b, 1)"
+        if whole:
+            self.end.append(f"    {target} = {part};")
+            return ""
+        self.before.append(f"  {kind} {name} = 0, {name}_error = 0;")
+        self.end.append(f"    {{\n      const {kind} part = {part}, next = {name} + part;\n      {name}_error += fabs({name}) >= fabs(part) ? "
+                        f"({name} - next) + part : (part - next) + {name};\n      {name} = next;\n    }}")
+        return f"  {target} = fabs({name}) < __builtin_inf() ? {name} + {name}_error : {name};"
 
     def _store_truth(self, node: Node) -> str:
         lane, name = self.lane, f"z{node.number}"

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable
 
-__all__ = ["SCALAR", "VECTOR", "function_texts", "has_vector_function", "scalar_call"]
+__all__ = ["IN_PAIRS", "SCALAR", "VECTOR", "function_texts", "libraries", "number_text", "scalar_call", "used_functions"]
 
 PRELUDE = """\
 #include <math.h>
@@ -42,6 +42,11 @@ PRELUDE = """\
 #define MVEC2d(name) _ZGVbN2vv_##name
 #define MVEC1f(name) _ZGVbN4v_##name##f
 #define MVEC2f(name) _ZGVbN4vv_##name##f
+#endif
+#ifdef __clang__
+#define SCALARS static
+#else /* statements without loops gain nothing from the optimizations that take the most time */
+#define SCALARS static __attribute__((optimize("Og")))
 #endif
 #define INLINE static inline __attribute__((always_inline, unused))
 #define APART static __attribute__((noinline, unused))
@@ -178,10 +183,8 @@ INLINE double floor_divide_(double a, double b) {
 
 def scalar_call(op: str, dtype: str, operands: list[str]) -> str:
     """The expression for a function of single elements."""
-    names = {"abs": "fabs", "rint": "rint"}
-    if op in SCALAR_FUNCTIONS:
-        return f"{op}_({', '.join(operands)})"
-    return f"{names.get(op, op)}{'f' if dtype == 'float' else ''}({', '.join(operands)})"
+    name = f"{op}_" if op in SCALAR_FUNCTIONS else f"{'fabs' if op == 'abs' else op}{'f' if dtype == 'float' else ''}"
+    return f"{name}({', '.join(operands)})"
 
 
 @functools.cache
@@ -201,7 +204,7 @@ def has_vector_function(op: str, lane: str, arguments: int) -> bool:
 
 def libraries(source: str) -> tuple[str, ...]:
     """The options of the linker for the functions that a text calls."""
-    return ("-lmvec", "-lm") if "MVEC1" in source.replace(PRELUDE, "") or "MVEC2" in source.replace(PRELUDE, "") else ("-lm",)
+    return ("-lmvec", "-lm") if "Vd MVEC" in source or "Vf MVEC" in source else ("-lm",)
 
 
 def block_text(op: str, lane: str, arguments: int) -> str:
@@ -229,9 +232,11 @@ def _paired(lane: str) -> str:
 
 
 def function_texts(used: Iterable[str], lanes: Iterable[str]) -> str:
-    """The prelude, and the functions of the given names: `abs$d` of a lane, `exp_block$d2` of blocks, `remainder` of single elements."""
-    lanes = set(lanes)
-    used = set(used)
+    """The prelude, and the functions of the given names: `abs$d` of a lane, `exp_block$d1` of blocks, `remainder` of single elements.
+
+    Other names are those of the mathematical library.
+    """
+    lanes, used = set(lanes), set(used)
     if any("tanh+" in name for name in used):
         lanes.add("d")
         used.add("tanh_sech_square$d")
@@ -251,7 +256,7 @@ def function_texts(used: Iterable[str], lanes: Iterable[str]) -> str:
                 write(f"{op}${lane[0]}")
             out.append(_in_lane(block_text(op, lane[0], int(lane[1])), lane[0]))
         elif not lane:
-            out.append(SCALAR_FUNCTIONS.get(base) or base)
+            out.append(SCALAR_FUNCTIONS.get(base, ""))
         else:
             for needed in NEEDS.get(base, ()):
                 write(f"{needed}${lane}")
@@ -259,7 +264,7 @@ def function_texts(used: Iterable[str], lanes: Iterable[str]) -> str:
 
     for name in sorted(used, key=lambda name: ("_block" in name, name)):
         write(name)
-    return "\n".join(out)
+    return "\n".join(filter(None, out))
 
 
 def _in_lane(text: str, lane: str) -> str:

@@ -62,28 +62,23 @@ APART void cumprod_#(T *y, const T *x, long outer, long n, long inner) {
     "amin_two": ((), "INLINE T amin_two_#(T a, T b) { return a <= b || a != a ? a : b; }"),
     "all_two": ((), "INLINE T all_two_#(T a, T b) { return a & b; }"),
     "any_two": ((), "INLINE T any_two_#(T a, T b) { return a | b; }"),
-    # Pairwise: the error grows with the logarithm of the count.
+    # Pairwise, in the order of NumPy: the error grows with the logarithm of the count.
     "sum": ((), """\
 APART T sum_#(const T *x, long n, long s) {
-  if (n > 1024) {
-    const long h = n / 2 & ~63;
+  if (n > 128) {
+    const long h = n / 2 & ~7;
     return sum_#(x, h, s) + sum_#(x + h * s, n - h, s);
   }
-  T t = 0;
+  T r[8], t = 0;
   long i = 0;
-  if (s == 1 && n >= 64) {
-    T r[32] = {0};
-    for (; i + 32 <= n; i += 32) for (int j = 0; j < 32; j++) r[j] += x[i + j];
-    for (int j = 16; j; j /= 2) for (int l = 0; l < j; l++) r[l] += r[l + j];
-    t = r[0];
-  } else if (n >= 16) {
-    T r[8] = {0};
-    for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
+  if (n >= 8) {
+    for (int j = 0; j < 8; j++) r[j] = x[j * s];
+    if (s == 1) for (i = 8; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[i + j];
+    else for (i = 8; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
     t = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
   }
-  T rest = 0;
-  for (; i < n; i++) rest += x[i * s];
-  return t + rest;
+  for (; i < n; i++) t += x[i * s];
+  return t;
 }"""),
     "norm": (("sum",), """\
 APART T norm_#(const T *x, long n, long s) {
@@ -121,16 +116,12 @@ APART int64_t argmin_#(const T *x, long n, long s) {
 }"""),
     # Products of matrices in row-major memory, c = a b, with the strides of a and b.
     "dot": ((), """\
-INLINE T dot_#(const T *a, long s, const T *b, long t, long n) {
-  T total = 0;
-  for (; n > 512; n -= 512, a += 512 * s, b += 512 * t) {
-    T part = 0;
-    for (long i = 0; i < 512; i++) part += a[i * s] * b[i * t];
-    total += part;
-  }
-  T part = 0;
-  for (long i = 0; i < n; i++) part += a[i * s] * b[i * t];
-  return total + part;
+APART T dot_#(const T *a, long s, const T *b, long t, long n) {
+  T r[8] = {0}, rest = 0;
+  long i = 0;
+  for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += a[(i + j) * s] * b[(i + j) * t];
+  for (; i < n; i++) rest += a[i * s] * b[i * t];
+  return ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7])) + rest;
 }"""),
     "product": (("dot",), """\
 typedef void gemm_t_#(const char *, const char *, const int *, const int *, const int *, const T *, const T *, const int *, const T *, const int *,

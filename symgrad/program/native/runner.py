@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import weakref
+from _ctypes import dlclose
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,11 +46,12 @@ class Native:
         emission = Emission(schedule)
         self.source = emission.text
         self._object = compiled(self.source, libraries(self.source))
+        weakref.finalize(self, dlclose, self._object._handle).atexit = False
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
         self._blas = ctypes.addressof(addresses()) if "blas, " in self.source else 0
-        self._constants = [x if x.flags.c_contiguous else x.copy() for x in schedule.constants]
-        self._schedule = _Layout(schedule, emission.scratch)
+        self._constants = schedule.constants
+        self._layout = _Layout(schedule, emission.scratch)
         self._inputs = [(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs]
         self._outputs = [(node.shape, node.dtype) for node in schedule.outputs]
         self._pool: list[_Memory] = []
@@ -56,13 +59,13 @@ class Native:
     @property
     def nbytes(self) -> int:
         """The work memory of a call, and the constants."""
-        return self._schedule.nbytes + sum(x.nbytes for x in self._constants)
+        return self._layout.nbytes + sum(x.nbytes for x in self._constants)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         try:
             memory = self._pool.pop()
         except IndexError:
-            memory = _Memory(self._schedule, self._constants)
+            memory = _Memory(self._layout, self._constants)
         table, kept = memory.table, []
         for i, (x, (shape, dtype)) in enumerate(zip(inputs, self._inputs, strict=True)):
             if not shape:

@@ -9,7 +9,7 @@ from symgrad.program.native.nodes import Graph, Node, Ref, literal_array
 
 __all__ = ["Item", "Place", "Schedule"]
 
-PART = 150
+PART = 150  # the nodes in one function of the text: compilers take more time for longer ones
 ALIGNMENT = 64
 SOURCES = ("input", "constant", "literal")
 
@@ -22,10 +22,14 @@ class Place(NamedTuple):
 
 
 class Item:
-    """Nodes that are computed together: elementwise in one loop ("d", "f" for vectors, "g" for single elements), scalars ("s"), or one other node."""
+    """Nodes that are computed together: elementwise in one loop ("d", "f" for vectors, "g" for single elements), scalars ("s"), or one other node.
+
+    `sums` are the sums of all elements of some of the nodes, which are computed in the same loop.
+    """
 
     def __init__(self, lane: str, nodes: list[Node]):
         self.lane, self.nodes = lane, nodes
+        self.sums: list[Node] = []
         self.part = 0
         for node in nodes:
             node.item = self
@@ -76,7 +80,10 @@ class Schedule:
         items = []
         for key in sorted(groups, key=lambda key: (key[0], groups[key][0].number)):
             nodes = groups[key]
-            if nodes[0].lane in ("s", "g"):
+            if is_sum_of_vector(nodes[0]):
+                nodes[0].item = nodes[0].operands[0].node.item
+                nodes[0].item.sums.append(nodes[0])
+            elif nodes[0].lane in ("s", "g"):
                 items += [Item(nodes[0].lane, nodes[i:i + PART]) for i in range(0, len(nodes), PART)]
             else:
                 items.append(Item(nodes[0].lane, nodes))
@@ -92,7 +99,7 @@ class Schedule:
         """Choose the places of the nodes that have memory."""
         last: dict[Node, int] = {}
         for at, item in enumerate(self.items):
-            for node in item.nodes:
+            for node in (*item.nodes, *item.sums):
                 if not node.lane:
                     last.setdefault(node, at)
                 for x in node.operands:
@@ -127,7 +134,7 @@ class Schedule:
     def _share(self, last: dict[Node, int]) -> None:
         """Places in the work memory, shared by nodes whose times do not overlap."""
         live: list[tuple[int, int, int]] = []  # the start and the end of memory in use, with the last item that reads it
-        start, self.first_shared = self.work, self.work
+        start = self.work
         for at, item in enumerate(self.items):
             live = [x for x in live if x[2] >= at]
             for node in item.nodes:
@@ -162,6 +169,14 @@ class Schedule:
             part.append(item)
         if part:
             yield part
+
+
+def is_sum_of_vector(node: Node) -> bool:
+    """Whether a node is the sum of all elements that a loop over vectors computes."""
+    if node.op != "reduce" or node.params != ("sum", 0):
+        return False
+    x = node.operands[0]
+    return x.node.lane in ("d", "f") and x.is_whole and x.dtype == node.dtype
 
 
 def is_direct(x: Ref, reader: Node) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 __all__ = ["clear", "contents", "folder", "stored"]
 
+LIMIT = 2**29  # bytes of objects in a folder
 SUFFIX = ".symgrad.so"
 DIGEST = hashlib.sha256().digest_size
 
@@ -57,6 +58,7 @@ def stored(key: str, build: Callable[[Path], None]) -> Path:
     """The object with a key. A missing or damaged one is built, by one process at a time: `build` writes it to a path."""
     path = folder() / (key + SUFFIX)
     if _is_sound(path):
+        os.utime(path)  # the time of its last use
         return path
     with _locked(path.with_suffix(".lock")):
         if not _is_sound(path):
@@ -69,7 +71,17 @@ def stored(key: str, build: Callable[[Path], None]) -> Path:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
+            _trim(path.parent)
     return path
+
+
+def _trim(path: Path) -> None:
+    """Remove the objects of a folder that were used least recently, beyond the limit."""
+    total = 0
+    for x in sorted(path.glob("*" + SUFFIX), key=lambda x: x.stat().st_mtime_ns, reverse=True):
+        total += x.stat().st_size
+        if total > LIMIT:
+            x.unlink(missing_ok=True)
 
 
 def _is_sound(path: Path) -> bool:
