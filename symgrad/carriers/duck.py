@@ -52,6 +52,9 @@ class DuckArray:
         """The axes in reverse."""
         return self.transpose(tuple(reversed(range(self.ndim))))
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise NotImplementedError
+
     def reshape(self, *shape: Any) -> Any:
         """The elements in another shape."""
         raise NotImplementedError

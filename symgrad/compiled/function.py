@@ -106,7 +106,7 @@ class CompiledFunction:
 
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")
-        module = sys.modules.get(getattr(self.function, "__module__", ""))
+        module: Any = sys.modules.get(getattr(self.function, "__module__", ""))
         if functools.reduce(lambda x, part: getattr(x, part, None), name.split("."), module) is self:
             return name  # a decorated function is found by its name
         try:

@@ -124,7 +124,7 @@ class Plan:
         Raises ValueError for another number of products.
         """
         flat = np.asarray(compressed).reshape(-1)
-        if self._pattern is None or self._colouring is None:
+        if self.dense or self._colouring is None:
             raise ValueError("recover: the matrix is dense; compute it without a plan")
         if flat.size != self._colouring.count * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
@@ -137,10 +137,10 @@ class Plan:
     def recover_dense(self, compressed: Any) -> np.ndarray:
         """The matrix as a dense array, from the same products."""
         found, out = compressed.reshape(-1)[self._places], np.zeros(math.prod(self.shape))
-        if type(found) is not np.ndarray:
-            return numeric.put(out, found, self._flat).reshape(self.shape)
-        out[self._flat] = found
-        return out.reshape(self.shape)
+        if type(found) is np.ndarray:
+            out[self._flat] = found
+            return out.reshape(self.shape)
+        return numeric.put(out, found, self._flat).reshape(self.shape)
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:
@@ -152,7 +152,6 @@ class Plan:
 
 
 # Reading a graph
-
 
 READ = dict.fromkeys(("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
 KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward

@@ -308,8 +308,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if special and is_written_as_value(self, source):
         if thread.modes.grad and _any_requires_grad((self, source)):
             refuse_in_place(self)
-        whole = wrap(self._value, self._node)
-        replace_value(self, traced.put(whole, convert(source, self._value.dtype), index, False), "__setitem__")
+        before = wrap(self._value, self._node)
+        replace_value(self, traced.put(before, convert(source, self._value.dtype), index, False), "__setitem__")
         return
     if is_basic(index):
         try:

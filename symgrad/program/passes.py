@@ -83,7 +83,7 @@ class PassProgram:
             given = tuple([inputs.get(("argument", i, k), a) for k, a in enumerate(args)])
             entered[node] = inputs["value", i, 0], given
             if ("residual", i, 0) in inputs:  # the residual of an op determines its derivative
-                slope = numeric.WITH_RESIDUAL[node.op.name][1]
+                slope: Any = numeric.WITH_RESIDUAL[node.op.name][1]
                 recorder.define("sech_square", given[0], slope(inputs["residual", i, 0]))
         rows = compute(entered.__getitem__, [inputs["vector", i, 0] for i in range(len(vectors))], [inputs["end", i, 0] for i in range(len(ends))])
         self._present = [[y is not None for y in row] for row in rows]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
+from symgrad.program.lowering import Lowered, Op
 from symgrad.program.program import Spec
 from symgrad.program.writer import Writer
 
 __all__ = ["SlicedWriter"]
 
 ELEMENTWISE = ("ufunc", "copyto", "where")
-LARGE = 2**21  # bytes of an array from which slices pay off
+LARGE = 2**19  # bytes of an array from which slices pay off
 SLICE = 2**17  # bytes of a slice
 
 
@@ -20,11 +21,30 @@ class SlicedWriter(Writer):
     The last slice overlaps the one before if the length is no multiple. No operation overwrites what the loop reads from outside.
     """
 
+    def __init__(self, lowered: Lowered):
+        self._group(lowered)
+        super().__init__(lowered)
+
+    @staticmethod
+    def _group(lowered: Lowered) -> None:
+        """Move operations that do not depend on a group of large elementwise operations before it."""
+        ops, group, made, shape = [], list[Op](), set[int](), None
+        for op in lowered.ops:
+            large = op.kind in ELEMENTWISE and _size(lowered.specs[op.out]) >= LARGE
+            if large and lowered.specs[op.out].shape != shape or not large and not made.isdisjoint(op.ins):
+                ops += group
+                group, made, shape = [], set(), lowered.specs[op.out].shape
+            if large:
+                group.append(op)
+                made.add(op.out)
+            else:
+                ops.append(op)
+        lowered.ops = ops + group
+
     def advance(self, number: int) -> int:
         """Write an operation, or a loop of several; the number of the next one."""
         ops, specs = self.lowered.ops, self.specs
-        shape, dtype = specs[ops[number].out]
-        size = math.prod(shape) * dtype.itemsize
+        shape, size = specs[ops[number].out].shape, _size(specs[ops[number].out])
         if size < LARGE or ops[number].kind not in ELEMENTWISE:
             return self.write(number)
         end, order = number, self.common_order(ops[number])
@@ -34,10 +54,14 @@ class SlicedWriter(Writer):
             end += 1
         count = -(-size // SLICE)
         axis = next((i for i in order or range(len(shape)) if shape[i] >= count), None)
-        if end < number + 2 or axis is None:
+        if end < number + 3 or axis is None:
             return self.write(number)
         _Loop(self, number, end, axis, -(-shape[axis] // count)).write()
         return end
+
+
+def _size(spec: Spec) -> int:
+    return math.prod(spec.shape) * spec.dtype.itemsize
 
 
 class _Loop:

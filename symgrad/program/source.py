@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.program.buffers import Pool
+from symgrad.program.lowering import Lowered
 from symgrad.program.program import Program
 from symgrad.program.scalars import FAILURES
 from symgrad.program.slices import SlicedWriter
@@ -18,7 +19,7 @@ class NumpySource:
 
     def __init__(self, program: Program, scalars: bool = True):
         self.program = program
-        writer = SlicedWriter(program, scalars)
+        writer = SlicedWriter(Lowered(program, scalars))
         self.source, self.nbytes, self.buffers = writer.source(), writer.blocks.nbytes, len(writer.blocks.sizes)
         exec(compile(self.source, "<program>", "exec"), writer.names)
         views, allocate = writer.names["views"], writer.blocks.allocate

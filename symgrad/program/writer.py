@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.program.lowering import FRESH, Lowered, Op
-from symgrad.program.program import LISTS, Operand, Program, Spec, has_operand
+from symgrad.program.program import LISTS, Operand, Spec, has_operand
 from symgrad.program.scalars import NAMES
 from symgrad.program.values import Values
 
@@ -21,9 +21,8 @@ COMPUTED = {"ufunc", "copyto", "where", "reduce", "product", "place", "put", "up
 class Writer(Values):
     """The source of a program, whose operations are written one after the other."""
 
-    def __init__(self, program: Program, scalars: bool):
-        super().__init__(Lowered(program, scalars))
-        self.program = program
+    def __init__(self, lowered: Lowered):
+        super().__init__(lowered)
         self.view_lines: dict[tuple[str, str], str] = {}  # from an array in a block and the text of a view of it to its name
         self.contiguous: set[str] = set()
         self.orders: dict[int, tuple[int, ...]] = {}  # of the axes in memory, where it is not that of the shape
@@ -323,7 +322,7 @@ class Writer(Values):
 
     def source(self) -> str:
         """The text of two functions: `views` of the buffers, which are made once, and `run`."""
-        inputs = "".join(f"x{i}, " for i in range(len(self.program.inputs)))
+        inputs = "".join(f"x{i}, " for i in range(self.lowered.first_register))
         buffers = ", ".join(["memory", *self.blocks.arrays.values()])
         views = "".join(f", {name}" for name in self.view_lines.values())
         body = [f"({inputs}) = inputs"] if inputs else []

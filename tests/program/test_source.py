@@ -435,6 +435,13 @@ def test_large_arrays_are_computed_in_slices():
     last = b.where(flag, b.mul(z, total), b.sub(x, 2.0))
     run = compare(b.program(last, flag, b.mul(last, total)), b.values[0])
     assert run.source.count("for i in") == 2
+    grouped = Builder()
+    u, v, w = (grouped.input(np.linspace(k, 1, n)) for k in range(3))
+    first = grouped.mul(grouped.add(u, v), u)
+    other = grouped.sum(grouped.getitem(w, slice(0, 9)))  # does not depend on the first two, and is moved before them
+    last = grouped.add(grouped.mul(first, v), other)
+    run = compare(grouped.program(last, grouped.sum(grouped.mul(last, last))), grouped.values[0])
+    assert run.source.count("for i in") == 1
     t = Builder()
     m = t.permute(t.input(np.linspace(0, 1, 600_000).reshape(600, 1000)), (1, 0))
     rows = t.mul(t.add(t.sin(m), t.input(np.arange(600.0))), t.input(np.arange(1000.0)[:, None]))
