@@ -42,6 +42,7 @@ class Variant:
         self.running, self.captures, self.used, self.captured = running, captures, used, captured
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
+        self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
 
     def saved(self) -> tuple[Any, ...]:
         """The variant as data: captured tensors are constants with their present values."""
@@ -56,12 +57,14 @@ class Variant:
     def run(self, values: Sequence[Any]) -> Any:
         """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
         captures = self.captures
-        if captures.checks and not captures.hold():
+        if captures.checks and (name := captures.changed()) is not None:
+            self.mismatch = f"the captured value {name} has changed"
             return NotImplemented
         if self.used:
             present = [captures.tensors[i]() for i in self.used]
             for t, spec in zip(present, self.captured):
                 if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
+                    self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
                     return NotImplemented
             values = [*values, *[t._value for t in present]]
         try:
@@ -71,6 +74,7 @@ class Variant:
         count = len(found) - len(self.reads)
         for now, before in zip(found[count:], self.reads):
             if not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
+                self.mismatch = f"the function read {np.array2string(np.asarray(before), threshold=4)}, and now {np.array2string(now, threshold=4)}"
                 return NotImplemented
         if self.guarded and any([y.dtype.kind in "fc" and np.isnan(y).any() for y in found[:count]]):
             return GUARDED
@@ -209,12 +213,12 @@ class Recorder:
         if key in self.reasons:
             return None, ""
         if len(found) >= self.max_programs:
-            return None, (f"{len(found)} programs were recorded for these shapes (max_programs), and the values that the function reads differ "
-                          f"again")
+            return None, f"{len(found)} programs were recorded for these shapes (max_programs); again {found[0].mismatch}"
         try:
             variant = self.record(leaves, form, arguments, values)
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
             return None, f"{type(error).__name__}: {error}"
+        variant.why = found[0].mismatch if found else ""
         self._keep(key, [variant, *found])
         return variant, ""
 

@@ -11,8 +11,7 @@ from typing import Any
 import symgrad
 from symgrad.program.backends import has_compiler
 from tests.benchmarks.chain import ROUNDS, X, Y, chain, eager_step
-from tests.benchmarks.hessians import torch_routes
-from tests.benchmarks.higher import composed, nested, point
+from tests.benchmarks.higher import composed, point
 from tests.benchmarks.problems import DENSE, make
 from tests.benchmarks.products import Classifier
 from tests.benchmarks.table import Row, Timing, compare, mean_row, optional, spell, torch_one_thread
@@ -22,9 +21,16 @@ CHAIN = {(): (0.02, 0.02), (10,): (0.18, 0.02), (1000,): (0.60, 0.20), (100_000,
 STEPS, WIDTH = 200, 0.02  # of the ODE
 
 
-def backends() -> tuple[str, ...]:
-    """NumPy source, and C where a compiler is found."""
-    return ("numpy", "c") if has_compiler() else ("numpy",)
+BACKENDS = ("numpy", "c")
+
+
+def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs: Any, bar: float | None, timing: Timing, rtol: float) -> Row:
+    """The row of a compiled function, which is called once before; without a compiler C has no figure."""
+    if backend == "c" and not has_compiler():
+        return Row(work, other, "no compiler", "" if bar is None else f"{bar:.2f}")
+    if theirs is not None:
+        ours()
+    return compare(work, other, ours, theirs, bar, timing, rtol)
 
 
 def setup_seconds(backend: str, fresh: bool) -> float:
@@ -42,12 +48,11 @@ def setup_seconds(backend: str, fresh: bool) -> float:
 
 def setup() -> Iterator[Row]:
     """The set-up of the chain's gradient, of about 400 steps."""
-    work = f"set-up of the gradient of {6 * ROUNDS} ops"
+    work, found = f"set-up of the gradient of {6 * ROUNDS} ops", has_compiler()
     yield Row(f"{work}, numpy", "", spell(setup_seconds("numpy", True)), "15 ms")
-    if "c" in backends():
-        yield Row(f"{work}, c, a new function", "", spell(setup_seconds("c", True)), "600 ms")
-        setup_seconds("c", False)
-        yield Row(f"{work}, c, from disk", "", spell(setup_seconds("c", False)), "5 ms")
+    yield Row(f"{work}, c, a new function", "", spell(setup_seconds("c", True)) if found else "no compiler", "600 ms")
+    setup_seconds("c", False)
+    yield Row(f"{work}, c, from disk", "", spell(setup_seconds("c", False)) if found else "no compiler", "5 ms")
 
 
 def chains(timing: Timing) -> Iterator[Row]:
@@ -55,19 +60,10 @@ def chains(timing: Timing) -> Iterator[Row]:
     torch = torch_one_thread()
     for shape, bars in CHAIN.items():
         x, y = (symgrad.full(shape, value) for value in (X, Y))
-        for backend, bar in zip(backends(), bars):
+        for backend, bar in zip(BACKENDS, bars):
             f = symgrad.compile(lambda x, y: chain(symgrad, x, y).sum(), argnums=(0, 1), backend=backend)
-            ours = functools.partial(f.gradient, x, y)
-            ours()
-            yield compare(f"{6 * ROUNDS} ops compiled, {backend}, shape {shape}", "torch eager", ours, torch and eager_step(torch, shape), bar,
-                          timing, 1e-8)
-
-
-def jitted(jax: Any, problem: Any) -> Callable[[], Any]:
-    """JAX's compiled Hessian of a problem."""
-    f, x = problem.of(jax.numpy, jax.numpy.asarray)
-    hessian = jax.jit(jax.hessian(f))
-    return lambda: hessian(x).block_until_ready()
+            yield beside(f"{6 * ROUNDS} ops compiled, {backend}, shape {shape}", "torch eager", backend, functools.partial(f.gradient, x, y),
+                         torch and eager_step(torch, shape), bar, timing, 1e-8)
 
 
 def jax_float64() -> Any:
@@ -78,22 +74,26 @@ def jax_float64() -> Any:
     return jax
 
 
+def jitted(jax: Any, function: Any, place: Any) -> Callable[[], Any]:
+    """A function compiled by JAX, at a place."""
+    compiled = jax.jit(function)
+    return lambda: compiled(place).block_until_ready()
+
+
 def hessians(timing: Timing) -> Iterator[Row]:
     """The eight problems beside jax.jit, whose compilation does not count."""
-    jax, torch = jax_float64(), torch_one_thread()
-    for backend, bars in zip(backends(), ((0.40, 1.0), (0.25, 0.6))):
+    jax = jax_float64()
+    for backend, bars in zip(BACKENDS, ((0.40, 1.0), (0.25, 0.6))):
         found: list[Row] = []
         for name in DENSE:
             problem = make(name)
             f, x = problem.of(symgrad, symgrad.tensor)
-            compiled = symgrad.compile(f, backend=backend)
-            ours = functools.partial(compiled.hessian, x)
-            ours()
+            theirs = None
             if jax is not None:
-                found.append(compare(f"hessian compiled, {backend}, {name}", "jax.jit", ours, jitted(jax, problem), None, timing, 1e-7))
-            else:
-                found.append(compare(f"hessian compiled, {backend}, {name}", "torch, its fastest route", ours,
-                                     torch and torch_routes(torch, problem), None, timing, 1e-7))
+                g, place = problem.of(jax.numpy, jax.numpy.asarray)
+                theirs = jitted(jax, jax.hessian(g), place)
+            found.append(beside(f"hessian compiled, {backend}, {name}", "jax.jit", backend,
+                                functools.partial(symgrad.compile(f, backend=backend).hessian, x), theirs, None, timing, 1e-7))
             yield found[-1]
         varying = [row for row in found if not row.work.endswith(CONSTANT)]
         yield mean_row(f"hessian compiled, {backend}, geometric mean of the eight", found, bars[0])
@@ -102,32 +102,25 @@ def hessians(timing: Timing) -> Iterator[Row]:
 
 def orders(timing: Timing) -> Iterator[Row]:
     """Nested gradients of orders 1 to 6 at a thousand elements, beside jax.jit."""
-    jax, torch = jax_float64(), torch_one_thread()
-    x = point(symgrad, (1000,)).detach()
-    for backend, bar in zip(backends(), (2.0, 1.0)):
+    jax, x = jax_float64(), point(symgrad, (1000,)).detach()
+    for backend, bar in zip(BACKENDS, (2.0, 1.0)):
         for order in range(1, 7):
+            theirs = jax and jitted(jax, composed(jax.grad, jax.numpy, order), jax.numpy.asarray(x.numpy()))
             f = symgrad.compile(composed(symgrad.func.grad, symgrad, order), backend=backend)
-            ours = functools.partial(f, x)
-            ours()
-            work = f"nested grad compiled, {backend}, order {order}, shape (1000,)"
-            if jax is not None:
-                theirs, array = jax.jit(composed(jax.grad, jax.numpy, order)), jax.numpy.asarray(x.numpy())
-                yield compare(work, "jax.jit", ours, lambda theirs=theirs, array=array: theirs(array).block_until_ready(), bar, timing, 1e-6)
-            else:
-                yield compare(work, "torch autograd.grad", ours, torch and functools.partial(nested, torch, point(torch, (1000,)), order), None,
-                              timing, 1e-6)
+            yield beside(f"nested grad compiled, {backend}, order {order}, shape (1000,)", "jax.jit", backend, functools.partial(f, x), theirs, bar,
+                         timing, 1e-6)
 
 
 def classifier(timing: Timing) -> Iterator[Row]:
     """The gradient of the classifier, and the product of its Hessian with a direction, beside torch eager."""
     torch, ours = torch_one_thread(), Classifier(symgrad, symgrad.tensor)
     other = Classifier(torch, torch.tensor) if torch else None
-    for backend, bars in zip(backends(), ((1.3, 0.95), (1.0, 0.9))):
+    for backend, bars in zip(BACKENDS, ((1.3, 0.95), (1.0, 0.9))):
         f = symgrad.compile(ours.loss, argnums=(0, 1, 2, 3), backend=backend)
-        gradient, product = functools.partial(f.gradient, *ours.plain), functools.partial(f.hvp, ours.plain, ours.direction)
-        gradient(), product()
-        yield compare(f"gradient of a classifier compiled, {backend}", "torch eager", gradient, other and other.gradient, bars[0], timing, 1e-7)
-        yield compare(f"hvp of a classifier compiled, {backend}", "torch eager", product, other and other.double_backward, bars[1], timing, 1e-7)
+        yield beside(f"gradient of a classifier compiled, {backend}", "torch eager", backend, functools.partial(f.gradient, *ours.plain),
+                     other and other.gradient, bars[0], timing, 1e-7)
+        yield beside(f"hvp of a classifier compiled, {backend}", "torch eager", backend, functools.partial(f.hvp, ours.plain, ours.direction),
+                     other and other.double_backward, bars[1], timing, 1e-7)
 
 
 def oscillator(m: Any, theta: Any) -> Any:
@@ -150,13 +143,12 @@ def sensitivities(timing: Timing) -> Iterator[Row]:
     """The Hessian of the oscillator's end by start and parameter, beside torch's double backward."""
     torch, place = torch_one_thread(), [1.0, 0.5, 1.3]
     x = symgrad.tensor(place)
-    for backend, bar in zip(backends(), (0.05, 0.02)):
+    for backend, bar in zip(BACKENDS, (0.05, 0.02)):
         f = symgrad.compile(functools.partial(oscillator, symgrad), backend=backend)
-        ours = functools.partial(f.hessian, x)
-        ours()
         theirs = torch and functools.partial(torch.autograd.functional.hessian, functools.partial(oscillator, torch),
                                              torch.tensor(place, dtype=torch.float64))
-        yield compare(f"second order sensitivity, {STEPS} RK4 steps compiled, {backend}", "torch eager", ours, theirs, bar, timing, 1e-7)
+        yield beside(f"second order sensitivity, {STEPS} RK4 steps compiled, {backend}", "torch eager", backend, functools.partial(f.hessian, x),
+                     theirs, bar, timing, 1e-7)
 
 
 def rows(timing: Timing) -> Iterator[Row]:

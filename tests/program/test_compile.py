@@ -111,7 +111,8 @@ def test_captured_values_are_read_again():
     same(compiled(X), f(X))
     array[0] = 100.0
     same(compiled(X), f(X))
-    assert len(compiled.report.programs) == 4
+    assert [row["recorded again"] for row in compiled.report.programs] == ["", *(f"the captured value {name} has changed" for name in (
+        "scale", "flags['square']", "array"))]
 
 
 def test_captured_parameters_get_gradients():
@@ -380,3 +381,15 @@ def test_a_recording_is_void_if_its_error_is_caught():
 
     compiled = symgrad.compile(f)
     assert not symgrad.equal(compiled(X), X) and "random numbers" in compiled.report.uncompiled[0]["reason"]
+
+
+def test_transforms_and_compiled_functions_are_captured_by_their_functions():
+    weight = symgrad.tensor([1.0, 2.0, 3.0])
+    inner, of = symgrad.compile(lambda x: (x**3 * weight).sum(), backend="interpreter"), hessian(lambda x: (x**3 * weight).sum())
+    f = symgrad.compile(lambda x: inner(x) + of(x).sum(), backend="interpreter")
+    for k in range(4):
+        x = X + k
+        same(f(x), inner(x) + of(x).sum())
+        weight.mul_(2.0)
+    (row,) = f.report.programs
+    assert row["runs"] == 4 and not f.report.uncompiled
