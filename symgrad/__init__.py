@@ -154,6 +154,7 @@ ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 _LAZY = ("func", "nn", "optim", "testing", "utils")
 _LATER = {
     "check": "checks",
+    "compile": "compiled.function",
     "Report": "reports.report",
     "accuracy": "scanning",
     "explain_nan": "diagnose.nans",
@@ -166,6 +167,7 @@ _LATER = {
     "op_from_sympy": "symbolic.operations",
     "prove": "proofs.prove",
     "to_c": "codegen.sources",
+    "to_dot": "codegen.pictures",
     "to_jax": "codegen.sources",
     "to_latex": "codegen.printers",
     "to_python": "codegen.sources",

@@ -24,11 +24,13 @@ from symgrad.autograd.modes import is_inference_mode_enabled as is_inference_mod
 from symgrad.autograd.modes import no_grad as no_grad
 from symgrad.autograd.modes import set_grad_enabled as set_grad_enabled
 from symgrad.checks import check as check
+from symgrad.codegen.pictures import to_dot as to_dot
 from symgrad.codegen.printers import to_latex as to_latex
 from symgrad.codegen.sources import to_c as to_c
 from symgrad.codegen.sources import to_jax as to_jax
 from symgrad.codegen.sources import to_python as to_python
 from symgrad.codegen.sources import to_torch as to_torch
+from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike

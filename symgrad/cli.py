@@ -1,4 +1,4 @@
-"""The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"` and `symgrad ghostwrite MODULE:FUNCTION`.
+"""The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"`, `symgrad ghostwrite MODULE:FUNCTION` and `symgrad cache`.
 
 Exit codes: 0 if every derivative is proved, verified or imprecise (named on standard error), 1 if one is refuted, 2 for input that cannot be used,
 3 if one is imprecise and --strict was given, 130 after Ctrl-C.
@@ -87,6 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     writing.add_argument("--domain", metavar="DOMAINS", help='where, such as "positive" or "x=positive,y=-1..1"')
     writing.add_argument("-o", "--output", metavar="FILE", help="write to a file that is not there yet; without it, the text is printed")
     writing.add_argument("--force", action="store_true", help="write over the file")
+    caching = commands.add_parser("cache", help="show the compiled programs on disk, or remove them", description=(
+        "Show the folder of compiled programs, their number and their bytes. SYMGRAD_CACHE_DIR names another folder."))
+    caching.add_argument("--clear", action="store_true", help="remove them")
     for command in (checking, deriving):
         command.add_argument("--at", metavar="VALUES", default="", help="inputs, such as x=1,y=[1,2],z=pi/2")
         command.add_argument("--wrt", metavar="NAMES", help="differentiate by these inputs only, such as x,y")
@@ -121,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
-        return {"check": _check, "derive": _derive, "ghostwrite": _ghostwrite}[options.command](options)
+        return {"check": _check, "derive": _derive, "ghostwrite": _ghostwrite, "cache": _cache}[options.command](options)
     except (BadInput, ParseError) as error:
         print(f"symgrad: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -290,6 +293,18 @@ def _ghostwrite(options: argparse.Namespace) -> int:
     except (ValueError, TypeError, ImportError, OSError) as error:
         raise BadInput(str(error)) from None
     _print(text)
+    return AGREED
+
+
+def _cache(options: argparse.Namespace) -> int:
+    from symgrad.program.native import store  # brings the back end that compiles, which the other commands do not need
+
+    folder = store.chosen_folder()
+    files = [] if folder is None else store.contents(folder)
+    count, size = sum(path.suffix == ".so" for path in files), sum(path.stat().st_size for path in files)
+    if options.clear and folder is not None:
+        store.clear(folder)
+    _print(f"{folder}: {count} compiled program{'s' * (count != 1)}, {size:,} bytes{' removed' * options.clear}")
     return AGREED
 
 

@@ -243,7 +243,7 @@ class _OutsideSpan:
         return node not in self.span
 
 
-VALUES = (np.ndarray, np.generic, DuckArray)
+VALUES: Any = (np.ndarray, np.generic, DuckArray)
 
 
 def _differs(node: Node, value: Any, now: int, since: int = 0) -> bool:

@@ -5,11 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from symgrad.graph.modes import thread
+
 __all__ = ["DuckArray", "Unrecordable"]
 
 
 class Unrecordable(RuntimeError):
-    """A computation that cannot be recorded as a program."""
+    """A computation that cannot be recorded as a program. The recording is void even if the recorded function catches the error."""
+
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        if thread.modes.program is not None:
+            thread.modes.program.refused = reason
 
 
 class _Flags:
@@ -44,6 +51,9 @@ class DuckArray:
     def T(self) -> Any:
         """The axes in reverse."""
         return self.transpose(tuple(reversed(range(self.ndim))))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise NotImplementedError
 
     def reshape(self, *shape: Any) -> Any:
         """The elements in another shape."""

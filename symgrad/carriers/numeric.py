@@ -54,11 +54,12 @@ from numpy import less_equal as le
 from numpy import not_equal as ne
 from numpy import rint as round
 
+from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.duck import DuckArray
-from symgrad.carriers.recorded import of_data, word
+from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
@@ -349,15 +350,15 @@ def diagonal(x: Any, offset: int, dim1: int, dim2: int) -> Any:
 
 def view_as_real(x: Any) -> Any:
     """The real and imaginary parts of complex numbers in a new last dimension: a view of the memory."""
-    if type(x) is Batched:
-        return x._with(view_as_real(x.data))
+    if isinstance(x, DuckArray):
+        return of_data("view_as_real", view_as_real, x)
     return x[..., None].view(x.real.dtype) if isinstance(x, np.ndarray) else np.array([x.real, x.imag])
 
 
 def view_as_complex(x: Any) -> Any:
     """The complex numbers with their parts in the last dimension; a view if the parts are adjacent in memory."""
-    if type(x) is Batched:
-        return x._with(view_as_complex(x.data))
+    if isinstance(x, DuckArray):
+        return of_data("view_as_complex", view_as_complex, x)
     kind = np.complex64 if x.itemsize < 8 else np.complex128
     if x.dtype.itemsize * 2 != np.dtype(kind).itemsize or x.strides[-1] != x.itemsize:
         return (x[..., 0] + 1j * x[..., 1]).astype(kind)
@@ -370,6 +371,8 @@ def flip(x: Any, dims: tuple[int, ...]) -> Any:
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Any:
     """Every window of slices along a dimension, with the window as a new last dimension: a view of the memory."""
+    if type(x) is Recorded:
+        return x.emit("unfold", dimension, size, step)
     if type(x) is Batched:
         return x._with(unfold(x.data if x.ndim else x.data.reshape((-1, 1)), dimension + 1, size, step))
     x = x if isinstance(x, np.ndarray) and x.ndim else np.asarray(x).reshape(1)

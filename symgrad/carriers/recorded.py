@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.duck import DuckArray, Unrecordable
 
-__all__ = ["Recorded", "is_recorded", "of_data", "word"]
+__all__ = ["FUNCTIONS", "Recorded", "is_recorded", "of_data", "reduced", "word"]
 
 # NumPy's ufuncs whose words have another name; the others have the same name
 NAMES = {"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "power": "pow", "absolute": "abs",
@@ -30,7 +30,7 @@ WORDS = frozenset((
     "acosh atanh floor ceil round trunc pow atan2 hypot logaddexp maximum minimum remainder fmod floor_divide conj eq ne lt le gt ge logical_and "
     "logical_or logical_not isfinite isnan isinf").split())
 REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_or": "any", "logical_and": "all"}
-NUMBERS = (float, int, bool, complex)
+FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions on recorded values, registered by `recording`
 
 
 class Recorded(DuckArray):
@@ -78,9 +78,7 @@ class Recorded(DuckArray):
     @property
     def imag(self) -> Any:
         """The imaginary parts."""
-        if self.dtype.kind != "c":
-            return np.zeros_like(self)
-        raise Unrecordable("imaginary parts")
+        return self.emit("view_as_real")[..., 1] if self.dtype.kind == "c" else np.zeros_like(self)
 
     def emit(self, name: str, *params: Any) -> Any:
         """The word of a name applied to the value."""
@@ -88,6 +86,11 @@ class Recorded(DuckArray):
 
     def __repr__(self) -> str:
         return f"Recorded(shape={list(self.shape)}, dtype={self.dtype})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a recorded value has no attribute {name!r}")
+        raise Unrecordable(f"the attribute {name} of an array")
 
     # The elements, which the recorder computes and compares in every run
 
@@ -127,7 +130,7 @@ class Recorded(DuckArray):
         if any([type(x) is Batched for x in inputs]):
             return NotImplemented
         if method == "reduce":
-            return _reduced(ufunc, *inputs, out=out, **kwargs)
+            return reduced(ufunc, *inputs, out=out, **kwargs)
         if method == "at":
             target, index, *values = inputs
             if ufunc is not np.add or type(target) is not Recorded:
@@ -138,7 +141,7 @@ class Recorded(DuckArray):
         if method != "__call__" or kwargs.keys() - {"dtype", "where"} or kwargs.get("where", True) is not True:
             raise Unrecordable(f"numpy.{ufunc.__name__}.{method}")
         if ufunc is np.matmul:
-            found = _matmul(*inputs)
+            found = FUNCTIONS[np.matmul](*inputs)
         else:
             found = self.recorder.emit_ufunc(_word_of(ufunc, inputs), ufunc, inputs)
         if kwargs.get("dtype") is not None:
@@ -192,13 +195,33 @@ class Recorded(DuckArray):
 
     def dot(self, other: Any) -> Any:
         """The product with a vector or a matrix."""
-        return _matmul(self, other)
+        return FUNCTIONS[np.matmul](self, other)
 
     def __getitem__(self, index: Any) -> Any:
         return self.recorder.emit_index("getitem", (self,), index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.entry = self.emit_put(index, value, False).entry
+
+    def sum(self, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
+        """The sum along axes."""
+        return reduced(np.add, self, axis, keepdims, dtype)
+
+    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether some element is true, along axes."""
+        return reduced(np.logical_or, self, axis, keepdims)
+
+    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """Whether all elements are true, along axes."""
+        return reduced(np.logical_and, self, axis, keepdims)
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The largest element along axes."""
+        return reduced(np.maximum, self, axis, keepdims)
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        """The smallest element along axes."""
+        return reduced(np.minimum, self, axis, keepdims)
 
     def emit_put(self, index: Any, value: Any, accumulate: bool) -> Any:
         """The value with others written at an index, or added there."""
@@ -221,12 +244,16 @@ class Recorded(DuckArray):
 
 def _operator(name: str, ufunc: Any, reflected: bool) -> None:
     accepted = (Recorded, np.ndarray, float, int, bool, complex)
+    found = NAMES.get(ufunc.__name__, ufunc.__name__)
+
+    def emit(self: Recorded, a: Any, b: Any) -> Any:
+        return self.recorder.emit_ufunc(found, ufunc, (a, b)) if found in WORDS else ufunc(a, b)
 
     def forward(self: Recorded, other: Any) -> Any:
-        return ufunc(self, other) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
+        return emit(self, self, other) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
 
     def backward(self: Recorded, other: Any) -> Any:
-        return ufunc(other, self) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
+        return emit(self, other, self) if type(other) in accepted or isinstance(other, np.generic) else NotImplemented
 
     setattr(Recorded, f"__{name}__", forward)
     if reflected:
@@ -274,7 +301,7 @@ def _word_of(ufunc: Any, inputs: Sequence[Any]) -> str:
     return name
 
 
-def _reduced(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, dtype: Any = None, out: Any = None, initial: Any = None,
+def reduced(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, dtype: Any = None, out: Any = None, initial: Any = None,
              where: Any = True) -> Any:
     name = REDUCTIONS.get(ufunc.__name__)
     if name is None or where is not True or out is not None and out[0] is not None:
@@ -296,108 +323,3 @@ def _written(target: Any, found: Any) -> Any:
         raise Unrecordable("a result that is written into an array")
     target.entry = found.astype(target.dtype).entry
     return target
-
-
-def _matmul(a: Any, b: Any) -> Any:
-    on = a if type(a) is Recorded else b
-    return on.recorder.emit("matmul", (a, b), ())
-
-
-def _recorder(xs: Any) -> Any:
-    return next(x.recorder for x in xs if type(x) is Recorded)
-
-
-def _where(condition: Any, *values: Any) -> Any:
-    if len(values) != 2:
-        raise Unrecordable("numpy.where without values")
-    return _recorder((condition, *values)).emit_where(condition, *values)
-
-
-def _like(value: int) -> Callable[..., Any]:
-    def like(x: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-        shape = x.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-        return x.recorder.constant(np.broadcast_to(np.full((), value, x.dtype if dtype is None else dtype), shape))
-
-    return like
-
-
-def _joined(name: str) -> Callable[..., Any]:
-    def join(xs: Sequence[Any], axis: int = 0, **kwargs: Any) -> Any:
-        ndim = max([x.ndim for x in xs]) + (name == "stack")
-        return _recorder(xs).emit(name, tuple(xs), (axis % ndim,))
-
-    return join
-
-
-def _along(name: str) -> Callable[..., Any]:
-    def along(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        if name in ("cumsum", "cumprod"):
-            return x.ravel().emit(name, 0) if axis is None else x.emit(name, axis % max(x.ndim, 1))
-        return x.emit(name, None if axis is None else axis % max(x.ndim, 1), bool(keepdims))
-
-    return along
-
-
-def _moved(ndim: int, source: Any, destination: Any) -> tuple[int, ...]:
-    """The order of axes after some were moved."""
-    froms, tos = ([a % ndim for a in np.atleast_1d(at).tolist()] for at in (source, destination))
-    order = [a for a in range(ndim) if a not in froms]
-    for to, a in sorted(zip(tos, froms)):
-        order.insert(to, a)
-    return tuple(order)
-
-
-def _swapaxes(x: Any, a: int, b: int) -> Any:
-    order = list(range(x.ndim))
-    order[a % x.ndim], order[b % x.ndim] = b % x.ndim, a % x.ndim
-    return x.transpose(tuple(order))
-
-
-def _diag(x: Any, k: int = 0) -> Any:
-    return x.diagonal(k) if x.ndim == 2 else x.emit("diagonal_place", k, None)
-
-
-def _take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
-    axis, places = axis % x.ndim, list(np.ix_(*map(np.arange, indices.shape)))
-    places[axis] = indices
-    return _recorder((x, indices)).emit_index("getitem", (x,), tuple(places))
-
-
-def _flip(x: Any, axis: Any = None) -> Any:
-    return x.emit("flip", tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in np.atleast_1d(axis).tolist()))
-
-
-def _roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    return x.ravel().emit("roll", shift, 0).reshape(x.shape) if axis is None else x.emit("roll", shift, axis)
-
-
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(0),
-    np.concatenate: _joined("cat"), np.stack: _joined("stack"), np.matmul: _matmul, np.dot: _matmul,
-    np.einsum: lambda equation, *xs, optimize=False: _recorder(xs).emit("einsum", xs, (equation,)),
-    np.broadcast_to: lambda x, shape, subok=False: x.emit("broadcast_to", (shape,) if isinstance(shape, int) else tuple(shape)),
-    np.reshape: lambda x, shape, **kwargs: x.reshape(shape), np.ravel: lambda x, order="C": x.ravel(),
-    np.transpose: lambda x, axes=None: x.transpose(*(() if axes is None else (tuple(axes),))), np.swapaxes: _swapaxes,
-    np.moveaxis: lambda x, source, destination: x.transpose(_moved(x.ndim, source, destination)),
-    np.expand_dims: lambda x, axis: x.reshape(np.expand_dims(np.empty(x.shape, np.bool_), axis).shape),
-    np.squeeze: lambda x, axis=None: x.squeeze(axis), np.diag: _diag, np.take_along_axis: _take_along_axis, np.flip: _flip, np.roll: _roll,
-    np.diagonal: lambda x, offset=0, axis1=0, axis2=1: x.diagonal(offset, axis1, axis2),
-    np.tril: lambda x, k=0: x.emit("tril", k), np.triu: lambda x, k=0: x.emit("triu", k),
-    np.cumsum: _along("cumsum"), np.cumprod: _along("cumprod"), np.argmax: _along("argmax"), np.argmin: _along("argmin"),
-    np.sum: lambda x, axis=None, **kwargs: _reduced(np.add, x, axis, **kwargs), np.prod: lambda x, axis=None, **kwargs: _reduced(np.multiply, x, axis,
-                                                                                                                              **kwargs),
-    np.all: lambda x, axis=None, keepdims=False: _reduced(np.logical_and, x, axis, keepdims),
-    np.any: lambda x, axis=None, keepdims=False: _reduced(np.logical_or, x, axis, keepdims),
-    np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size, np.iscomplexobj: lambda x: x.dtype.kind == "c",
-    np.result_type: lambda *xs: np.result_type(*(x.dtype if type(x) is Recorded else x for x in xs)),
-    np.may_share_memory: lambda a, b: False, np.shares_memory: lambda a, b: False, np.copy: lambda x, *rest, **kwargs: x.copy(),
-    np.clip: lambda x, low=None, high=None, **kwargs: _clipped(x, low, high), np.real: lambda x: x.real,
-    np.broadcast_arrays: lambda *xs, subok=False: tuple(np.broadcast_to(x, np.broadcast_shapes(*[np.shape(x) for x in xs])) for x in xs),
-    np.choose: lambda which, choices: functools.reduce(lambda rest, k: np.where(which == k, choices[k], rest), reversed(range(len(choices) - 1)),
-                                                       choices[-1]),
-}
-
-
-def _clipped(x: Any, low: Any, high: Any) -> Any:
-    x = x if low is None else np.maximum(x, low)
-    return x if high is None else np.minimum(x, high)

@@ -8,6 +8,7 @@ from typing import Any
 from symgrad.checks.checker import Checker
 from symgrad.checks.cross import compare_floats, cross_check
 from symgrad.checks.measuring import DEFAULT, Tolerances
+from symgrad.compiled import function as compiled
 from symgrad.frameworks.detection import is_foreign
 from symgrad.frameworks.examples import examples_of
 from symgrad.frameworks.naming import name_of
@@ -23,7 +24,7 @@ __all__ = ["Counterexample", "CrossReport", "Points", "Report", "check", "check_
 def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None = None, points: int | None = None, seconds: float = 20.0,
           seed: int = 0, progress: Any = None, rigorous: bool = False, formula: Any = None, domain: Any = None, framework: str | None = None,
           returns: str | None = None, ulp: float | None = None, atol: float = 0.0, rtol: float = 0.0,
-          range: tuple[float, float] | None = None) -> Any:
+          range: tuple[float, float] | None = None, compile: bool = False) -> Any:
     """Check the derivatives of a function, up to an order, against SymPy and against fifty digits.
 
     The function is called with named tensors made from the inputs (without any: from `@symgrad.example`, or its defaults), and its derivatives
@@ -64,6 +65,8 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     named. A program that cannot be run so is "imprecise" if it agrees at ordinary points, and the formula's own steps lose as many digits
     wherever it does not.
 
+    With `compile` the function is compiled first (`symgrad.compile`), and the floats of its programs are compared with the true numbers.
+
     Raises ValueError for another order, for tolerances without a meaning and for inputs outside the range, TypeError for inputs the function does
     not take, ImportError for `rigorous` without python-flint, and what the function raises at its inputs. Of a function of another system: TypeError
     and ValueError for a domain without points, a formula that names what is no argument or has another shape; ParseError for text that is
@@ -83,6 +86,9 @@ def check(function: Any, *inputs: Any, order: int = 2, wrt: Sequence[str] | None
     ('imprecise', 'df/dx', ' all of 16, by sub')
     """
     given = inputs or examples_of(function) or ()
+    if compile:
+        function = function if isinstance(function, compiled.CompiledFunction) else compiled.compile(function)
+        ulp = 1000 if ulp is None and not (atol or rtol or range) else ulp  # so that the floats are compared
     if formula is None and domain is None and framework in (None, "symgrad") and returns is None and not is_foreign(function):
         return check_named(function, given, order, wrt, points, seconds, seed, progress, rigorous, tolerances=Tolerances(ulp, atol, rtol, range))
     _order(order)

@@ -22,6 +22,7 @@ __all__ = ["Captures"]
 PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype)
 CONTAINERS = (list, tuple, dict, set, frozenset)
 OPAQUE = ("builtins", "numpy", "scipy", "sympy", "mpmath", "functools", "itertools", "operator", "math", "collections", "typing", "threading")
+OWN = {"symgrad.func": ("_settings",), "symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
 LARGEST = 4000  # places that are compared before each run
 Read = Callable[[], Any]
 MISSING = object()
@@ -32,12 +33,12 @@ class Captures:
 
     def __init__(self, function: Any):
         self.tensors: list[Read] = []
-        self.checks: list[tuple[Read, Callable[[Any], bool]]] = []
+        self.checks: list[tuple[Read, Callable[[Any], bool], str]] = []  # each with the name of the value
         self._seen: set[int] = set()
         self._held: list[Any] = []  # keeps the objects whose ids are known alive while they are searched
-        stack: list[tuple[Read | None, Any]] = [(None, function)]
+        stack: list[tuple[str, Read | None, Any]] = [("", None, function)]
         while stack:
-            read, value = stack.pop()
+            name, read, value = stack.pop()
             if read is not None and isinstance(value, Tensor):
                 if id(value) not in self._seen:
                     self._seen.add(id(value))
@@ -45,23 +46,23 @@ class Captures:
                     self._held.append(value)
                 continue
             if read is not None:
-                self.checks.append((read, _check_of(value)))
+                self.checks.append((read, _check_of(value), name))
             if id(value) in self._seen or isinstance(value, (*PLAIN, np.ndarray)):
                 continue
             self._seen.add(id(value))
             self._held.append(value)
-            stack += _parts(value)
+            stack += [(name + part, reader, x) for part, reader, x in _parts(value)]
             if len(self.checks) > LARGEST:
                 raise Unrecordable(f"the function refers to more than {LARGEST} values besides its arguments")
         self._seen.clear()
         self._held.clear()
 
-    def hold(self) -> bool:
-        """Whether everything but the tensors is as it was."""
-        for read, check in self.checks:
+    def changed(self) -> str | None:
+        """The name of a value that is not as it was; None if all but the tensors are."""
+        for read, check, name in self.checks:
             if not check(_tried(read)):
-                return False
-        return True
+                return name.lstrip(".")
+        return None
 
     def present(self) -> list[Any]:
         """The captured tensors now."""
@@ -82,8 +83,8 @@ def _check_of(value: Any) -> Callable[[Any], bool]:
         text = repr(value)
         return lambda now: now is value or type(now) is kind and (now == value or repr(now) == text)
     if kind is np.ndarray:
-        before = value.copy()
-        return lambda now: now is value and np.array_equal(now, before, equal_nan=before.dtype.kind in "fc")
+        before, shape, dtype = value.tobytes(), value.shape, value.dtype  # bytes are compared ten times as fast as elements
+        return lambda now: now is value and now.shape == shape and now.dtype == dtype and now.tobytes() == before
     if kind in (list, dict, set):
         count, keys = len(value), tuple(value) if kind is dict else None
         return lambda now: now is value and len(now) == count and (keys is None or tuple(now) == keys)
@@ -97,18 +98,19 @@ def _is_opaque(value: Any) -> bool:
     if isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type)):
         return True
     module = (getattr(value, "__module__", None) if isinstance(value, types.FunctionType) else type(value).__module__) or ""
-    return module.split(".")[0] in OPAQUE or module.startswith("symgrad.") and not module.startswith(("symgrad.nn", "symgrad.func", "symgrad.compiled"))
+    inner = module.startswith("symgrad.") and not module.startswith(("symgrad.nn", "symgrad.func", "symgrad.compiled"))
+    return inner or module.split(".")[0] in OPAQUE
 
 
-def _parts(value: Any) -> Iterator[tuple[Read, Any]]:
-    """The values that an object refers to, each with a function that reads it again."""
+def _parts(value: Any) -> Iterator[tuple[str, Read, Any]]:
+    """The values that an object refers to, each with its name and a function that reads it again."""
     kind = type(value)
     if isinstance(value, CONTAINERS):
         if isinstance(value, (set, frozenset)):
-            yield from (((lambda x=x: x), x) for x in value)
+            yield from (("{...}", (lambda x=x: x), x) for x in value)
         else:
             for key, x in value.items() if isinstance(value, dict) else enumerate(value):
-                yield functools.partial(operator.getitem, value, key), x
+                yield f"[{key!r:.40}]", functools.partial(operator.getitem, value, key), x
         return
     if kind is functools.partial:
         yield from _fields(value, ("func", "args", "keywords"))
@@ -118,10 +120,14 @@ def _parts(value: Any) -> Iterator[tuple[Read, Any]]:
         return
     if _is_opaque(value):
         return
+    for package, names in OWN.items():
+        if kind.__module__.startswith(package):
+            yield from _fields(value, tuple([name for name in names if hasattr(value, name)]))
+            return
     if isinstance(value, types.FunctionType):
-        for cell in value.__closure__ or ():
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
             try:
-                yield functools.partial(getattr, cell, "cell_contents"), cell.cell_contents
+                yield f".{name}", functools.partial(getattr, cell, "cell_contents"), cell.cell_contents
             except ValueError:  # an empty cell
                 continue
         yield from _fields(value, ("__defaults__", "__kwdefaults__"))
@@ -129,15 +135,15 @@ def _parts(value: Any) -> Iterator[tuple[Read, Any]]:
         for name in _global_names(value.__code__):
             x = space.get(name)
             if name in space and not isinstance(x, (types.ModuleType, type, types.BuiltinFunctionType)) and not (callable(x) and _is_opaque(x)):
-                yield functools.partial(operator.getitem, space, name), x
+                yield f".{name}", functools.partial(operator.getitem, space, name), x
         return
     found = getattr(value, "__dict__", None)
     if isinstance(found, dict):
         for key, x in list(found.items()):
-            yield functools.partial(operator.getitem, found, key), x
+            yield f".{key}", functools.partial(operator.getitem, found, key), x
     for slot in (name for base in kind.__mro__ for name in _slots(base)):
         if hasattr(value, slot) and slot not in ("__dict__", "__weakref__"):
-            yield functools.partial(getattr, value, slot), getattr(value, slot)
+            yield f".{slot}", functools.partial(getattr, value, slot), getattr(value, slot)
 
 
 def _slots(kind: type) -> tuple[str, ...]:
@@ -145,9 +151,9 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (found,) if isinstance(found, str) else tuple(found)
 
 
-def _fields(value: Any, names: tuple[str, ...]) -> Iterator[tuple[Read, Any]]:
+def _fields(value: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Read, Any]]:
     for name in names:
-        yield functools.partial(getattr, value, name), getattr(value, name)
+        yield f".{name}", functools.partial(getattr, value, name), getattr(value, name)
 
 
 def _global_names(code: types.CodeType) -> set[str]:

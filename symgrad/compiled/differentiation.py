@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
-from symgrad.compiled.recording import Recorder, Variant, substituted
+from symgrad.compiled.recording import Recorder, Variant, call_tree, substituted
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
@@ -25,7 +25,8 @@ __all__ = ["differentiable"]
 class CompiledCall(Rule):
     """The rule of one call: the function runs again where its graph is needed, and the pullback of numbers is a program."""
 
-    def __init__(self, recorder: Recorder, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor], outputs: Sequence[int]):
+    def __init__(self, recorder: Recorder, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
+                 outputs: Sequence[int]):
         self.recorder, self.form, self.leaves, self.places = recorder, form, leaves, places
         self.tensors, self.outputs = captured, outputs
         self.values = tuple([leaves[i]._value for i in places] + [t._value for t in captured])
@@ -34,9 +35,8 @@ class CompiledCall(Rule):
         leaves = list(self.leaves)
         for i, t in zip(self.places, tensors):
             leaves[i] = t
-        args, kwargs = self.form.unflatten(leaves)
         with substituted(self.tensors, tensors[len(self.places):]):
-            found = flatten(self.recorder.function(*args, **kwargs))[0]
+            found = flatten(call_tree(self.recorder.function, self.form.unflatten(leaves)))[0]
         return [found[i] for i in self.outputs]
 
     def pull(self, tensors: Tensors, cotangents: Some, by: tuple[int, ...]) -> list[Tensor | None]:
@@ -82,11 +82,10 @@ class CompiledCall(Rule):
 _op = rule_op("Compiled")
 
 
-def differentiable(recorder: Recorder, variant: Variant, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
+def differentiable(recorder: Recorder, variant: Variant, leaves: Sequence[Any], form: Any, result: Any) -> Any:
     """The result of a call, with a node if an argument or a captured tensor requires a gradient."""
     if not thread.modes.grad:
         return result
-    leaves, form = flatten((args, kwargs))
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._node is not None and is_tracked(x)]
     captured = [t for i in variant.used if is_tracked(t := variant.captures.tensors[i]())]
     if not places and not captured:

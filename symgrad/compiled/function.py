@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import functools
+import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.compiled.differentiation import differentiable
-from symgrad.compiled.recording import Recorder
-from symgrad.func.hessians import hessian, hvp
+from symgrad.compiled.recording import Recorder, Variant
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.func.hessians import SparseProducts, hessian, hvp
 from symgrad.func.jacobians import jacobian
 from symgrad.func.transforms import grad, grad_and_value, jvp
 from symgrad.program.backends import BACKENDS
+from symgrad.program.program import Program
 
 __all__ = ["CompiledFunction", "compile"]
 
@@ -38,8 +44,8 @@ class CompiledFunction:
 
     def _call(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         recorder = self._recorders[name]
-        result, variant = recorder.call(args, kwargs)
-        return result if variant is None else differentiable(recorder, variant, args, kwargs, result)
+        result, variant, leaves, form = recorder.call(args, kwargs)
+        return result if variant is None else differentiable(recorder, variant, leaves, form, result)
 
     def gradient(self, *args: Any, **kwargs: Any) -> Any:
         """The gradient ∂f/∂x, as `func.grad` gives it."""
@@ -51,7 +57,8 @@ class CompiledFunction:
 
     def hessian(self, *args: Any, **kwargs: Any) -> Any:
         """The Hessian ∂²f/∂x², as `func.hessian` gives it."""
-        return self._derivative("hessian", args, kwargs)
+        found = self._derivative("hessian", args, kwargs)
+        return found.recover() if isinstance(found, SparseProducts) else found
 
     def hvp(self, primals: Any, vectors: Any) -> Any:
         """The product of the Hessian with a vector, as `func.hvp` gives it."""
@@ -64,6 +71,18 @@ class CompiledFunction:
     def jacobian(self, *args: Any, **kwargs: Any) -> Any:
         """The Jacobian ∂f/∂x, as `func.jacobian` gives it."""
         return self._derivative("jacobian", args, kwargs)
+
+    def prepare(self, shapes: Any) -> None:
+        """Record the function and its derivatives for float64 arguments of these shapes: one shape, or a tuple with the shape of each argument.
+
+        Raises TypeError for what is no shape.
+        """
+        args = tuple([_argument_of(shape) for shape in ([shapes] if _is_shape(shapes) and len(shapes) else shapes)])
+        whole = args if len(args) > 1 else args[0]
+        of = {"hvp": (whole, whole), "jvp": (args, args)}
+        for name, recorder in self._recorders.items():
+            if name in self._derivatives or name == "value_and_gradient" and "gradient" in self._derivatives:
+                recorder.prepare(of.get(name, args))
 
     def _derivative(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         needed = "gradient" if name == "value_and_gradient" else name
@@ -86,6 +105,44 @@ class CompiledFunction:
         found = [v for r in self._recorders.values() for v in r.variants[-1:]]
         return found[0].running.source if found else ""
 
+    def program(self, derivative: str = "value") -> Program:
+        """The program that was recorded last for the value, or for a derivative such as "gradient".
+
+        Its inputs are the tensors, arrays and floats among the arguments, then the captured tensors that it reads; it is valid for arguments of
+        the same shapes that take the same branches.
+
+        Raises ValueError for an unknown derivative, and RuntimeError before the first call.
+
+        >>> import symgrad
+        >>> f = symgrad.compile(lambda x: x.sin() * 2.0)
+        >>> f(symgrad.ones(3))
+        tensor([1.6829, 1.6829, 1.6829])
+        >>> print(f.program())
+        %0 = input  # float64[3]
+        %1 = constant 2.0  # float64[]
+        %2 = sin(%0)  # float64[3]
+        %3 = mul(%2, %1)  # float64[3]
+        return %3
+        """
+        if derivative not in self._recorders:
+            raise ValueError(f"{self._name()}.program: {derivative!r} is not one of {', '.join(self._recorders)}")
+        recorder = self._recorders[derivative]
+        if not recorder.variants:
+            remedy = f"call {self._name()}{'' if derivative == 'value' else '.' + derivative}(...) first"
+            raise RuntimeError(f"{self._name()}.program: nothing was recorded for {derivative!r}: {'; '.join(recorder.reasons.values()) or remedy}")
+        return recorder.variants[-1].program
+
+    def __reduce__(self) -> Any:
+        name = getattr(self.function, "__qualname__", "")
+        module: Any = sys.modules.get(getattr(self.function, "__module__", ""))
+        if functools.reduce(lambda x, part: getattr(x, part, None), name.split("."), module) is self:
+            return name  # a decorated function is found by its name
+        try:
+            pickle.dumps(self.function)
+        except Exception:  # such as a lambda, of which the recorded programs alone are kept
+            return _restored, (NoFunction(self._name()), self._settings, {name: r.saved() for name, r in self._recorders.items()})
+        return _restored, (self.function, self._settings, {})
+
     def __repr__(self) -> str:
         return f"<compiled {self._name()}: {sum(len(r.variants) for r in self._recorders.values())} programs>"
 
@@ -93,8 +150,37 @@ class CompiledFunction:
         return self if instance is None else functools.partial(self, instance)
 
 
+def _is_shape(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and all([isinstance(n, int) and not isinstance(n, bool) for n in x])
+
+
+def _argument_of(shape: Any) -> Tensor:
+    """A tensor of a shape that takes the memory of one number."""
+    if not _is_shape(shape):
+        raise TypeError(f"compile: shapes must be a tuple with the shape of each argument, such as ((3,), ()); {shape!r} is no shape")
+    return wrap(np.broadcast_to(np.zeros(()), tuple(shape)) if shape else np.float64(0))
+
+
 def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: tuple(reversed(function(*args, **kwargs)))
+
+
+class NoFunction:
+    """What stands for a function that could not be pickled: its programs are there, and nothing else."""
+
+    def __init__(self, name: str):
+        self.__name__ = self.__qualname__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"{self.__name__}: the function itself could not be pickled, and no program was recorded for these arguments; call it "
+                           f"with arguments of these shapes before it is pickled, or define it in a module")
+
+
+def _restored(function: Any, settings: tuple, saved: dict[str, Any]) -> CompiledFunction:
+    out = CompiledFunction(function, *settings)
+    for name, programs in saved.items():
+        out._recorders[name].restore(programs)
+    return out
 
 
 class Report:
@@ -102,9 +188,7 @@ class Report:
 
     def __init__(self, name: str, recorders: Sequence[Recorder]):
         self.name = name
-        self.programs = [{"of": r.name, "backend": v.running.backend, "steps before": v.recorded, "steps": len(v.running.program.steps),
-                          "set-up ms": round(1e3 * v.seconds, 1), "bytes": v.running.nbytes, "runs": v.runs, "constants": len(v.running.program.constants),
-                          "values read": len(v.reads), "note": v.running.note} for r in recorders for v in r.variants]
+        self.programs = [_row(r, v) for r in recorders for v in r.variants]
         self.uncompiled = [{"of": r.name, "reason": reason} for r in recorders for reason in r.reasons.values()]
 
     def __str__(self) -> str:
@@ -114,6 +198,14 @@ class Report:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def _row(recorder: Recorder, variant: Variant) -> dict[str, Any]:
+    running = variant.running
+    return {"of": recorder.name, "backend": running.backend, "steps before": variant.recorded, "steps": len(running.program.steps),
+            "constants": len(running.program.constants), "values read": len(variant.reads), "buffers": running.buffers, "bytes": running.nbytes,
+            "set-up ms": round(1e3 * variant.seconds, 1), "runs": variant.runs, "recorded again": variant.why,
+            "note": running.note}
 
 
 def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence[str] = DERIVATIVES, argnums: Any = 0, structure: Any = None,
@@ -155,6 +247,9 @@ def compile(function: Callable[..., Any] | None = None, *, derivatives: Sequence
         raise ValueError(f"compile: backend={backend!r} is not known; it is one of {', '.join(BACKENDS)}")
     if isinstance(function, CompiledFunction):
         function = function.function
-    return CompiledFunction(function, derivatives, argnums, structure, backend, max_programs)
+    out = CompiledFunction(function, derivatives, argnums, structure, backend, max_programs)
+    if shapes is not None:
+        out.prepare(shapes)
+    return out
 
 

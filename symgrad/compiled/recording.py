@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import enum
+import gc
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +23,12 @@ from symgrad.graph.modes import DEFAULT, in_mode, special, thread
 from symgrad.graph.node import Leaf, all_threads
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
-from symgrad.program.program import Spec
+from symgrad.program.program import Program, Spec
 from symgrad.program.recorder import ProgramRecorder
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
 
-__all__ = ["Recorder", "Variant", "is_plain", "substituted"]
+__all__ = ["Recorder", "Variant", "call_tree", "substituted"]
 
 number = itertools.count().__next__
 swapping = threading.RLock()  # while captured tensors have recorded values
@@ -39,22 +42,45 @@ class Variant:
         self.running, self.captures, self.used, self.captured = running, captures, used, captured
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
+        self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
+
+    def saved(self) -> tuple[Any, ...]:
+        """The variant as data: captured tensors are constants with their present values."""
+        values = [np.array(self.captures.tensors[i]()._value) for i in self.used]
+        return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, self.recorded
+
+    @property
+    def program(self) -> Program:
+        """The program of the function's results, without the values that it reads to choose a branch."""
+        whole = self.running.program
+        return Program(whole.inputs, whole.constants, whole.steps, whole.outputs[:len(whole.outputs) - len(self.reads)])
+
+    @classmethod
+    def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int) -> Variant:
+        """The variant of saved data."""
+        return cls(Running(program, backend), Captures(None), (), (), reads, form, leaves, guarded, 0.0, recorded)
 
     def run(self, values: Sequence[Any]) -> Any:
         """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
         captures = self.captures
-        if captures.checks and not captures.hold():
+        if captures.checks and (name := captures.changed()) is not None:
+            self.mismatch = f"the captured value {name} has changed"
             return NotImplemented
         if self.used:
             present = [captures.tensors[i]() for i in self.used]
             for t, spec in zip(present, self.captured):
                 if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
+                    self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
                     return NotImplemented
             values = [*values, *[t._value for t in present]]
-        found = self.running(values)
+        try:
+            found = self.running(values)
+        except (ArithmeticError, LookupError, ValueError):  # such as an index out of range: the function says what is wrong
+            return NotImplemented
         count = len(found) - len(self.reads)
         for now, before in zip(found[count:], self.reads):
             if not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
+                self.mismatch = f"the function read {np.array2string(np.asarray(before), threshold=4)}, and now {np.array2string(now, threshold=4)}"
                 return NotImplemented
         if self.guarded and any([y.dtype.kind in "fc" and np.isnan(y).any() for y in found[:count]]):
             return GUARDED
@@ -63,25 +89,29 @@ class Variant:
         return self.form.unflatten([wrap(next(outputs)) if leaf is OUTPUT else leaf for leaf in self.leaves])
 
 
-OUTPUT = object()
+class Marker(enum.Enum):
+    """What stands for a leaf of a result that a program computes; an enumeration, since it must be the same after a pickle."""
+
+    OUTPUT = 0
+
+
+OUTPUT = Marker.OUTPUT
 GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
 
 
-class Argument(NamedTuple):
-    """The kind of an argument's leaf: a tensor, an array or a number that may differ, with its shape and dtype; or a fixed value."""
-
-    kind: str
-    what: Any
-
-
-def _argument(x: Any) -> Argument:
+def _argument(x: Any) -> tuple[Any, ...]:
+    """The kind of a leaf: a tensor, an array or a number that may differ, with its shape and dtype; or a fixed value."""
     if isinstance(x, Tensor):
-        return Argument("tensor", (x._value.shape, x._value.dtype))
+        value = x._value
+        return "tensor", value.shape, value.dtype
     if isinstance(x, (np.ndarray, np.generic)):
-        return Argument("array", (x.shape, x.dtype))
-    if type(x) is float:
-        return Argument("float", None)
-    return Argument("fixed", (type(x), x))
+        return "array", x.shape, x.dtype
+    return ("float",) if type(x) is float else ("fixed", type(x), x)
+
+
+def call_tree(function: Callable[..., Any], tree: Any) -> Any:
+    """The result for arguments as they were flattened: a tuple of positional ones, or a list of these and of those by name."""
+    return function(*tree[0], **tree[1]) if type(tree) is list else function(*tree)
 
 
 def is_plain(leaves: Sequence[Any]) -> bool:
@@ -91,6 +121,18 @@ def is_plain(leaves: Sequence[Any]) -> bool:
                     or modes.program is not None) or all_threads.anomaly is not None:
         return False
     return not any([isinstance(x, Tensor) and isinstance(x._value, DuckArray) or isinstance(x, DuckArray) for x in leaves])
+
+
+@contextlib.contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause the search for reference cycles, which takes half of the time while many objects are made that stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager
@@ -114,58 +156,105 @@ def _leaf_like(t: Tensor, node: Any, value: Any) -> Any:
     return Leaf(t, value, True, None) if node is not None and node.requires_grad else None
 
 
+def _forget(keys: set[Any]) -> None:
+    for key in keys:
+        programs.discard(key)
+
+
 class Recorder:
     """The programs of one function of trees of tensors."""
 
     def __init__(self, function: Callable[..., Any], subject: Any, name: str, backend: str, max_programs: int):
         self.function, self.subject, self.name, self.backend, self.max_programs = function, subject, name, backend, max_programs
         self.key = number()
+        self._keys: set[Any] = set()  # of this function in the library's cache
+        weakref.finalize(self, _forget, self._keys)
         self.reasons: dict[Any, str] = {}  # why calls of a kind are not compiled
         self.variants: list[Variant] = []
         self.pullbacks: dict[Any, Recorder] = {}
+        self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
-    def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None]:
-        """The result of a call, and the program that computed it; None for the function itself."""
-        leaves, form = flatten((args, kwargs))
+    def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None, Sequence[Any], Any]:
+        """The result of a call, and the program that computed it (None for the function itself); the leaves of the arguments, and their structure."""
+        leaves, form = flatten([args, kwargs] if kwargs else args)
         if not is_plain(leaves):
-            return self.function(*args, **kwargs), None
-        arguments = tuple([_argument(x) for x in leaves])
-        key = self.key, form, arguments
-        try:
-            found = programs.get(key)
-        except TypeError:
-            return self._uncompiled(args, kwargs, "unhashable", "an argument that is neither a tensor nor a number cannot be compared")
-        if found is None:
-            if key in self.reasons:
-                return self.function(*args, **kwargs), None
-            found = []
+            return self.function(*args, **kwargs), None, leaves, form
+        arguments = [_argument(x) for x in leaves]
+        newest = self._newest
+        if newest is not None and form is newest[0] and arguments == newest[1]:
+            key, found = newest[2], newest[3]
+        else:
+            key = self.key, form, tuple(arguments)
+            try:
+                found = programs.get(key)
+            except TypeError:
+                self.reasons["unhashable"] = "an argument that is neither a tensor nor a number cannot be compared"
+                return self.function(*args, **kwargs), None, leaves, form
+            if found is None:
+                found = []
+            else:
+                self._newest = form, arguments, key, found
         values = [x._value if isinstance(x, Tensor) else np.float64(x) if type(x) is float else x
-                  for x, a in zip(leaves, arguments) if a.kind != "fixed"]
+                  for x, a in zip(leaves, arguments) if a[0] != "fixed"]
         for variant in found:
             out = variant.run(values)
             if out is GUARDED:
-                return self.function(*args, **kwargs), None
+                break
             if out is not NotImplemented:
-                return out, variant
+                return out, variant, leaves, form
+        else:
+            variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
+            out = GUARDED if variant is None else variant.run(values)
+            if out is not NotImplemented and out is not GUARDED:
+                return out, variant, leaves, form
+            if reason:
+                out = self.function(*args, **kwargs)
+                self.reasons[key] = reason  # not before: an error of the function itself is no reason
+                return out, None, leaves, form
+        return self.function(*args, **kwargs), None, leaves, form
+
+    def _new_variant(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any], key: Any,
+                     found: list[Variant]) -> tuple[Variant | None, str]:
+        """A further program for arguments of a kind; None where there can be none, with the reason."""
+        if key in self.reasons:
+            return None, ""
         if len(found) >= self.max_programs:
-            return self._uncompiled(args, kwargs, key, f"{len(found)} programs were recorded for these shapes (max_programs), "
-                                                       f"and the values that the function reads differ again")
+            return None, f"{len(found)} programs were recorded for these shapes (max_programs); again {found[0].mismatch}"
         try:
             variant = self.record(leaves, form, arguments, values)
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
-            return self._uncompiled(args, kwargs, key, f"{type(error).__name__}: {error}")
-        self.variants.append(variant)
-        found = [variant, *found]
-        programs.put(key, found, sum(v.running.nbytes for v in found))
-        out = variant.run(values)
-        return (self.function(*args, **kwargs), None) if out is NotImplemented or out is GUARDED else (out, variant)
+            return None, f"{type(error).__name__}: {error}"
+        variant.why = found[0].mismatch if found else ""
+        self._keep(key, [variant, *found])
+        return variant, ""
 
-    def _uncompiled(self, args: tuple, kwargs: dict[str, Any], key: Any, reason: str) -> tuple[Any, None]:
-        out = self.function(*args, **kwargs)
-        self.reasons[key] = reason
-        return out, None
+    def prepare(self, args: tuple) -> None:
+        """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""
+        leaves, form = flatten(args)
+        arguments = tuple([_argument(x) for x in leaves])
+        key = self.key, form, arguments
+        if programs.get(key) is None:
+            with contextlib.suppress(Exception):  # a function that reads values, or without this derivative
+                self._keep(key, [self.record(leaves, form, arguments, None)])
 
-    def record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Argument], values: Sequence[Any] | None) -> Variant:
+    def saved(self) -> list[tuple[Any, list[Any]]]:
+        """The programs as data, by the kind of the arguments."""
+        return [(key[1:], [v.saved() for v in programs.get(key) or ()]) for key in self._keys]
+
+    def restore(self, saved: Sequence[tuple[Any, list[Any]]]) -> None:
+        """Take programs over that were saved."""
+        for key, variants in saved:
+            for data in reversed(variants):
+                self._keep((self.key, *key), [Variant.restored(*data), *(programs.get((self.key, *key)) or ())])
+
+    def _keep(self, key: Any, found: list[Variant]) -> None:
+        """Put programs, the newest first, into the library's cache."""
+        self.variants.append(found[0])
+        self._newest = None
+        self._keys.add(key)
+        programs.put(key, found, sum([v.running.nbytes for v in found]))
+
+    def record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:
         """The program of the function for arguments of these shapes.
 
         Raises Unrecordable for a function that cannot be recorded, and what the function raises.
@@ -173,28 +262,30 @@ class Recorder:
         start = time.perf_counter()
         captures = Captures(self.subject)
         present = captures.present()
-        specs = [Spec((), np.dtype(np.float64)) if a.kind == "float" else Spec(tuple(a.what[0]), a.what[1]) for a in arguments if a.kind != "fixed"]
+        specs = [Spec((), np.dtype(np.float64)) if a[0] == "float" else Spec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
         captured = [Spec(tuple(t._value.shape), t._value.dtype) for t in present]
         recorder = ProgramRecorder(specs + captured, None if values is None else [*values, *[t._value for t in present]])
         inputs = iter(recorder.inputs)
         given: list[Any] = []
         for x, a in zip(leaves, arguments):
-            given.append(x if a.kind == "fixed" else wrap(next(inputs)))
-            if a.kind == "tensor" and thread.modes.grad and x.requires_grad:
+            given.append(x if a[0] == "fixed" else wrap(next(inputs)))
+            if a[0] == "tensor" and thread.modes.grad and x.requires_grad:
                 given[-1]._make_leaf(True)
-        with in_mode(program=recorder), substituted(present, list(inputs)):
-            args, kwargs = form.unflatten(given)
-            output = self.function(*args, **kwargs)
+            recorder.keep_memory(given[-1])
+        for t in present:
+            recorder.keep_memory(t)
+        with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
+            output = call_tree(self.function, form.unflatten(given))
             found, shape = flatten(output)
+        if recorder.refused:
+            raise Unrecordable(recorder.refused)
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]
         if any(isinstance(y, DuckArray) and type(y) is not Recorded for y in outputs):
             raise Unrecordable("a result that is a batch")
         kept = [y for y, there in zip(outputs, places) if there]
-        program = recorder.program(kept)
-        used = sorted({i for step in program.steps for i in step.ins if i < len(program.inputs)} | {i for i in program.outputs if i < len(program.inputs)})
-        on = [i - len(specs) for i in used if i >= len(specs)]
-        program = program.without_inputs([i for i in range(len(specs), len(program.inputs)) if i not in used])
+        program, used = recorder.program(kept, len(specs))
+        on = [i - len(specs) for i in used[len(specs):]]
         return Variant(Running(program, self.backend), captures, on, [captured[i] for i in on], [v for _, v in recorder.reads], shape,
                        [OUTPUT if there else y for y, there in zip(outputs, places)], recorder.guarded, time.perf_counter() - start,
                        recorder.count)

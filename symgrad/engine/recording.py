@@ -13,6 +13,7 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
@@ -300,6 +301,8 @@ def _view(op: Op) -> Lifted:
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         out = finish((x, *rest), (p,), y, 0 if p is None else p.flags)
+        if type(y) is Recorded:
+            y.recorder.share_memory(input, out)
         base = y.base
         return register_view(out, input, made) if base is not None and (base is x or base is x.base) else out
 

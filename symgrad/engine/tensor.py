@@ -169,6 +169,10 @@ class Tensor:
         """A tensor outside of the graph that shares memory with this one."""
         if not special:
             return wrap(self._array())
+        if thread.modes.program is not None:
+            out = wrap(self._array(), thread.modes.recorder.detach(self))
+            thread.modes.program.share_memory(self, out)
+            return out
         for observer in thread.modes.observers:
             observer.detach(self)
         return wrap(self._array(), thread.modes.recorder.detach(self))

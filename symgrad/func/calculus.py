@@ -24,8 +24,9 @@ from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, sums_of_second_derivatives
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, unshared_results
 from symgrad.func.transforms import as_result
-from symgrad.graph.modes import in_mode
-from symgrad.program.cache import Cache
+from symgrad.graph.modes import in_mode, thread
+from symgrad.program import passes
+from symgrad.program.cache import programs
 from symgrad.program.signature import signature_of
 from symgrad.types.trees import flatten
 
@@ -136,13 +137,11 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
     if weights is not None and directions is None:
         raise ValueError(f"{caller}: weights need directions; give both")
 
-    programs = _LaplacianPrograms(dim, caller)
-
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, caller, has_aux)
         if directions is None:
-            found = programs.sums(ev)
+            found = _sums_along_axes(ev, dim, caller)
         else:
             given, w = _check_directions(ev, directions, weights, caller)
             ev = ev.tracked_if_any([*given, *([] if w is None else [w])])
@@ -161,28 +160,24 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
     return transformed
 
 
-class _LaplacianPrograms:
-    """Laplacians of one function, with the recorded steps of the pass cached by the signature of the graph."""
-
-    def __init__(self, dim: Dim, caller: str):
-        self._dim, self._asking = dim, caller
-        self._known = Cache(8)
-
-    def sums(self, ev: Evaluation) -> list[Any]:
-        """The Laplacian of each output."""
-        known = None if ev.tracked else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
-        if known is not None:
-            known = (*known, *[x._value.dtype for x in ev.inputs], *[ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]])
-        found = None if known is None else self._known.get(known)
-        if type(found) is CollapsedProgram:
-            return found.run(ev)
-        units = _unit_directions(ev, [_coordinate_axes(x, self._dim, self._asking) for x in ev.inputs])[0]
-        level, count = units[0].level, units[0].count
-        if found is True and CollapsedProgram.fits(ev, count):
-            self._known.put(known, CollapsedProgram(ev, units))
-        elif known is not None:
-            self._known.put(known, found is None)
-        return sums_of_second_derivatives(ev, [wrap(t) for t in units], None, level, count)
+def _sums_along_axes(ev: Evaluation, dim: Dim, caller: str) -> list[Any]:
+    """The Laplacian of each output: from some use of a signature on by a program."""
+    form = None if ev.tracked or thread.modes.program is not None else signature_of(ev.nodes, ev.path, ev.outputs[0]._node)
+    places = [ev.path.index(y._node) if y._node in ev.between else -1 for y in ev.outputs[1:]]
+    key = CollapsedProgram, repr(dim), form, *[x._value.dtype for x in ev.inputs], *places
+    found = None if form is None else programs.get(key)
+    if type(found) is CollapsedProgram:
+        return found.run(ev)
+    units = _unit_directions(ev, [_coordinate_axes(x, dim, caller) for x in ev.inputs])[0]
+    level, count = units[0].level, units[0].count
+    if found == passes.RECORDING_USE - 1 and CollapsedProgram.fits(ev, count):
+        program = passes.made(lambda: CollapsedProgram(ev, units))
+        programs.put(key, program or False, program.nbytes if program else 0)
+        if program:
+            return program.run(ev)
+    elif form is not None:
+        programs.put(key, False if found is False else (found or 0) + 1)
+    return sums_of_second_derivatives(ev, [wrap(t) for t in units], None, level, count)
 
 
 # Traces and antisymmetric parts of a Jacobian

@@ -7,26 +7,27 @@ sums of the arguments, so the single second derivatives are never computed. The 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symgrad.autograd.bundles import Output
-from symgrad.carriers import ELEMENTWISE, numeric
+from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, sum_out
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.carriers.guarding import guarded
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.saved import read, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
-from symgrad.func.second import PathProgram, gradient_tangents
+from symgrad.func.second import gradient_tangents
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
-from symgrad.program.tape import Taped, TapingCarrier
+from symgrad.program.passes import PassProgram, fits, recording
 
 __all__ = ["CollapsedProgram", "is_linear", "sums_of_second_derivatives"]
 
@@ -35,7 +36,6 @@ Read = Callable[[Node], tuple[Any, tuple]]
 LINEAR_ALONE = {"mul": (0, 1), "div": (0,)}
 # Ops that act on each row of their first argument, so that a tangent that is equal for all rows may stay a single row.
 BY_ROWS = {"mm", "batched_matmul"}
-SLOPES = {"tanh": "sech_square"}  # the derivative of an op whose nodes keep a residual, as a function of the carriers
 
 
 def sums_of_second_derivatives(ev: Evaluation, tangents: Sequence[Tensor], weights: Tensor | None, level: int, count: int) -> list[Any]:
@@ -49,7 +49,7 @@ def sums_of_second_derivatives(ev: Evaluation, tangents: Sequence[Tensor], weigh
         if ev.tracked:
             return _CollapsedPass(traced, weights, level, count).outputs(ev, dict(zip(ev.nodes, tangents)), read_traced)
         starts = {node: t._value for node, t in zip(ev.nodes, tangents)}
-        return _CollapsedPass(_CachingCarrier(numeric), None if weights is None else weights._value, level, count).outputs(ev, starts, read)
+        return _CollapsedPass(numeric, None if weights is None else weights._value, level, count).outputs(ev, starts, read)
     return _sums_by_pullbacks(ev, tangents, weights, level, count)
 
 
@@ -73,37 +73,6 @@ def _sums_by_pullbacks(ev: Evaluation, tangents: Sequence[Tensor], weights: Tens
     return out
 
 
-class _CachingCarrier:
-    """A carrier that caches functions of one array: the rule of second order needs values that the rule of first order has computed."""
-
-    def __init__(self, carrier: Any):
-        self.carrier = carrier
-        self.known: dict[tuple[str, int], Any] = {}
-        self.references: list[Any] = []  # keeps the arrays alive, since the cache uses their ids
-
-    def note(self, name: str, x: Any, y: Any) -> None:
-        """Store `y` as the value of a function at `x`."""
-        self.known[name, id(x)] = y
-        self.references.append(x)
-
-    def __getattr__(self, name: str) -> Any:
-        function = plain = getattr(self.carrier, name)
-        if name in ELEMENTWISE:
-            known = self.known
-
-            def function(*args: Any) -> Any:
-                if len(args) > 1 or type(args[0]) not in (np.ndarray, Batched, Taped):
-                    return plain(*args)
-                found = known.get((name, id(args[0])))
-                if found is None:
-                    found = plain(*args)
-                    self.note(name, args[0], found)
-                return found
-
-        self.__dict__[name] = function
-        return function
-
-
 class _CollapsedPass:
     """One pass: the tangents of each node, batched over the directions, and the sum of its second derivatives. None is a symbolic zero."""
 
@@ -113,7 +82,7 @@ class _CollapsedPass:
         self.ones: dict[Any, Any] = {}
         self.selects = False
 
-    def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read, residuals: Mapping[Node, Any] | None = None) -> list[Any]:
+    def outputs(self, ev: Evaluation, tangents: dict[Node, Any], read: Read) -> list[Any]:
         """The sum of the second derivatives of each output."""
         sums: dict[Any, Any] = {}
         wanted = _nodes_with_tangents(ev)
@@ -122,16 +91,8 @@ class _CollapsedPass:
             parents = node.parents
             ts, ss = [tangents.get(p) for p in parents], [sums.get(p) for p in parents]  # type: ignore[arg-type]
             if any([x is not None for x in ts]) or any([x is not None for x in ss]):
-                if node.op.name in SLOPES and not self.tracked:
-                    self.store_slope(node, read(node)[1][0], getattr(node, "residual", None) if residuals is None else residuals.get(node))
                 tangents[node], sums[node] = self.propagate_guarded(node, ts, ss, node in wanted, read)
         return [s if s is None else self.broadcast(s, y) for s, y in ((sums.get(y._node), y) for y in ev.outputs)]
-
-    def store_slope(self, node: Node, x: Any, residual: Any) -> None:
-        """Store the derivative that the forward pass saved as its residual."""
-        if residual is not None:
-            slope = numeric.WITH_RESIDUAL[node.op.name][1]
-            self.xp.note(SLOPES[node.op.name], x, _call_recordable(slope, residual))
 
     def propagate_guarded(self, node: Node, ts: Sequence[Any], ss: Sequence[Any], wanted: bool, read: Read) -> tuple[Any, Any]:
         """As `propagate`, in a guarded pass if an op selects."""
@@ -173,8 +134,6 @@ class _CollapsedPass:
     def elementwise(self, op: Op, y: Any, args: tuple, ts: Sequence[Any], ss: Sequence[Any], wanted: bool) -> tuple[Any, Any]:
         """Σ ∂ᵢ tᵢ, and Σ ∂ᵢ sᵢ + Σ ∂ᵢ∂ⱼ Σ_d tᵢ tⱼ; the second partials are computed as first partials of dual values."""
         partials, slopes = op.partials, {}
-        if len(args) == 1 and not self.tracked:
-            self.xp.note(op.name, args[0], y)
         t_out = s_out = None
         for i, (partial, t, s) in enumerate(zip(partials, ts, ss)):
             if (t is None and s is None) or partial is None or not callable(partial) and partial == 0:
@@ -214,9 +173,9 @@ class _CollapsedPass:
     def product(self, t: Any, matrix: Any) -> Any:
         """The tangents t of the rows of a matrix, times a constant matrix."""
         if type(t) is Batched and t.unit == 0 and t.shape[0] == 1 and t.count == matrix.shape[0]:
-            return _call_recordable(self.products_with_units, matrix)
+            return self.products_with_units(matrix)
         if type(t) is _DeferredProduct and t.slope.shape[0] >= matrix.shape[1]:
-            return _call_recordable(self.product_of_one_row, t.tangent, t.slope, matrix)
+            return self.product_of_one_row(t.tangent, t.slope, matrix)
         return self.xp.mm(t.product() if type(t) is _DeferredProduct else t, matrix)
 
     def products_with_units(self, matrix: np.ndarray) -> Batched:
@@ -248,12 +207,12 @@ class _CollapsedPass:
     def weighted_sum(self, a: Any, b: Any = None) -> Any:
         """Σ_d w_d a_d b_d."""
         if not self.tracked and b is not None and self.weights is None:
-            return _call_recordable(self.contract, a, b)
+            return self.contract(a, b)
         u = a if b is None else a * b
         u = u if self.weights is None else u * self.weights
         if self.tracked:
             return traced.sum(traced.unbatch(u, 0, self.level, self.count), (0,), False)
-        return _call_recordable(self.sum_directions, u)
+        return self.sum_directions(u)
 
     def sum_directions(self, u: Any) -> Any:
         """The sum over the directions; an unbatched value is equal for all directions and is multiplied by their number."""
@@ -264,7 +223,7 @@ class _CollapsedPass:
         """The sum of products over the directions, as one contraction where possible."""
         if type(a) is type(b) is Batched and a.level == b.level == self.level:
             x, z = a.data, b.data
-            if type(x) is type(z) is np.ndarray and x.ndim == z.ndim:
+            if type(x) is not Batched and type(z) is not Batched and x.ndim == z.ndim:
                 return np.einsum("d...,d...->...", x, z)
             if type(x) is type(z) is Batched and x.level == z.level and type(x.data) is type(z.data) is np.ndarray and x.ndim == z.ndim:
                 return Batched(np.einsum("bd...,bd...->b...", x.data, z.data), x.level)
@@ -288,15 +247,9 @@ class _DeferredProduct:
 
 def _is_one_row(t: Any, slope: Any) -> bool:
     """Whether a tangent has one row and its slope several rows."""
-    t, slope = (x.value if type(x) is Taped else x for x in (t, slope))
-    return type(t) is Batched and type(t.data) is type(slope) is np.ndarray and t.ndim == slope.ndim == 2 and t.shape[0] == 1 < slope.shape[0] and (
-        t.shape[1] == slope.shape[1])
-
-
-def _call_recordable(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function of arrays, on a tape if an argument is on one."""
-    tape = next((a.tape for a in args if type(a) is Taped), None)
-    return function(*args) if tape is None else tape.call(function, args)
+    plain = np.ndarray, Recorded
+    alike = type(t) is Batched and type(t.data) in plain and type(slope) in plain and t.ndim == slope.ndim == 2
+    return alike and t.shape[0] == 1 < slope.shape[0] and t.shape[1] == slope.shape[1]
 
 
 def _scale(t: Any, slope: Any) -> Any:
@@ -331,22 +284,23 @@ def is_linear(node: Node, parents: Sequence[Node]) -> bool:
     return False
 
 
-MAX_ELEMENTS = 400_000  # the most elements that the steps of a program may hold at a time
-
-
 class CollapsedProgram:
-    """The pass along fixed directions, recorded as steps for every graph with one signature."""
+    """The pass along fixed directions as a program, for every graph with one signature."""
 
     def __init__(self, ev: Evaluation, tangents: Sequence[Batched]):
-        once = _CollapsedPass(_CachingCarrier(TapingCarrier()), None, tangents[0].level, tangents[0].count)
-        self._steps = PathProgram(ev.path, lambda read, residuals: once.outputs(ev, dict(zip(ev.nodes, tangents)), read, residuals))
-        del once.xp, once.dual, once.ones  # these hold recorded numbers, while the steps use the level and the count only
+        once = _CollapsedPass(recording, None, tangents[0].level, tangents[0].count)
+        self._pass = PassProgram(ev.path, lambda read, vectors, ends: [once.outputs(ev, dict(zip(ev.nodes, tangents)), read)])
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the program."""
+        return self._pass.nbytes
 
     @staticmethod
     def fits(ev: Evaluation, count: int) -> bool:
-        """Whether the pass over a graph can be recorded as steps."""
-        return PathProgram.fits(ev.path, count, MAX_ELEMENTS)
+        """Whether the pass over a graph can be recorded."""
+        return fits(ev.path, count)
 
     def run(self, ev: Evaluation) -> list[Any]:
         """The sums of the outputs for a graph with this signature."""
-        return self._steps.run(ev.path)
+        return self._pass.run(ev.path)

@@ -24,7 +24,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
-from symgrad.func.steps import CurveSteps, Walk, steps_of, walk_of
+from symgrad.func.steps import Walk, curve_steps, steps_of, walk_of
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
@@ -40,26 +40,22 @@ class Curve(Rule):
         self.walk, self.order, self.paths, self.factors = walk, order, paths, tuple(factors)
         self.values = tuple([end.value for end in walk.ends])
         self._guess = [False] * (order - 1) + [True]  # the expected cotangents: those of a loss in the highest derivative
-        self._taken: tuple[Any, list[Any]] | None = None
+        self._taken: Any = None
 
-    def start_tape(self, present: Sequence[bool]) -> tuple[Any, list[Any]] | None:
-        """The recorded steps for these cotangents, and the values on the tape after the coefficients were computed."""
-        if self._taken is not None and list(present) == self._guess:
-            return self._taken
-        steps = steps_of(CurveSteps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present), self.factors)
-        if steps is None:
-            return None
-        values = steps.start_tape(self.walk)
-        on = [c for path in self.paths for c in path]
-        values[:len(on)] = on
-        steps.program.run_stage(values, 0)
-        self._taken, self._guess = (steps, values), list(present)
+    def started(self, present: Sequence[bool]) -> Any:
+        """The run of the recorded steps for these cotangents; None if they cannot be recorded."""
+        if self._taken is None or list(present) != self._guess:
+            steps = steps_of(curve_steps, self.walk, self.order, tuple(map(len, self.paths)), tuple(present), self.factors)
+            if steps is None:
+                return None
+            vectors = [c for path in self.paths for c in path] + [None] * sum(present)
+            self._taken, self._guess = steps.start(self.walk.path, vectors, self.walk.ends), list(present)
         return self._taken
 
     def coefficients(self) -> list[Any] | None:
         """The coefficients, None for a zero one; or None if they must be recorded as a graph."""
-        taken = self.start_tape(self._guess)
-        return None if taken is None else taken[0].program.outputs(taken[1], 0)
+        run = self.started(self._guess)
+        return None if run is None else run.row(0)
 
     def evaluate(self, tensors: Tensors) -> Tensors:
         carrier, walk = SeriesCarrier(traced, self.order, _core, wrap), self.walk
@@ -83,16 +79,12 @@ class Curve(Rule):
     def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         count, by = self.walk.count, [i for i, need in enumerate(needs) if need is not None]
         plain = not thread.modes.grad and all([c is None or type(c._value) is not Batched for c in cotangents])
-        taken = self.start_tape([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
-        if taken is not None:
-            steps, values = taken
+        run = self.started([c is not None for c in cotangents]) if plain and by and by[0] >= count else None
+        if run is not None:
             verify_all(self.walk.path)
-            on = sum(map(len, self.paths))
-            for i, c in enumerate([c for c in cotangents if c is not None]):
-                values[on + i] = c._value
-            steps.program.run_stage(values, 1)
-            found = [None if c is None else wrap(c) for c in steps.program.outputs(values, 1)]
-            return [None] * count + found
+            run.row(0)
+            run.restart([*[c for path in self.paths for c in path], *[c._value for c in cotangents if c is not None]], 1)
+            return [None] * count + [None if c is None else wrap(c) for c in run.row(1)]
         places, ys = self._record(tensors)
         pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]
         each = grad([y for y, _ in pairs], [places[i] for i in by], [c for _, c in pairs], create_graph=thread.modes.grad,

@@ -28,7 +28,7 @@ from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input, unshared
 from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
-from symgrad.func.steps import GradientSteps, Walk, steps_of, walk_of
+from symgrad.func.steps import Walk, gradient_steps, steps_of, walk_of
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
@@ -43,8 +43,8 @@ class ScalarGradient(Walk):
 
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int, depth: int):
         super().__init__(root, path, ends, count)
-        self._steps: Any = steps_of(GradientSteps, self, depth)
-        self._reached, self._values = -1, list[Any]()
+        self._steps: Any = steps_of(gradient_steps, self, depth)
+        self._run: Any = None
         self._direction: Direction | None = None
 
     def gradient(self) -> list[Any]:
@@ -57,27 +57,26 @@ class ScalarGradient(Walk):
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of the gradient of an order, by some of the ends, along a vector; None if an op does not support it."""
         steps, count = self._steps, self.count
-        if steps is not None and order < len(steps.program.stages) and [*needs] == [*range(count)] and not any([
+        if steps is not None and order < steps.rows and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
             if self._direction is None or not _are_equal(direction, self._direction):
-                self._reached, self._direction = min(self._reached, 0), direction
-                self._values[:count] = [np.zeros_like(x.value) if t is None else t for t, x in zip(direction, self.ends[:count])]
+                self._direction = direction
+                vectors = [np.zeros_like(x.value) if t is None else t for t, x in zip(direction, self.ends[:count])]
+                self._started(vectors).restart(vectors, 1)
             return self._by_steps(order)
         return self._by_dual_values(direction, needs) if order == 1 else None
 
-    def _by_steps(self, order: int) -> list[Any]:
-        """The derivative of an order, by the recorded steps that have not run yet."""
-        steps, values = self._steps, self._values
-        if not values:
-            values += steps.start_tape(self)
+    def _started(self, vectors: Sequence[Any]) -> Any:
+        """The run of the recorded steps for this walk."""
+        if self._run is None:
+            self._run = self._steps.start(self.path, vectors, self.ends)
         else:
             verify_all(self.path)
-        while self._reached < order:
-            self._reached += 1
-            steps.program.run_stage(values, self._reached)
-        found = steps.program.outputs(values, order)
-        if order < 2:  # copies, since later steps read the values on the tape
-            return [None if t is None else +t if type(t) is np.float64 else t.copy() for t in found]
+        return self._run
+
+    def _by_steps(self, order: int) -> list[Any]:
+        """The derivative of an order, by the recorded steps that have not run yet."""
+        found = self._started([None] * self.count).row(order)
         return [None if t is None else t * float(math.factorial(order)) for t in found]
 
     def _by_dual_values(self, direction: Direction, needs: Sequence[int]) -> list[Any]:

@@ -144,12 +144,12 @@ def _curvature(ev: Evaluation, y: Tensor, cut: Sequence[Node], plans: Plans) -> 
     known = plans.of(rest, y)
     plan = known.plan_for(rest, y)
     if plan.report.pattern == "diagonal" and plan.colours == 1:
-        curvature = known.products(rest, y, lambda: plan.seeds).reshape(-1)
+        curvature = known.products(rest, y, plan.colours, lambda: plan.seeds).reshape(-1)
     elif not plan.dense:
-        curvature = plan.recover(known.products(rest, y, lambda: plan.seeds))
+        curvature = plan.recover(known.products(rest, y, plan.colours, lambda: plan.seeds))
         curvature.eliminate_zeros()
     elif total <= MAX_DENSE_CUT or 2 * total <= n and total * total <= MAX_ENTRIES:
-        curvature = known.products(rest, y, lambda: np.eye(total))
+        curvature = known.products(rest, y, total, lambda: np.eye(total))
     else:
         return None
     ends = np.cumsum([0, *sizes])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ from symgrad.func.sparsity import Plan, plan_hessian
 from symgrad.func.transforms import _tangents, concatenate_chunks, jacfwd, jacrev, reshape_result, unbatch_units, unit_chunks
 from symgrad.types.trees import transpose
 
-__all__ = ["hessian", "hvp", "vhp"]
+__all__ = ["SparseProducts", "hessian", "hvp", "vhp"]
 
 
 def hessian_blocks(ev: Evaluation, y: Tensor, chunk_size: Any) -> list[list[Tensor]]:
@@ -88,8 +89,8 @@ class Hessian:
         if plan.dense:
             return self._dense_by_colours(ev) if chunk_size is None and _is_real_scalar(ev) else None
         if structure == "local" or chunk_size is not None:
-            return plan.recover(hessian_products(ev, y, plan.seeds, chunk_size))
-        return plan.recover(known.products(ev, y, lambda: plan.seeds))
+            return _recovered(plan, hessian_products(ev, y, plan.seeds, chunk_size))
+        return _recovered(plan, known.products(ev, y, plan.colours, lambda: plan.seeds))
 
     def _dense_by_colours(self, ev: Evaluation) -> Any:
         """The Hessian as a dense array, from one product per colour; None if all rows are to be computed separately."""
@@ -97,12 +98,28 @@ class Hessian:
         count, known = sum([x._value.size for x in ev.inputs]), self._plans.of(ev, y)
         if count < MIN_PLANNED_INPUTS:
             self._found = count
-            return _block_tree(ev, known.products(ev, y, lambda: np.eye(count)))
+            return _block_tree(ev, known.products(ev, y, count, lambda: np.eye(count)))
         plan = known.plan_for(ev, y)
         self._found = plan.report
         if plan.dense:
-            return _block_tree(ev, known.products(ev, y, lambda: np.eye(count))) if HessianProgram.fits(ev, y, count) else None
-        return _block_tree(ev, plan.recover_dense(known.products(ev, y, lambda: plan.seeds)))
+            return _block_tree(ev, known.products(ev, y, count, lambda: np.eye(count))) if HessianProgram.fits(ev, y, count) else None
+        return _block_tree(ev, plan.recover_dense(known.products(ev, y, plan.colours, lambda: plan.seeds)))
+
+
+@dataclasses.dataclass
+class SparseProducts:
+    """A sparse matrix that is not made yet: its plan, and the products in a program that is being recorded."""
+
+    plan: Any
+    products: Tensor
+
+    def recover(self) -> Any:
+        """The matrix as a `scipy.sparse.csr_array`."""
+        return self.plan.recover(self.products._value)
+
+
+def _recovered(plan: Any, products: Any) -> Any:
+    return plan.recover(products) if isinstance(products, np.ndarray) else SparseProducts(plan, wrap(products))
 
 
 MIN_PLANNED_INPUTS = 32  # the number of inputs from which the search for a sparsity pattern pays off

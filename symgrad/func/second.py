@@ -13,22 +13,19 @@ import numpy as np
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback
-from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_by, read_traced, verify_all
+from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import UNCHANGED, Evaluation, Input
 from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
-from symgrad.graph.op import REGISTRY
-from symgrad.program.tape import Program, Tape, TapingCarrier
+from symgrad.program.passes import PassProgram, fits, recording
 
-__all__ = ["HessianProgram", "PathProgram", "gradient_tangents", "hessian_products", "hooked_or_anomaly", "instrumented"]
+__all__ = ["HessianProgram", "gradient_tangents", "hessian_products", "hooked_or_anomaly", "instrumented"]
 
 Read = Callable[[Node], tuple[Any, tuple]]
 _carrier = functools.cache(DualCarrier)
-_taping = TapingCarrier()
 
 
 def gradient_tangents(ev: Evaluation, y: Tensor, tangents: Sequence[Tensor | None]) -> list[Tensor]:
@@ -136,63 +133,28 @@ def _join_rows(found: Sequence[Any], count: int) -> np.ndarray:
     return rows[0] if len(rows) == 1 else np.concatenate(rows, 1)
 
 
-MAX_ELEMENTS = 200_000  # the most elements that the steps of a program may hold at a time
-
-
-class PathProgram:
-    """A pass over the path of an evaluation, recorded as steps that run for every evaluation with the same signature."""
-
-    def __init__(self, path: Sequence[Node], compute: Callable[[Read, Mapping[Node, Any]], list[Any]]):
-        tape, residuals = Tape(), dict[Node, Any]()
-        entered: dict[Node, tuple[Any, tuple]] = {}
-        sources: list[tuple[int, int]] = []  # for each input of the tape its node, and the number of the argument, or VALUE or RESIDUAL
-
-        def enter(value: Any, i: int, k: int) -> Any:
-            sources.append((i, k))
-            return tape.add_input(value)
-
-        for i, node in enumerate(path):
-            given: tuple = node.args[:len(node.parents)]  # type: ignore[index]
-            tensors = tuple([a if type(a) in NUMBERS else enter(a, i, k) for k, a in enumerate(given)])
-            entered[node] = enter(node.value, i, VALUE), tensors + node.args[len(given):]  # type: ignore[index]
-            if hasattr(node, "residual"):
-                residuals[node] = enter(node.residual, i, RESIDUAL)
-        self._program = Program(tape, [compute(entered.__getitem__, residuals)])
-        self._wanted = [(place, *sources[place]) for place in self._program.inputs]
-
-    @staticmethod
-    def fits(path: Sequence[Node], count: int, room: int) -> bool:
-        """Whether a path can be recorded as steps: only registered ops that do not branch on values, of limited size, with real floats."""
-        return all([(REGISTRY.get(node.op.name) is node.op or type(node) is Input) and not node.selects and node.value.dtype.kind == "f"
-                    and type(node.value) is not Batched for node in path]) and sum([node.value.size for node in path]) * count <= room
-
-    def run(self, path: Sequence[Node]) -> list[Any]:
-        """The results of the pass for a path with this signature."""
-        values: list[Any] = [None] * self._program.count
-        verify_all(path)
-        for place, i, k in self._wanted:
-            node = path[i]
-            values[place] = node.value if k == VALUE else node.args[k] if k >= 0 else node.residual  # type: ignore[index, attr-defined]
-        return self._program.run(values)
-
-
-VALUE, RESIDUAL = -1, -2
-
-
 class HessianProgram:
-    """The products of the Hessian with fixed vectors, for every graph with one signature: the recorded steps of the second-order pass."""
+    """The products of the Hessian with fixed vectors, for every graph with one signature: the recorded second-order pass."""
 
     def __init__(self, ev: Evaluation, y: Tensor, seeds: np.ndarray):
-        starts, one = dict(zip(ev.nodes, _tangent_batches(ev, seeds))), y._value.dtype.type(1)
-        self._steps, self._count = PathProgram(ev.path, lambda read, _: _cotangent_tangents(_taping, ev, y, starts, read, one)), len(seeds)
+        batches, one = _tangent_batches(ev, seeds), y._value.dtype.type(1)
+        if len(batches) == 1 and np.array_equal(batches[0].data, np.eye(len(seeds))):
+            batches[0].unit = 0  # a product with unit vectors picks slices
+        starts = dict(zip(ev.nodes, batches))
+        self._pass = PassProgram(ev.path, lambda read, vectors, ends: [_cotangent_tangents(recording, ev, y, starts, read, one)])
+        self._count = len(seeds)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of the program."""
+        return self._pass.nbytes
 
     @staticmethod
     def fits(ev: Evaluation, y: Tensor, count: int) -> bool:
-        """Whether the pass over a graph can be recorded as steps."""
-        return y._node in ev.between and PathProgram.fits(ev.path, count, MAX_ELEMENTS)
+        """Whether the pass over a graph can be recorded."""
+        return y._node in ev.between and fits(ev.path, count)
 
     def run(self, ev: Evaluation) -> np.ndarray:
         """The products for a graph with this signature."""
-        found, count = self._steps.run(ev.path), self._count
-        return _join_rows([np.zeros((count, x.numel()), x._value.dtype) if t is None else np.asarray(t.data) for t, x in zip(found, ev.inputs)],
-                          count)
+        found, count = self._pass.run(ev.path), self._count
+        return _join_rows([np.zeros((count, x.numel()), x._value.dtype) if t is None else t for t, x in zip(found, ev.inputs)], count)

@@ -30,7 +30,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import Node
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.program.cache import shared
+from symgrad.program.cache import programs
 
 __all__ = ["Plan", "Structure", "plan_hessian", "plan_jacobian"]
 
@@ -124,7 +124,7 @@ class Plan:
         Raises ValueError for another number of products.
         """
         flat = np.asarray(compressed).reshape(-1)
-        if self._pattern is None or self._colouring is None:
+        if self.dense or self._colouring is None:
             raise ValueError("recover: the matrix is dense; compute it without a plan")
         if flat.size != self._colouring.count * self.shape[0]:
             raise ValueError(f"recover: expected {self.colours} products of {self.shape[0]} elements each, but got shape {np.shape(compressed)}")
@@ -136,9 +136,11 @@ class Plan:
 
     def recover_dense(self, compressed: Any) -> np.ndarray:
         """The matrix as a dense array, from the same products."""
-        out = np.zeros(self.shape)
-        out.reshape(-1)[self._flat] = np.asarray(compressed).reshape(-1).take(self._places)
-        return out
+        found, out = compressed.reshape(-1)[self._places], np.zeros(math.prod(self.shape))
+        if type(found) is np.ndarray:
+            out[self._flat] = found
+            return out.reshape(self.shape)
+        return numeric.put(out, found, self._flat).reshape(self.shape)
 
     @functools.cached_property
     def _flat(self) -> np.ndarray:
@@ -150,7 +152,6 @@ class Plan:
 
 
 # Reading a graph
-
 
 READ = dict.fromkeys(("median_of_all", "nanmedian_of_all"), lambda x, index: reduced(x))  # their derivative is divided among equal elements
 KNOWN = ("symgrad.graph.op", "symgrad.ops.", "symgrad.func.evaluation")  # the modules of ops whose rules depend on the same elements as their forward
@@ -325,10 +326,10 @@ def _plan(found: frozenset[Grid], keys: Sequence[np.ndarray], shape: tuple[int, 
 def _cached_plan(found: frozenset[Grid], shape: tuple[int, int], symmetric: bool) -> Plan:
     """The cached plan for entries in grids with constant steps, which are small keys."""
     key = Plan, found, shape, symmetric
-    sets = shared.get(key)
+    sets = programs.get(key)
     if sets is None:
         sets = _plan(found, (), shape, symmetric)
-        shared.put(key, sets, sets.nbytes)
+        programs.put(key, sets, sets.nbytes)
     return sets
 
 

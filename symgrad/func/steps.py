@@ -9,28 +9,22 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.engine import one
-from symgrad.carriers import numeric
 from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS
 from symgrad.engine.replay import arguments, call_rule
-from symgrad.engine.saved import verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.graph.modes import DEFAULT, special, thread
 from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, all_threads
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.program.cache import shared
+from symgrad.program.passes import PassProgram, fits, known_program, recording
 from symgrad.program.signature import signature_of
-from symgrad.program.tape import Program, Tape, TapingCarrier
 
-__all__ = ["CurveSteps", "GradientSteps", "Steps", "Walk", "steps_of", "unobserved", "walk_of"]
+__all__ = ["Walk", "curve_steps", "gradient_steps", "steps_of", "unobserved", "walk_of"]
 
 float64, ndarray = np.float64, np.ndarray
-MAX_ELEMENTS = 2_000_000  # the most elements in the values of a walk that are recorded on a tape
-MAX_NODES = 400  # the most nodes of a walk whose steps are recorded
-_taping = TapingCarrier()
 
 
 def unobserved(nodes: Iterable[Node]) -> bool:
@@ -111,100 +105,85 @@ def _is_plain(node: Node) -> bool:
 # Steps
 
 
-class Steps:
-    """A series pass along walks with one signature, recorded as a program whose rows of outputs are its stages."""
+class _SeriesPass:
+    """A series pass along a walk, on recorded values."""
 
-    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], vectors: Sequence[Any]):
-        self.tape = tape = Tape()
-        self.carrier, self.walk, self.order = SeriesCarrier(_taping, order), walk, order
-        self.vectors = [tape.add_input(v) for v in vectors]
-        slots: dict[Any, Any] = {end: tape.add_input(end.value) for end in walk.ends}
-        self.constants, self.kept = constants, kept
-        self._fixed = {place: tape.add_input(walk.path[place[0]].args[place[1]]) for place in constants}  # type: ignore[index]
-        slots |= {node: tape.add_input(node.value) for node in walk.path}
-        residuals = [tape.add_input(walk.path[i].residual) for i in kept]  # type: ignore[attr-defined]
-        for i, residual in zip(kept, residuals):  # the residual of an op determines its derivative
-            slope = numeric.WITH_RESIDUAL[walk.path[i].op.name][1]
-            tape.define(numeric.sech_square, (slots[walk.path[i].parents[0]],), tape.call(slope, (residual,)))
-        self._slots, self._places = slots, {node: i for i, node in enumerate(walk.path)}
+    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], read: Any, ends: Sequence[Any]):
+        self.walk, self.carrier, self._read_values = walk, SeriesCarrier(recording, order), read
+        self.slots: dict[Any, Any] = dict(zip(walk.ends, ends))
+        self.slots |= {node: read(node)[0] for node in walk.path}
+        self._fixed = {(walk.path[i], k): read(walk.path[i])[1][k] for i, k in constants}
         self.known: dict[Any, Any] = {}
 
     def _tensors(self, node: Node) -> tuple:
         """The arguments of a node, as series if they are not constant."""
-        i, known, slots = self._places[node], self.known, self._slots
+        known, slots = self.known, self.slots
         given = enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-        return tuple([self._fixed.get((i, k), a) if p is None or p.value is not a else known.get(p, slots[p]) for k, (p, a) in given])
+        return tuple([self._fixed.get((node, k), a) if p is None or p.value is not a else known.get(p, slots[p]) for k, (p, a) in given])
 
     def _read(self, node: Node) -> tuple[Any, tuple]:
-        return self.known.get(node, self._slots[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
+        return self.known.get(node, self.slots[node]), self._tensors(node) + node.args[len(node.parents):]  # type: ignore[index]
 
     def push(self, paths: Sequence[Sequence[Any]]) -> None:
         """Propagate the coefficients of the inputs, except the first, to the output."""
         known, carrier, walk = self.known, self.carrier, self.walk
-        known.update({end: carrier.polynomial([self._slots[end], *path]) for end, path in zip(walk.ends, paths)})
+        known.update({end: carrier.polynomial([self.slots[end], *path]) for end, path in zip(walk.ends, paths)})
         for node in walk.path:
             if not known.keys().isdisjoint(node.parents):
                 given = [a if type(a) is Series or type(a) in NUMBERS else carrier.lift_value(a) for a in self._tensors(node)]
-                known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self._slots[node])  # type: ignore[index]
-                known[node].terms[0] = self._slots[node]  # avoids a recomputation by the series arithmetic
+                known[node] = carrier.apply(node.op, given, node.args[len(given):], first=self.slots[node])  # type: ignore[index]
+                known[node].terms[0] = self.slots[node]  # avoids a recomputation by the series arithmetic
 
     def pull(self, seed: Any, needs: Sequence[int]) -> list[Any]:
         """The cotangents of some ends for a cotangent of the output."""
-        walk = self.walk
-        found = walk.pullback(self.carrier, seed, needs, self._read)
-        return [found.get(walk.ends[i]) for i in needs]
+        found = self.walk.pullback(self.carrier, seed, needs, self._read)
+        return [found.get(self.walk.ends[i]) for i in needs]
 
-    def finish(self, outputs: Callable[[], list[list[Any]]]) -> None:
-        """Extend all series by one order at a time, and record the steps of the outputs."""
+    def rows(self, outputs: Callable[[], list[list[Any]]]) -> list[list[Any]]:
+        """Extend all series by one order at a time, and return the outputs."""
         grow = self.carrier.schedule()
-        for k in range(1, self.order + 1):
+        for k in range(1, self.carrier.order + 1):
             grow(k)
-        self.program = Program(self.tape, outputs())
+        found = outputs()
         self.carrier.close()
-        self.count = len(self.vectors)
-        del self.tape, self.carrier, self.walk, self.known, self.vectors, self._slots, self._places, self._fixed
-
-    def start_tape(self, walk: Walk) -> list[Any]:
-        """The values on the tape for another walk, with empty slots for the vectors and the steps."""
-        path: Any = walk.path
-        verify_all(path)
-        return [*[None] * self.count, *[end.value for end in walk.ends], *[path[i].args[k] for i, k in self.constants],
-                *[node.value for node in path], *[path[i].residual for i in self.kept], *[None] * (self.program.size - self.program.count)]
+        return found
 
 
-class GradientSteps(Steps):
-    """The gradient of a scalar by its inputs along a vector: each stage computes one more Taylor coefficient."""
-
-    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int]):
-        inputs = walk.ends[:walk.count]
-        super().__init__(walk, order, constants, kept, [np.ones_like(end.value) for end in inputs])
-        self.push([[v] for v in self.vectors])
-        found = self.pull(one(walk.root.value), range(walk.count))
-        self.finish(lambda: [[coefficient(g, k) for g in found] for k in range(order + 1)])
+Constants = Sequence[tuple[int, int]]
 
 
-class CurveSteps(Steps):
+def gradient_steps(walk: Walk, order: int, constants: Constants) -> PassProgram:
+    """The gradient of a scalar by its inputs along a vector: each row computes one more Taylor coefficient."""
+    def rows(read: Any, vectors: list[Any], ends: list[Any]) -> list[list[Any]]:
+        once = _SeriesPass(walk, order, constants, read, ends)
+        once.push([[v] for v in vectors])
+        found = once.pull(one(walk.root.value), range(walk.count))
+        return once.rows(lambda: [[coefficient(g, k) for g in found] for k in range(order + 1)])
+
+    return PassProgram(walk.path, rows, [np.ones_like(end.value) for end in walk.ends[:walk.count]], walk.ends)
+
+
+def curve_steps(walk: Walk, order: int, constants: Constants, lengths: Sequence[int], present: Sequence[bool],
+                factors: Sequence[float]) -> PassProgram:
     """The coefficients 1 to K of an output along curves of the inputs, each times a factor fₖ, and the derivative of Σ ⟨cₖ, fₖ yₖ⟩ by
-    captured tensors.
+    captured tensors, in two rows.
 
     The derivative is the K-th coefficient of the cotangents for the cotangent Σ fₖ cₖ t^(K - k) of the output.
     """
-
-    def __init__(self, walk: Walk, order: int, constants: Sequence[tuple[int, int]], kept: Sequence[int], lengths: Sequence[int],
-                 present: Sequence[bool], factors: Sequence[float]):
-        inputs = walk.ends[:walk.count]
-        vectors = [np.ones_like(end.value) for end, n in zip(inputs, lengths) for _ in range(n)]
-        super().__init__(walk, order, constants, kept, [*vectors, *[np.ones_like(walk.root.value) for there in present if there]])
-        on: Any = iter(self.vectors)
-        self.push([[next(on) for _ in range(n)] for n in lengths])
-        y = self.known[walk.root]
+    def rows(read: Any, vectors: list[Any], ends: list[Any]) -> list[list[Any]]:
+        once, on = _SeriesPass(walk, order, constants, read, ends), iter(vectors)
+        once.push([[next(on) for _ in range(n)] for n in lengths])
+        y = once.known[walk.root]
         zeros = np.zeros_like(walk.root.value)
         seed = [next(on) * f if there else zeros for there, f in zip(present, factors)][::-1]
         while seed and seed[-1] is zeros:
             seed.pop()
-        found = self.pull(self.carrier.polynomial(seed), range(walk.count, len(walk.ends)))
-        self.finish(lambda: [[None if (c := coefficient(y, k)) is None else c * f for k, f in enumerate(factors, 1)],
-                             [coefficient(g, order) for g in found]])
+        found = once.pull(once.carrier.polynomial(seed), range(walk.count, len(walk.ends)))
+        return once.rows(lambda: [[None if (c := coefficient(y, k)) is None else c * f for k, f in enumerate(factors, 1)],
+                                  [coefficient(g, order) for g in found]])
+
+    vectors = [np.ones_like(end.value) for end, n in zip(walk.ends, lengths) for _ in range(n)]
+    return PassProgram(walk.path, rows, [*vectors, *[np.ones_like(walk.root.value) for there in present if there]], walk.ends)
 
 
 def coefficient(x: Any, k: int) -> Any:
@@ -212,11 +191,10 @@ def coefficient(x: Any, k: int) -> Any:
     return (x.terms[k] if k < len(x.terms) else None) if type(x) is Series else x if k == 0 else None
 
 
-def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
-    """The cached steps of a kind for walks with this signature; None if they branch on values or need too much memory."""
+def steps_of(kind: Callable[..., PassProgram], walk: Walk, order: int, *rest: Any) -> PassProgram | None:
+    """The series pass of a kind for walks with this signature; None if it cannot be recorded."""
     path = walk.path
-    if len(path) > MAX_NODES or sum([node.value.size for node in path]) > MAX_ELEMENTS or not all([
-            type(x.value) is float64 or type(x.value) is ndarray and x.value.dtype.kind == "f" for x in (*walk.ends, *path)]):
+    if not fits(path) or not all([type(x.value) in (float64, ndarray) and x.value.dtype.kind == "f" for x in walk.ends]):
         return None
     form = signature_of(walk.ends, path, walk.root)
     if form is None:
@@ -225,8 +203,4 @@ def steps_of(kind: Any, walk: Walk, order: int, *rest: Any) -> Any:
                        if (p is None or p.value is not a) and type(a) not in NUMBERS])
     kept = tuple([i for i, node in enumerate(path) if hasattr(node, "residual")])
     key = kind, form, constants, kept, order, walk.count, walk.root.value.dtype, rest
-    found = shared.get(key)
-    if found is None:
-        found = kind(walk, order, constants, kept, *rest)
-        shared.put(key, found, found.program.nbytes)
-    return found
+    return known_program(key, lambda: kind(walk, order, constants, *rest))

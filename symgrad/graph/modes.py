@@ -108,6 +108,8 @@ class Modes:
             out.grad = False
         if out.grad and out.recorder is DEFAULT and not out.observers:
             del out.plain
+            if out.program is not None:  # writes in place look the modes up
+                turn_hot_path_off(out)
         else:
             out.plain = False
             turn_hot_path_off(out)

@@ -21,7 +21,16 @@ from symgrad.engine.saved import keeps_old
 from symgrad.engine.storage.copyslices import interrupt, rebase_history
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import base_of, refuse_in_place
-from symgrad.engine.storage.writes import alike, check_memory, check_result, refuse_inference, refuse_overlap, write
+from symgrad.engine.storage.writes import (
+    alike,
+    check_memory,
+    check_result,
+    is_written_as_value,
+    refuse_inference,
+    refuse_overlap,
+    replace_value,
+    write,
+)
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
@@ -57,6 +66,9 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
         others = (*args, *kwargs.values())
         if thread.modes.grad and _any_requires_grad((self, *others)):
             refuse_in_place(self)
+        if special and is_written_as_value(self, *others):
+            result = function(wrap(self._value, self._node), *args, **kwargs)
+            return replace_value(self, result if result._value.dtype == self._value.dtype else convert(result, self._value.dtype), name)
         x = self._array()
         p = self._node
         for a in others if thread.modes.grad else ():
@@ -293,6 +305,12 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """
     index = index_without_tensors(index)
     source = value if isinstance(value, Tensor) else wrap(as_value(value))
+    if special and is_written_as_value(self, source):
+        if thread.modes.grad and _any_requires_grad((self, source)):
+            refuse_in_place(self)
+        before = wrap(self._value, self._node)
+        replace_value(self, traced.put(before, convert(source, self._value.dtype), index, False), "__setitem__")
+        return
     if is_basic(index):
         try:
             whole = _is_full_index(self, index)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import Unrecordable
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
@@ -175,6 +177,8 @@ def text(t: Tensor, name: str | None = None) -> str:
     if type(t._value) is Batched:
         return _batch(t._value)
     head = f"{name or ('tensor' if type(t) is Tensor else type(t).__name__)}("
+    if type(t._value) is Recorded:
+        raise Unrecordable("printing a tensor")
     value = np.asarray(t._value)
     notes = []
     if not _options.edgeitems if value.size else value.ndim != 1:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.batched import Batched, raw
+from symgrad.carriers.batched import raw
+from symgrad.carriers.duck import DuckArray
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -34,7 +35,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     """
     reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
     _check(input, target, weight)
-    if type(target.value) is Batched or weight is not None and type(weight.value) is Batched:
+    if isinstance(target.value, DuckArray) or weight is not None and isinstance(weight.value, DuckArray):
         return _batched_nll_loss(input, target, weight, ignore_index, reduction)
     index, at, chosen = _target_indices(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
     loss = _nll["nll_loss" if input.ndim < 3 else "nll_loss2d", weight is not None]
@@ -46,7 +47,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 
 
 def _batched_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
-    """The loss in a vmap whose targets, or weights, are batched."""
+    """The loss in a vmap or in a program whose targets, or weights, are batched or recorded."""
     axis = _class_axis(input)
     target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)  # type: ignore[attr-defined]
     at, weights = _target_weights(target, weight, ignore_index)
@@ -179,7 +180,7 @@ def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None,
     weights = _along_classes(weight, logs)
     uniform = -(logs if weights is None else logs * weights).sum(axis)
     ignored = target == ignore_index
-    batched = type(target.value) is Batched or weight is not None and type(weight.value) is Batched
+    batched = isinstance(target.value, DuckArray) or weight is not None and isinstance(weight.value, DuckArray)
     if batched or ignored.any():
         uniform = uniform.masked_fill(ignored.reshape(uniform.shape), 0.0)
     if reduction == "mean" and batched:

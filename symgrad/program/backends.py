@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.program.program import Program, interpreter
+from symgrad.program.source import numpy_source
 
-__all__ = ["BACKENDS", "Running"]
+__all__ = ["BACKENDS", "Running", "has_compiler"]
 
 BACKENDS = ("auto", "numpy", "c", "interpreter")
 PATIENCE = 0.5  # seconds of runs after which "auto" compiles a program to C
@@ -20,19 +21,14 @@ class Running:
     def __init__(self, program: Program, backend: str):
         self.program, self.wanted, self.note = program, backend, ""
         self.seconds = 0.0
-        if backend == "c":
-            self._run, self.backend = self._native(), "c"
-        elif backend == "interpreter":
-            self._run, self.backend = interpreter(program), "interpreter"
-        else:
-            self._run = _numpy(program)
-            self.backend = "numpy" if hasattr(self._run, "source") else "interpreter"
+        self._run: Any = None
         self._may_change = backend == "auto"
-
-    def _native(self) -> Any:
-        from symgrad.program.native import native  # brings ctypes and the compiler's search
-
-        return native(self.program)
+        if backend == "c":
+            self._change()
+        if backend == "interpreter":
+            self._run, self.backend = interpreter(program), "interpreter"
+        elif self._run is None:
+            self._run, self.backend = numpy_source(program), "numpy"
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         if not self._may_change:
@@ -45,10 +41,13 @@ class Running:
         return out
 
     def _change(self) -> None:
+        """Go on in C; where that cannot be, `note` says why."""
+        from symgrad.program.native import native  # brings ctypes and the search for a compiler
+
         self._may_change = False
         try:
-            self._run, self.backend = self._native(), "c"
-        except (RuntimeError, ImportError, OSError) as error:
+            self._run, self.backend = native(self.program), "c"
+        except (RuntimeError, OSError) as error:
             self.note = str(error)
 
     @property
@@ -57,14 +56,18 @@ class Running:
         return getattr(self._run, "source", None) or str(self.program)
 
     @property
+    def buffers(self) -> int:
+        """The number of buffers that the back end reuses."""
+        return getattr(self._run, "buffers", 0)
+
+    @property
     def nbytes(self) -> int:
         """The memory of constants and buffers, and about that of the steps."""
         return self.program.nbytes + getattr(self._run, "nbytes", 0) + 400 * len(self.program.steps)
 
 
-def _numpy(program: Program) -> Any:
-    try:
-        from symgrad.program.source import numpy_source  # noqa: PLC0415
-    except ImportError:
-        return interpreter(program)
-    return numpy_source(program)
+def has_compiler() -> bool:
+    """Whether programs can be compiled to C here."""
+    from symgrad.program.native import find_compiler  # brings ctypes
+
+    return find_compiler() is not None

@@ -1,24 +1,25 @@
-"""Caches by signature, bounded in entries, and, for a cache shared by functions, in bytes."""
+"""The library's one cache: programs and analyses of graphs by signature, bounded in bytes."""
 
 from __future__ import annotations
 
 import itertools
 from typing import Any
 
-__all__ = ["Cache", "programs", "shared"]
+__all__ = ["Cache", "programs"]
 
-BUDGET = 16_000_000  # bytes of the shared cache
+BUDGET = 256_000_000  # bytes
+LEAST = 1000  # bytes that every entry counts
 
 
 class Cache:
-    """A least-recently-used cache with at most `room` values, and with at most `budget` bytes if a budget is given.
+    """A least-recently-used cache of at most `budget` bytes. A value larger than a quarter of that is not stored.
 
-    A value larger than a quarter of the budget is not stored. Threads may share a cache: at worst a value is computed twice.
+    Threads may share a cache: at worst a value is computed twice.
     """
 
-    def __init__(self, room: int, budget: int | None = None):
+    def __init__(self, budget: int):
         self._entries: dict[Any, list[Any]] = {}  # for each key [value, bytes, time of last use]
-        self._room, self._budget, self._now = room, budget, itertools.count().__next__
+        self.budget, self._now, self.nbytes = budget, itertools.count().__next__, 0
 
     def get(self, key: Any) -> Any:
         """The value of a key; None if there is none."""
@@ -30,31 +31,33 @@ class Cache:
 
     def put(self, key: Any, value: Any, nbytes: int = 0) -> Any:
         """Store a value, and return it."""
-        entries, budget = self._entries, self._budget
-        if budget is None or nbytes <= budget // 4:
-            entries[key] = [value, nbytes, self._now()]
-            while len(entries) > self._room or budget is not None and self.nbytes > budget:
-                oldest, _ = min(list(entries.items()), key=_used, default=(key, None))
-                entries.pop(oldest, None)
+        nbytes += LEAST
+        if nbytes <= self.budget // 4:
+            self._entries[key] = [value, nbytes, self._now()]
+            self.nbytes = sum([entry[1] for entry in list(self._entries.values())])
+            if self.nbytes > self.budget:
+                self._shrink()
         return value
 
-    @property
-    def nbytes(self) -> int:
-        """The memory of all stored values."""
-        return sum([nbytes for _, nbytes, _ in list(self._entries.values())])
+    def _shrink(self) -> None:
+        """Remove the entries that were not used for longest, until a tenth of the budget is free."""
+        for key, (_, nbytes, _) in sorted(list(self._entries.items()), key=lambda item: item[1][2]):
+            if self.nbytes <= self.budget * 9 // 10:
+                break
+            if self._entries.pop(key, None) is not None:
+                self.nbytes -= nbytes
+
+    def discard(self, key: Any) -> None:
+        """Remove a value, if it is there."""
+        self._entries.pop(key, None)
 
     def values(self) -> list[Any]:
         """The stored values, the most recently used last."""
-        return [entry[0] for _, entry in sorted(list(self._entries.items()), key=_used)]
+        return [entry[0] for entry in sorted(list(self._entries.values()), key=lambda entry: entry[2])]
 
     def clear(self) -> None:
         """Remove all values."""
         self._entries.clear()
 
 
-def _used(item: tuple[Any, list[Any]]) -> int:
-    return item[1][2]
-
-
-shared = Cache(64, BUDGET)
-programs = Cache(100_000, 256_000_000)
+programs = Cache(BUDGET)

@@ -74,12 +74,24 @@ class Program:
         step = self.steps[slot - self.first_step]
         return Spec(step.shape, step.dtype)
 
-    def without_inputs(self, unused: Sequence[int]) -> Program:
-        """The program without some inputs, which no step reads."""
-        kept = [i for i in range(len(self.inputs)) if i not in unused]
-        at = {slot: k for k, slot in enumerate([*kept, *range(len(self.inputs), self.first_step + len(self.steps))])}
-        return Program([self.inputs[i] for i in kept], self.constants, [step._replace(ins=tuple([at[i] for i in step.ins])) for step in self.steps],
-                       [at[i] for i in self.outputs])
+    def is_number(self, slot: int) -> bool:
+        """Whether a slot has a Python number."""
+        return self.first_constant <= slot < self.first_step and type(self.constants[slot - self.first_constant]) in (bool, int, float, complex)
+
+    def uses(self, times: Sequence[int] = ()) -> list[int]:
+        """How often the value in each slot is used by the outputs and by steps that they need; `times` is how often each step reads its operands."""
+        out = [0] * (self.first_step + len(self.steps))
+        for slot in self.outputs:
+            out[slot] += 1
+        for number in reversed(range(len(self.steps))):
+            if out[self.first_step + number]:
+                for slot in self.steps[number].ins:
+                    out[slot] += times[number] if times else 1
+        return out
+
+    def with_constants(self, values: Sequence[Any]) -> Program:
+        """The program with fixed values in place of its last inputs."""
+        return Program(self.inputs[:len(self.inputs) - len(values)], [*values, *self.constants], self.steps, self.outputs)
 
     @property
     def nbytes(self) -> int:
@@ -101,12 +113,14 @@ class Program:
 
 
 def _brief(x: Any) -> str:
+    if type(x) in (tuple, list):
+        return f"({', '.join(map(_brief, x))})"
     return f"array{list(x.shape)}" if isinstance(x, np.ndarray) and x.size > 4 else repr(x)
 
 
 def arguments(step: Step, operands: Sequence[Any]) -> list[Any]:
     """The arguments of a word, from the values of its operands."""
-    if any(map(_has_operand, step.params)):
+    if any(map(has_operand, step.params)):
         named: set[int] = set()
         params = [_filled(x, operands, named) for x in step.params]
         return [*(x for i, x in enumerate(operands) if i not in named), *params]
@@ -116,8 +130,8 @@ def arguments(step: Step, operands: Sequence[Any]) -> list[Any]:
     return [*step.params[:place], list(operands), *step.params[place:]]
 
 
-def _has_operand(x: Any) -> bool:
-    return type(x) is Operand or type(x) in (tuple, list) and any(map(_has_operand, x))
+def has_operand(x: Any) -> bool:
+    return type(x) is Operand or type(x) in (tuple, list) and any(map(has_operand, x))
 
 
 def _filled(x: Any, operands: Sequence[Any], named: set[int]) -> Any:
@@ -136,15 +150,27 @@ def call(step: Step, operands: Sequence[Any]) -> Any:
 
 def interpreter(program: Program) -> Runner:
     """The back end that calls the words of the numeric carrier one after the other."""
-    steps, outputs = program.steps, program.outputs
+    calls, outputs, constants = [_prepared(step) for step in program.steps], program.outputs, program.constants
 
     def run(inputs: Sequence[Any]) -> list[Any]:
-        values = [*inputs, *program.constants]
-        for step in steps:
-            values.append(call(step, [values[i] for i in step.ins]))
-        return own([values[i] for i in outputs], [*inputs, *program.constants])
+        values = [*inputs, *constants]
+        append = values.append
+        for function, ins, params, step in calls:
+            if step is not None:
+                append(call(step, [values[i] for i in ins]))
+            elif len(ins) == 2 and not params:
+                append(function(values[ins[0]], values[ins[1]]))
+            else:
+                append(function(*[values[i] for i in ins], *params))
+        return own([values[i] for i in outputs], [*inputs, *constants])
 
     return run
+
+
+def _prepared(step: Step) -> tuple[Any, tuple[int, ...], tuple, Step | None]:
+    """The function of a step with its arguments, and the step itself if its operands are no plain arguments."""
+    unusual = step.name in LISTS or any(map(has_operand, step.params))
+    return getattr(numeric, step.name), step.ins, step.params, step if unusual else None
 
 
 def own(outputs: Sequence[Any], others: Sequence[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ Equal entries are one, entries of constants alone are computed once, and entries
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,17 +22,21 @@ __all__ = ["Entry", "ProgramRecorder"]
 
 SMALL = 4096  # bytes of an array up to which it is compared by its elements
 LARGEST_FOLDED = 2**22  # bytes of a constant that is computed in place of a step
+SPECS: dict[Any, Spec] = {}
+MOST_SPECS = 4096
 COMMUTING = ("add", "mul", "maximum", "minimum")
 
 
 class Entry:
     """A value of a program that is being recorded: an "input", a "constant", or the result of a word."""
 
-    __slots__ = ("name", "operands", "params", "shape", "dtype", "number", "value")
+    __slots__ = ("name", "operands", "params", "shape", "dtype", "kind", "number", "value")
 
     def __init__(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, number: int, value: Any = None):
         self.name, self.operands, self.params, (self.shape, self.dtype) = name, operands, params, spec
         self.number, self.value = number, value  # the value of a constant, and of an entry whose elements were read
+        # what determines the dtype of a result: a dtype, or the type of a Python number
+        self.kind: Any = type(value) if name == "constant" and type(value) in (int, float, complex, bool) else self.dtype
 
 
 class ProgramRecorder:
@@ -44,9 +49,11 @@ class ProgramRecorder:
         self._known: dict[Any, Entry] = {}
         self.count = 0  # the number of entries that were made
         self._entries: list[Entry] = []  # keeps arrays alive whose ids are keys
-        self.specs = tuple(inputs)
         self.inputs = [Recorded(self._new("input", (), (i,), spec, None if values is None else values[i]), self) for i, spec in enumerate(inputs)]
+        self.refused = ""  # why the computation cannot be recorded, if a word could not
         self.guarded = False  # whether a NaN in a result may have another value in a guarded pass
+        self._kept: dict[int, Any] = {}  # tensors that exist outside of the recording, by id
+        self._groups: dict[int, tuple[Any, list[Any]]] = {}  # a tensor with the group of those that share its memory, all weakly, by id
         self.reads: list[tuple[Entry, Any]] = []  # each with the value that was read
 
     def _new(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec, value: Any = None) -> Entry:
@@ -86,13 +93,17 @@ class ProgramRecorder:
 
     def emit_ufunc(self, name: str, ufunc: Any, operands: Sequence[Any]) -> Recorded:
         """The value of an elementwise word for operands."""
-        entries = tuple([self.entry(x) for x in operands])
-        return Recorded(self.add(name, entries, (), self._broadcast(entries, result_dtype(ufunc, tuple(map(_kind, entries))))), self)
+        entries = tuple([x.entry if type(x) is Recorded and x.recorder is self else self.entry(x) for x in operands])
+        key = name, *[(e.shape, e.kind) for e in entries]
+        spec = SPECS.get(key)
+        if spec is None:
+            spec = _remembered(key, Spec(_broadcast(entries), result_dtype(ufunc, [e.kind for e in entries])))
+        return Recorded(self.add(name, entries, (), spec), self)
 
     def emit_where(self, condition: Any, a: Any, b: Any) -> Recorded:
         """The value of `where`."""
-        c, *entries = (self.entry(x) for x in (condition, a, b))
-        return Recorded(self.add("where", (c, *entries), (), self._broadcast((c, *entries), result_dtype(np.add, tuple(map(_kind, entries))))), self)
+        entries = tuple([self.entry(x) for x in (condition, a, b)])
+        return Recorded(self.add("where", entries, (), Spec(_broadcast(entries), result_dtype(np.add, [e.kind for e in entries[1:]]))), self)
 
     def emit_index(self, name: str, operands: Sequence[Any], index: Any, *rest: Any) -> Recorded:
         """The value of a word with an index, whose parts may be recorded."""
@@ -112,18 +123,14 @@ class ProgramRecorder:
                 return x.copy()
             return int(x) if isinstance(x, np.integer) else x
 
-        return Recorded(self.add(name, tuple(ins), (part(index), *rest)), self)
-
-    @staticmethod
-    def _broadcast(entries: Sequence[Entry], dtype: np.dtype) -> Spec:
-        shapes = {e.shape for e in entries if e.shape}
-        return Spec(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes), dtype)
+        params = part(index), *rest  # adds to the operands
+        return Recorded(self.add(name, tuple(ins), params), self)
 
     def add(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec | None = None) -> Entry:
-        """The entry of a word for entries: an equal one, a simpler one, a constant, or a new one."""
+        """The entry of a word for entries: an equal one, a simpler one, a constant, or a new one. Elementwise words come with `spec`."""
         if spec is None:
-            spec = spec_of(name, operands, params)
-        else:  # elementwise
+            spec = _spec(name, operands, params)
+        else:
             operands = elementwise_operands(self, name, operands, spec)
         rewrite = REWRITES.get(name)
         found = None if rewrite is None else rewrite(self, operands, params, spec)
@@ -131,7 +138,10 @@ class ProgramRecorder:
 
     def add_plain(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec) -> Entry:
         """As `add`, without simplification."""
-        key = name, tuple(sorted([e.number for e in operands]) if name in COMMUTING else [e.number for e in operands]), parameter_key(params)
+        numbers = [e.number for e in operands]
+        if name in COMMUTING:
+            numbers.sort()
+        key = name, *numbers, parameter_key(params)
         found = self._known.get(key)
         if found is None:
             found = self._folded(name, operands, params, spec) or self._new(name, operands, params, spec)
@@ -140,11 +150,33 @@ class ProgramRecorder:
 
     def _folded(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec) -> Entry | None:
         """The constant that a word of constants gives; None if an operand is no constant, or the result is large."""
-        if not all([e.name == "constant" for e in operands]) or np.prod(spec.shape, dtype=float) * spec.dtype.itemsize > LARGEST_FOLDED:
+        if any([e.name != "constant" for e in operands]) or np.prod(spec.shape, dtype=float) * spec.dtype.itemsize > LARGEST_FOLDED:
             return None
         with np.errstate(all="ignore"):
             y = call(_step(name, operands, params, spec), [e.value for e in operands])
         return self._new("constant", (), (), spec, y)
+
+    # Memory, which values in a program do not have
+
+    def keep_memory(self, tensor: Any) -> None:
+        """Note a tensor that exists outside of the recording, so that it cannot be written."""
+        self._kept[id(tensor)] = tensor
+
+    def share_memory(self, tensor: Any, view: Any) -> None:
+        """Note that two tensors share their memory."""
+        group = self._group(tensor) or self._group(view) or []
+        for t in (tensor, view):
+            if all([r() is not t for r in group]):
+                group.append(weakref.ref(t))
+            self._groups[id(t)] = weakref.ref(t), group
+
+    def _group(self, tensor: Any) -> list[Any]:
+        reference, group = self._groups.get(id(tensor), (None, []))
+        return group if reference is not None and reference() is tensor else []
+
+    def shares_memory(self, tensor: Any) -> bool:
+        """Whether a write into a tensor would be seen by another that is alive."""
+        return id(tensor) in self._kept or any([(t := r()) is not None and t is not tensor for r in self._group(tensor)])
 
     # Reading values, and the finished program
 
@@ -166,18 +198,47 @@ class ProgramRecorder:
                 e.value = y if y.ndim else y[()]
         return entry.value
 
-    def program(self, outputs: Sequence[Any]) -> Program:
-        """The program that computes the outputs, followed by the values that were read."""
+    def program(self, outputs: Sequence[Any], required: int) -> tuple[Program, list[int]]:
+        """The program that computes the outputs, followed by the values that were read; and the numbers of its inputs.
+
+        Its inputs are the first `required` ones, and those of the others that are used.
+        """
         ends = [self.entry(x) for x in outputs] + [entry for entry, _ in self.reads]
+        used = set(_upstream(ends))
+        numbers = [i for i, x in enumerate(self.inputs) if i < required or x.entry in used]
+        return self._program(ends, [self.inputs[i].entry for i in numbers]), numbers
+
+    def stages(self, rows: Sequence[Sequence[Any]]) -> list[Program]:
+        """A program for each row of outputs: its inputs are those of the recording and the last outputs of the programs before it."""
+        ends = [[self.entry(x) for x in row] for row in rows]
+        inputs = [x.entry for x in self.inputs]
+        known, needed = set(inputs), list[list[Entry]]()
+        for row in ends:
+            needed.append([e for e in _upstream(row, known.__contains__) if e not in known])
+            known.update(needed[-1])
+        out = []
+        for k, row in enumerate(ends):
+            later = {e for each in ends[k + 1:] for e in each} | {o for each in needed[k + 1:] for e in each for o in e.operands}
+            carried = [e for e in needed[k] if e in later and e.name != "constant"]
+            out.append(self._program([*row, *carried], inputs))
+            inputs = inputs + carried
+        return out
+
+    def define(self, name: str, operand: Any, value: Recorded) -> None:
+        """Let a word of an operand be a value that is recorded already."""
+        self._known[name, self.entry(operand).number, parameter_key(())] = value.entry
+
+    @staticmethod
+    def _program(ends: Sequence[Entry], inputs: Sequence[Entry]) -> Program:
+        at = {e: i for i, e in enumerate(inputs)}
         steps, constants = [], []
-        for e in _upstream(ends):
+        for e in _upstream(ends, at.__contains__):
             if e.name == "constant":
                 constants.append(e)
-            elif e.name != "input":
+            elif e not in at:
                 steps.append(e)
-        at = {x.entry: i for i, x in enumerate(self.inputs)}
         at.update((e, i) for i, e in enumerate([*constants, *steps], len(at)))
-        return Program(self.specs, [_kept(e.value) for e in constants],
+        return Program([Spec(e.shape, e.dtype) for e in inputs], [_kept(e.value) for e in constants],
                        [Step(e.name, tuple([at[o] for o in e.operands]), e.params, e.shape, e.dtype) for e in steps], [at[e] for e in ends])
 
 
@@ -197,9 +258,28 @@ def _upstream(ends: Sequence[Entry], known: Callable[[Entry], bool] = lambda e: 
     return sorted(seen, key=lambda e: e.number)
 
 
-def _kind(e: Entry) -> Any:
-    """What determines the dtype of a result: a dtype, or the type of a Python number."""
-    return type(e.value) if e.name == "constant" and type(e.value) in (int, float, complex, bool) else e.dtype
+def _broadcast(entries: Sequence[Entry]) -> tuple[int, ...]:
+    shapes = {e.shape for e in entries if e.shape}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+
+
+def _spec(name: str, operands: tuple[Entry, ...], params: tuple) -> Spec:
+    """The shape and dtype of a word's result, remembered for operands and parameters without arrays."""
+    if any([e.name == "constant" for e in operands]) or any(map(_has_array, params)):
+        return spec_of(name, operands, params)
+    key = name, *[(e.shape, e.dtype) for e in operands], parameter_key(params)
+    return SPECS.get(key) or _remembered(key, spec_of(name, operands, params))
+
+
+def _has_array(x: Any) -> bool:
+    return type(x) is np.ndarray or type(x) in (tuple, list) and any(map(_has_array, x))
+
+
+def _remembered(key: Any, spec: Spec) -> Spec:
+    if len(SPECS) > MOST_SPECS:
+        SPECS.clear()
+    SPECS[key] = spec
+    return spec
 
 
 def _kept(value: Any) -> Any:
@@ -224,12 +304,14 @@ def parameter_key(x: Any) -> Any:
     """A key that is equal for equal parameters."""
     kind = type(x)
     if kind is tuple or kind is list:
-        return kind, *map(parameter_key, x)
+        return (kind, *map(parameter_key, x)) if x else kind
     if kind is slice:
         return slice, x.start, x.stop, x.step
     if kind is np.ndarray:
         return constant_key(x)
-    if kind in (float, int, bool):
+    if kind is int:
+        return x
+    if kind is float or kind is bool:
         return kind, repr(x)
     try:
         hash(x)

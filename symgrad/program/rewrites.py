@@ -19,6 +19,13 @@ def filling(e: Any) -> Any:
     """The number that all elements of a constant are; None for others."""
     if e.name != "constant":
         return None
+    if e.params:
+        return e.params[0]
+    e.params = (_filling(e),)
+    return e.params[0]
+
+
+def _filling(e: Any) -> Any:
     x = e.value
     if type(x) in (int, float):
         return float(x)
@@ -32,7 +39,7 @@ def filling(e: Any) -> Any:
 
 def elementwise_operands(recorder: Any, name: str, operands: tuple[Any, ...], spec: Spec) -> tuple[Any, ...]:
     """The operands of an elementwise word without explicit broadcasts that the word does itself, and with numbers for filled constants."""
-    if len(operands) < 2:
+    if not any([e.name == "broadcast_to" or e.name == "constant" and e.shape for e in operands]) or len(operands) < 2:
         return operands
     out = list(operands)
     for i, e in enumerate(operands):
@@ -85,19 +92,18 @@ def _scaled(recorder: Any, x: Any, factor: float, spec: Spec) -> Any:
         x, factor = x.operands[0], -factor
     elif x.name == "mul" and spec.dtype == np.float64:
         before = next(((o, n) for o, e in (x.operands, x.operands[::-1]) if (n := filling(e)) is not None and _passes(o, spec)), None)
-        if before is not None and (_is_exact(before[1]) or _is_exact(factor)) and 1e-300 < abs(before[1] * factor) < math.inf:  # both round once
+        if before is not None and (abs(factor) == 1 or _round_once(before[1], factor)):
             x, factor = before[0], before[1] * factor
     if factor == 1:
         return x
     if factor == -1:
-        return recorder.add("neg", (x,), (), spec)
-    key = recorder.entry(factor)
-    return recorder.add_plain("mul", (x, key), (), spec)
+        return recorder.add("sub", x.operands[::-1], (), spec) if x.name == "sub" else recorder.add_plain("neg", (x,), (), spec)
+    return recorder.add_plain("mul", (x, recorder.entry(factor)), (), spec)
 
 
-def _is_exact(factor: float) -> bool:
-    """Whether multiplication by a number does not round: a power of two."""
-    return abs(math.frexp(factor)[0]) == 0.5
+def _round_once(a: float, b: float) -> bool:
+    """Whether a product with two numbers of moderate size rounds once, since one of them is a power of two."""
+    return 0.5 in (abs(math.frexp(a)[0]), abs(math.frexp(b)[0])) and all([1e-100 < abs(x) < 1e100 for x in (a, b)])
 
 
 def _div(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
@@ -109,10 +115,7 @@ def _neg(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:
     (x,) = operands
     if x.name == "neg":
         return x.operands[0]
-    if x.name == "sub":
-        return recorder.add("sub", x.operands[::-1], (), spec)
-    merges = x.name == "mul" and spec.dtype.kind == "f" and any(filling(o) is not None for o in x.operands)
-    return _scaled(recorder, x, -1.0, spec) if merges else None
+    return _scaled(recorder, x, -1.0, spec) if spec.dtype.kind == "f" else None
 
 
 def _pow(recorder: Any, operands: Any, params: tuple, spec: Spec) -> Any:

@@ -13,8 +13,7 @@ from symgrad.program.program import Spec, Step, call
 __all__ = ["result_dtype", "spec_of"]
 
 
-@functools.lru_cache(4096)
-def result_dtype(ufunc: Any, kinds: tuple[Any, ...]) -> np.dtype:
+def result_dtype(ufunc: Any, kinds: Sequence[Any]) -> np.dtype:
     """The dtype of a ufunc's result, for dtypes and types of Python numbers."""
     with np.errstate(all="ignore"):
         return ufunc(*[kind(1) if isinstance(kind, type) else np.ones((1,), kind) for kind in kinds]).dtype
@@ -95,10 +94,13 @@ def _dtype(name: str, operands: Sequence[Any], params: tuple) -> np.dtype:
 
 
 def _stand_in(e: Any) -> Any:
+    return e.value if e.name == "constant" else _zeros(e.shape, e.dtype)
+
+
+@functools.lru_cache(1024)
+def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """An array of a shape and dtype that takes the memory of one element."""
-    if e.name == "constant":
-        return e.value
-    return np.broadcast_to(np.zeros((), e.dtype), e.shape) if e.shape else e.dtype.type(0)
+    return np.broadcast_to(np.zeros((), dtype), shape) if shape else dtype.type(0)
 
 
 def _computed(name: str, operands: Sequence[Any], params: tuple) -> np.ndarray:

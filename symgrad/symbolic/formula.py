@@ -28,12 +28,13 @@ from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.dual import Dual
+from symgrad.carriers.duck import Unrecordable
+from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.series import Series
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
-from symgrad.program.tape import Taped
 from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
@@ -229,8 +230,8 @@ def _tensors(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
     return recorded_op(formula, k)(*xs)
 
 
-def _taped(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
-    return next(x for x in xs if type(x) is Taped).tape.call(formula.form(k).code.function, xs)
+def _recorded(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
+    raise Unrecordable(f"the formula of {formula.name}, whose code chooses a form by the numbers")
 
 
 def _applied(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> Any:
@@ -267,10 +268,10 @@ def _function_by_function(formula: OpFormula, k: Order, xp: Any, xs: tuple) -> A
 
 
 # For arguments of several types the last type in this order is used: a dual value may contain Tensors.
-KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Taped,), (Dual,), (Series, Box))
+KINDS = ((int, float, np.generic, np.ndarray, Batched), (precise.Digits,), (symbolic.Expressions,), (Tensor,), (Recorded,), (Dual,), (Series, Box))
 EVALUATIONS: dict[type, tuple[int, Callable[..., Any]]] = {
     kind: (rank, reading)
-    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _taped, _applied, _applied))) for kind in kinds}
+    for rank, (kinds, reading) in enumerate(zip(KINDS, (_numbers, _digits, _expressions, _tensors, _recorded, _applied, _applied))) for kind in kinds}
 OTHERS = len(KINDS), _function_by_function
 
 

@@ -65,8 +65,8 @@ def first_outside(index: Any, low: int, high: int) -> Any:
     array = index
     while _is_batched(array):
         array = array.data
-    wrong = array[(array < low) | (array >= high)]
-    return wrong.flat[0] if wrong.size else None
+    outside = (array < low) | (array >= high)
+    return array[outside].flat[0] if outside.any() else None
 
 
 def check_bounds(index: Any, size: int, dim: int) -> Any:

@@ -15,7 +15,7 @@ from tests.benchmarks.table import Row, table
 __all__ = ["PAGE", "machine", "text"]
 
 PAGE = Path(__file__).parents[2] / "examples" / "guide" / "benchmarks.md"
-PACKAGES = ("numpy", "torch", "autograd")
+PACKAGES = ("numpy", "torch", "autograd", "jax")
 TEMPLATE = """# Benchmarks
 
 You want to know what a call costs, beside PyTorch, HIPS autograd and NumPy by hand.
@@ -48,6 +48,13 @@ About half of our time for Rosenbrock's Hessian is one evaluation of the functio
 machine without AVX-512 that row varied from run to run between 11.8 and 13.6, and the product with the Hessian between 1.77 and 2.21 gradients;
 by hand in NumPy, with formulas that keep their digits, the Laplacian of this network took 0.14 to 0.16 of torch's time, and the first gradient at
 1,000 elements 0.38.
+
+## Compiled functions
+
+By `symgrad.compile`, with generated NumPy source and with C; set-up is the first call, by the clock, and counts nowhere else. The other sides are
+torch without compilation and `jax.jit`, whose compilation does not count either.
+
+{compiled}
 
 ## Formulas and checks
 
@@ -97,5 +104,5 @@ def _cpu() -> str:
 
 def text(tables: Sequence[list[Row]], on: str) -> str:
     """The page with these tables, measured on a machine."""
-    first, second, symbolic = map(table, tables)
-    return TEMPLATE.format(machine=on, first=first, second=second, symbolic=symbolic)
+    first, second, compiled, symbolic = map(table, tables)
+    return TEMPLATE.format(machine=on, first=first, second=second, compiled=compiled, symbolic=symbolic)

@@ -97,14 +97,14 @@ def compare(work: str, beside: str, ours: Step, theirs: Mapping[str, Step] | Ste
 
 def quoted(quotient: float) -> str:
     """A ratio with two digits or more."""
-    return f"{quotient:.2f}" if quotient >= 0.095 else f"{quotient:.3f}"
+    return f"{quotient:.2f}" if quotient >= 0.095 else f"{quotient:.2g}"
 
 
 def mean_row(work: str, found: Sequence[Row], bar: float) -> Row:
     """The geometric mean of the figures of some rows."""
     figures = [row.figure for row in found]
-    missing = "not installed" in figures
-    return Row(work, found[0].beside, figures[0] if missing else quoted(statistics.geometric_mean(map(float, figures))), f"{bar:.2f}")
+    missing = next((figure for figure in figures if not figure[:1].isdigit()), None)
+    return Row(work, found[0].beside, missing if missing else quoted(statistics.geometric_mean(map(float, figures))), f"{bar:.2f}")
 
 
 def table(found: list[Row]) -> str:

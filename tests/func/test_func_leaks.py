@@ -135,13 +135,13 @@ def test_the_shared_cache_is_bounded():
 
 
 def test_a_cache_evicts_the_least_recently_used_entry():
-    known = cache.Cache(3, 100)
-    for k in range(3):
+    known = cache.Cache(4 * (cache.LEAST + 10))
+    for k in range(4):
         known.put(k, f"value {k}", 10)
-    assert known.get(0) == "value 0" and known.put(3, "value 3", 20) == "value 3"
-    assert known.get(1) is None and known.values() == ["value 2", "value 0", "value 3"] and known.nbytes == 40
-    known.put(4, "large", 26)
-    assert known.get(4) is None
+    assert known.get(0) == "value 0" and known.put(4, "value 4", 9) == "value 4"
+    assert known.get(1) is None and known.get(0) == "value 0" and known.nbytes <= known.budget
+    known.put(5, "large", 3 * cache.LEAST)
+    assert known.get(5) is None
     for k in range(10, 20):
-        known.put(k, k, 25)
-    assert known.nbytes <= 100
+        known.put(k, k, 8)
+    assert known.nbytes <= known.budget and known.get(19) == 19

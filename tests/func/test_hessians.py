@@ -47,7 +47,7 @@ def scalar_of(op, parameters, i, now):
 @pytest.mark.sampled(43)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_hessians_of_every_op_in_three_calls(op, parameters):
-    """The first call runs the pass, the second its tape, the third the tape on other numbers; each is compared with double backward."""
+    """The first call runs the pass, the second its program, the third the program on other numbers; each is compared with double backward."""
     for i, first in enumerate(arrays(op, np.random.default_rng(1))):
         if first.dtype.kind != "f":
             continue

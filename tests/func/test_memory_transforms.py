@@ -1,8 +1,10 @@
 """Results of transforms alias nothing: a write into one, or into an argument, changes no other result and no later call."""
 
+import numpy as np
 import pytest
 
 import symgrad
+from symgrad import func
 from symgrad.func import (
     curl,
     derivatives,
@@ -32,6 +34,7 @@ from symgrad.func import (
     vjp,
     vmap,
 )
+from symgrad.types.trees import flatten
 from tests.engine.test_memory import shared
 
 C, M = symgrad.tensor([1.0, -2.0, 0.5]), symgrad.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 4.0]])
@@ -117,3 +120,30 @@ def test_a_linear_map_shares_no_memory_between_its_calls():
         x = symgrad.tensor([0.3, 0.7, -1.2])
         for call in (linearize(f, x)[1], vjp(f, x)[1]):
             assert not shared(call, (C + 1,))
+
+
+REPEATED = {
+    "grad": lambda f: func.grad(f), "grad_and_value": lambda f: func.grad_and_value(f), "hessian": lambda f: func.hessian(f),
+    "jacrev": lambda f: func.jacrev(f), "jacfwd": lambda f: func.jacfwd(f), "nested grad": lambda f: func.grad(lambda x: func.grad(f)(x).sum()),
+    "three nested": lambda f: func.grad(lambda x: func.grad(lambda x: func.grad(f)(x).sum())(x).sum()),
+    "hvp": lambda f: lambda x: func.hvp(f, x, x), "laplacian": lambda f: func.laplacian(f), "jet": lambda f: lambda x: func.jet(f, (x,), ((x, x),)),
+    "compiled": lambda f: symgrad.compile(f, backend="numpy"), "compiled hessian": lambda f: symgrad.compile(f, backend="numpy").hessian,
+    "compiled jacobian": lambda f: symgrad.compile(f, backend="numpy").jacobian,
+}
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "cubic", "linear"])
+@pytest.mark.parametrize("name", REPEATED)
+def test_results_of_repeated_calls_may_be_written(name, kind):
+    """Also constant ones, and those of programs: the next call gives the same."""
+    matrix = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]])
+    f = {"quadratic": lambda x: x @ matrix @ x, "cubic": lambda x: (x**3).sum() + x.prod().tanh(), "linear": lambda x: (matrix @ x).sum()}[kind]
+    transform, x = REPEATED[name](f), symgrad.tensor([0.5, -1.5])
+    first = None
+    for _ in range(7):
+        found = [t for t in flatten(transform(x))[0] if isinstance(t, symgrad.Tensor)]
+        first = first or [t.clone() for t in found]
+        for a, b in zip(found, first):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-14)
+            a.detach().fill_(77.0)
+    assert matrix.tolist() == [[2.0, 1.0], [1.0, 3.0]] and x.tolist() == [0.5, -1.5]

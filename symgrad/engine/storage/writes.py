@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Shape
-from symgrad.carriers.duck import DuckArray
+from symgrad.carriers.duck import DuckArray, Unrecordable
+from symgrad.carriers.recorded import is_recorded
 from symgrad.engine.saved import TYPES
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
@@ -17,7 +18,8 @@ from symgrad.graph.node import INFERENCE, Node
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.strides import address, dense, overlaps
 
-__all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "refuse_inference", "refuse_overlap", "write"]
+__all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "is_written_as_value", "refuse_inference", "refuse_overlap",
+           "replace_value", "write"]
 
 KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}  # a result is never written into a dtype of a lower kind
 
@@ -45,6 +47,8 @@ def check_result(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype
 
 
 def _in_batch(name: str) -> RuntimeError:
+    if thread.modes.program is not None:
+        return Unrecordable(f"{name} writes in place")
     return RuntimeError(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
                         f"new tensor, such as add for add_ and index_put or where for an assignment")
 
@@ -79,6 +83,24 @@ def alike(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays have the same memory, strides and shape."""
     return address(a) == address(b) and a.nbytes == b.nbytes and (
         a.strides == b.strides or a.shape == b.shape and all(s == t or n == 1 and 0 in (s, t) for n, s, t in zip(a.shape, a.strides, b.strides)))
+
+
+def is_written_as_value(target: Tensor, *operands: Any) -> bool:
+    """Whether a write is part of a program that is being recorded, where values have no memory."""
+    return thread.modes.program is not None and any([isinstance(x, Tensor) and is_recorded(x._value) for x in (target, *operands)])
+
+
+def replace_value(target: Tensor, result: Tensor, name: str) -> Tensor:
+    """Give a tensor the value and the node of a result, as a write in a recorded program.
+
+    Raises Unrecordable for a tensor whose memory others share.
+    """
+    if result._value.shape != target._value.shape or KINDS.get(target._value.dtype.kind, 9) < KINDS.get(result._value.dtype.kind, 0):
+        check_result(name, np.empty(target._value.shape, target._value.dtype), result._value.shape, result._value.dtype)
+    if target._view is not None or thread.modes.program.shares_memory(target):
+        raise Unrecordable(f"{name} writes into an argument, a captured tensor, or memory that several tensors share")
+    target._value, target._node_slot = result._value, result._node_slot
+    return target
 
 
 def write(target: Any, value: Any, name: str) -> None:

@@ -1,0 +1,278 @@
+"""The elementwise words as primitive operations of the C back end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.program.native.nodes import BOOL, FLOAT32, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array
+
+__all__ = ["Elementwise"]
+
+ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+ROUNDING = ("floor", "ceil", "rint", "trunc")
+PREDICATES = ("isfinite", "isnan", "isinf")
+CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
+         "asinh", "acosh", "atanh")
+BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
+ON_BOOLS = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
+FLOATS = (FLOAT64, FLOAT32)
+
+
+class Elementwise:
+    """Adds the primitive operations of elementwise words to a graph."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.dtype = FLOAT64  # of the word that is written
+
+    def value(self, x: Any) -> Ref:
+        """A value, or the literal of a Python number."""
+        if type(x) is Ref:
+            return x
+        if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+            return self.graph.literal(x)
+        if isinstance(x, (np.ndarray, np.generic)):
+            return self.graph.constant(np.asarray(x))
+        raise Unsupported(f"a value of the type {type(x).__name__}")
+
+    def astype(self, x: Any, dtype: Any, source: Any = None) -> Ref:
+        """A value in another dtype."""
+        if type(x) is Ref and x.node.dtype is dtype and x.node.op != "literal":  # as most are; the comparison of dtypes takes its time
+            return x
+        x, dtype = self.value(x), np.dtype(dtype)
+        if x.node.op == "literal":
+            number = self.number(x)
+            if dtype.kind == "i" and (number != number or abs(number) >= 2.0**31):
+                raise Unsupported("an integer from a number out of range")
+            return broadcast(self.graph.literal(number, dtype), x.shape)
+        if x.dtype == dtype:
+            return x
+        return self.truth(x) if dtype == BOOL else self.primitive("cast", (x,), dtype)
+
+    def number(self, x: Ref) -> Any:
+        """The Python number of a literal."""
+        return literal_array(x.node).item()
+
+    def primitive(self, op: str, operands: tuple[Ref, ...], dtype: np.dtype) -> Ref:
+        """An elementwise operation on values that have their final dtypes."""
+        shapes = {x.shape for x in operands if x.shape}
+        shape = () if not shapes else shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+        size = math.prod(shape)
+        if size == 1:
+            parts = tuple([Ref(x.node, x.offset, (), ()) for x in operands]) if shapes else operands
+        else:
+            parts = tuple([x if x.shape == shape and 0 not in x.strides else Ref(x.node, x.offset, (), ()) if x.is_uniform else broadcast(x, shape)
+                           for x in operands])
+        lane = _lane(parts, dtype)
+        if size != 1 and lane == "g":
+            parts = tuple([x if not x.shape or x.is_contiguous else self.materialized(x) for x in parts])
+        out = self.graph.add(op, parts, (), shape, dtype)
+        out.node.lane = "s" if size == 1 else lane
+        return out
+
+    def materialized(self, x: Ref) -> Ref:
+        """The elements in memory of their own."""
+        return self.graph.add("copy", (x,), (), x.shape, x.dtype)
+
+    def to(self, op: str, *operands: Any) -> Ref:
+        """A primitive operation whose operands and result have the dtype of the word."""
+        return self.primitive(op, tuple([self.astype(x, self.dtype) for x in operands]), self.dtype)
+
+    def compare(self, op: str, a: Any, b: Any) -> Ref:
+        """A comparison, in the common dtype of its operands."""
+        a, b = self.value(a), self.value(b)
+        common = np.result_type(*[self.number(x) if is_weak(x) else x.dtype for x in (a, b)])
+        return self.primitive(op, (self.astype(a, common), self.astype(b, common)), BOOL)
+
+    def truth(self, x: Any) -> Ref:
+        """Whether elements differ from zero."""
+        x = self.value(x)
+        return x if x.node.is_bool else self.compare("ne", x, 0)
+
+    # The words
+
+    def arithmetic(self, op: str, a: Any, b: Any) -> Ref:
+        if self.dtype.char == "?":
+            if op not in ON_BOOLS:
+                raise Unsupported(f"{op} of truth values")
+            return self.primitive(ON_BOOLS[op], (self.truth(a), self.truth(b)), BOOL)
+        return self.to(op, a, b)
+
+    def neg(self, x: Any) -> Ref:
+        return self.to("neg", x)
+
+    def abs(self, x: Any) -> Ref:
+        if x.node.op in ("neg", "abs") and x.is_whole and x.dtype == self.dtype:
+            x = x.node.operands[0] if x.node.operands[0].shape == x.shape else x
+        return self.to("abs", x)
+
+    def sign(self, x: Any) -> Ref:
+        return self.to("sign", x)
+
+    def sqrt(self, x: Any) -> Ref:
+        return self.to("sqrt", x)
+
+    def call(self, op: str, *operands: Any) -> Ref:
+        if self.dtype.kind != "f":
+            raise Unsupported(f"{op} in the dtype {self.dtype}")
+        return self.to(op, *operands)
+
+    def rounding(self, op: str, x: Any) -> Ref:
+        return x if self.dtype.kind != "f" else self.to(op, x)
+
+    def round(self, x: Any) -> Ref:
+        return self.rounding("rint", x)
+
+    def predicate(self, op: str, x: Any) -> Ref:
+        x = self.value(x)
+        return self.primitive(op, (x,), BOOL) if x.dtype.kind == "f" else self.graph.full(op == "isfinite", x.shape, BOOL)
+
+    def logical_and(self, a: Any, b: Any) -> Ref:
+        return self.primitive("and", (self.truth(a), self.truth(b)), BOOL)
+
+    def logical_or(self, a: Any, b: Any) -> Ref:
+        return self.primitive("or", (self.truth(a), self.truth(b)), BOOL)
+
+    def logical_not(self, x: Any) -> Ref:
+        return self.primitive("not", (self.truth(x),), BOOL)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Ref:
+        return self.primitive("where", (self.truth(condition), self.astype(a, self.dtype), self.astype(b, self.dtype)), self.dtype)
+
+    def indicator(self, condition: Any, like: Any) -> Ref:
+        return self.astype(condition, like.dtype)
+
+    def conj(self, x: Any) -> Ref:
+        return x
+
+    def square(self, x: Any) -> Ref:
+        if x.node.op == "div" and x.is_whole and self._is_literal(x.node.operands[0], 1.0):
+            inner = x.node.operands[1]
+            if inner.node.op == "cosh" and inner.is_whole:
+                return self.call("sech_square", inner.node.operands[0])
+        return self.to("mul", x, x)
+
+    def reciprocal(self, x: Any) -> Ref:
+        return self.to("div", 1, x)
+
+    def _is_literal(self, x: Ref, value: float) -> bool:
+        return x.node.op == "literal" and self.number(x) == value
+
+    def pow(self, a: Any, b: Any) -> Ref:
+        b = self.value(b)
+        if self.dtype.kind != "f":
+            if b.node.op == "literal" and self.number(b) == 2:
+                return self.to("mul", a, a)
+            raise Unsupported("an integer power")
+        if b.node.op == "literal":
+            n, a = self.number(b), self.astype(a, self.dtype)
+            if n in (1, 2, 3, 4):
+                squared = self.to("mul", a, a) if n > 1 else a
+                return self.to("mul", squared, a if n == 3 else squared) if n > 2 else squared
+            if n == 0:
+                return self.graph.full(1, a.shape, self.dtype)
+            if n == -1:
+                return self.reciprocal(a)
+            if n == 0.5 and a.ndim:  # as NumPy computes it for arrays
+                return self.sqrt(a)
+        return self.call("pow", a, b)
+
+    def exp2_derivative(self, x: Any, order: int) -> Ref:
+        doubled = self.astype(self.compare("gt", x, 1), self.dtype)
+        factor = self.to("mul", self.to("add", 1, doubled), math.log(2.0) ** order)
+        return self.to("mul", self.to("exp2", self.to("sub", x, doubled)), factor)
+
+    def log_derivative(self, x: Any, base: int) -> Ref:
+        return self.to("div", 1 / math.log(base), x)
+
+    def rsqrt(self, x: Any) -> Ref:
+        return self.to("div", 1, self.sqrt(x))
+
+    def decay(self, x: Any) -> Ref:
+        """exp(-|x|)."""
+        return self.call("exp", self.neg(self.abs(self.astype(x, self.dtype))))
+
+    def sech(self, x: Any) -> Ref:
+        z = self.decay(x)
+        return self.to("div", self.to("mul", 2, z), self.to("add", 1, self.to("mul", z, z)))
+
+    def sigmoid(self, x: Any) -> Ref:
+        z = self.decay(x)
+        return self.to("div", self.where(self.compare("lt", x, 0), z, 1), self.to("add", 1, z))
+
+    def sigmoid_slope(self, y: Any, x: Any) -> Ref:
+        return self.to("mul", y, self.sigmoid(self.neg(x)))
+
+    def logsigmoid(self, x: Any) -> Ref:
+        return self.to("sub", self.to("minimum", x, 0), self.call("log1p", self.decay(x)))
+
+    def softplus(self, x: Any, beta: float = 1.0) -> Ref:
+        scaled = x if beta == 1 else self.to("mul", x, beta)
+        out = self.to("add", self.to("maximum", scaled, 0), self.call("log1p", self.decay(scaled)))
+        return out if beta == 1 else self.to("div", out, beta)
+
+    def relu(self, x: Any) -> Ref:
+        return self.to("maximum", x, 0)
+
+    def one_minus_square(self, x: Any) -> Ref:
+        return self.to("mul", self.to("sub", 1, x), self.to("add", 1, x))
+
+    def direction(self, a: Any, b: Any) -> Ref:
+        length = self.call("hypot", a, b)
+        return self.to("div", a, self.where(self.compare("eq", length, 0), 1, length))
+
+    def logaddexp(self, a: Any, b: Any) -> Ref:
+        a, b = self.astype(a, self.dtype), self.astype(b, self.dtype)
+        larger, gap = self.to("maximum", a, b), self.to("sub", a, b)
+        apart = self.to("add", larger, self.call("log1p", self.decay(gap)))
+        return self.where(self.compare("eq", a, b), self.to("add", a, math.log(2.0)), apart)
+
+    def sinc_derivative(self, x: Any, order: int = 0) -> Ref:
+        reduced = self.call("fmod", x, 2.0)
+        n = self.to("rint", self.to("mul", 2, reduced))
+        r = self.to("mul", math.pi, self.to("sub", reduced, self.to("div", n, 2)))
+        s, c = self.call("sin", r), self.call("cos", r)
+        quadrant = self.to("sub", n, self.to("mul", 4, self.to("floor", self.to("div", n, 4))))
+        odd = self.compare("eq", self.to("sub", quadrant, self.to("mul", 2, self.to("floor", self.to("div", quadrant, 2)))), 1)
+        upper, middle = self.compare("ge", quadrant, 2), self.logical_and(self.compare("ge", quadrant, 1), self.compare("le", quadrant, 2))
+        sine, cosine = self.where(odd, c, s), self.where(odd, s, c)
+        sine, cosine = self.where(upper, self.neg(sine), sine), self.where(middle, self.neg(cosine), cosine)
+        waves = sine, cosine, self.neg(sine), self.neg(cosine)
+        u = self.to("mul", math.pi, x)
+        large = self.compare("gt", self.abs(u), order + 1)
+        large_u, small_u = self.where(large, u, 1.0), self.where(large, 0.0, u)
+        upward, downward = self.to("div", sine, large_u), self.value(0.0)
+        for k in range(1, order + 1):
+            upward = self.to("div", self.to("sub", waves[k % 4], self.to("mul", k, upward)), large_u)
+        for k in range(2 * order + 40, order, -1):
+            downward = self.to("div", self.to("sub", waves[k % 4], self.to("mul", small_u, downward)), k)
+        return self.to("mul", self.where(large, upward, downward), math.pi**order)
+
+
+def _lane(operands: tuple[Ref, ...], dtype: np.dtype) -> str:
+    """How a loop is written: "d" or "f" for vectors of float64 or float32, "g" for one element after the other."""
+    found = dtype.char
+    for x in operands:
+        char = x.node.dtype.char
+        if char != found and char != "?":
+            if found != "?":
+                return "g"
+            found = char
+    if found == "?":  # truth values alone
+        return next((x.node.lane for x in operands if x.node.lane in ("d", "f")), "d")
+    return found if found in ("d", "f") else "g"
+
+
+def words(elementwise: Elementwise) -> dict[str, Callable[..., Ref]]:
+    """The function of each elementwise word."""
+    out: dict[str, Callable[..., Ref]] = {}
+    for names, function in ((ARITHMETIC, elementwise.arithmetic), (COMPARISONS, elementwise.compare), (PREDICATES, elementwise.predicate),
+                            (CALLS + BINARY_CALLS, elementwise.call), (("floor", "ceil", "trunc"), elementwise.rounding)):
+        for name in names:
+            out[name] = lambda *args, function=function, name=name: function(name, *args)
+    return out

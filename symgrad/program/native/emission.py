@@ -1,0 +1,139 @@
+"""Programs as text in C: one function for the whole program, `run(table, work, blas)`.
+
+`table` has the pointers to the inputs, the constants and the outputs that are arrays; scalars are in the work memory. The text has no names and
+no strings of the program: only numbers, and the words that the back end knows.
+"""
+
+from __future__ import annotations
+
+from symgrad.program.native import loops
+from symgrad.program.native.mathematics import function_texts
+from symgrad.program.native.nodes import C_TYPES, Node, Ref, dimensions, row_major
+from symgrad.program.native.routines import ROUTINES, routine_text
+from symgrad.program.native.schedule import Item, Schedule
+from symgrad.program.native.writer import Writer
+
+__all__ = ["Emission"]
+
+REAL = ("d", "f")
+
+
+class Emission(Writer):
+    """The text of a program."""
+
+    def __init__(self, schedule: Schedule):
+        super().__init__()
+        parts = list(schedule.parts())
+        bodies = [self._function(i, part) for i, part in enumerate(parts)]
+        lanes = {item.lane for item in schedule.items if item.lane in REAL} | {letter for _, letter in self.routines if letter in REAL}
+        calls = "".join(f"  part{i}(table, work, scratch, blas);\n" for i in range(len(parts)))
+        self.text = "\n".join([
+            function_texts(self.used, lanes), *[routine_text(*key) for key in sorted(self.routines, key=_routine_order)], *bodies,
+            "void run(char **table, char *work, char *scratch, void **blas) {", calls + "}", ""])
+
+    def _function(self, number: int, part: list[Item]) -> str:
+        self.lines, self.pointers, self.part = [], {}, part[0].part
+        for item in part:
+            if item.lane in REAL:
+                loops.vectors(self, item)
+            elif item.lane:
+                loops.elements(self, item)
+            else:
+                self._single(item.nodes[0])
+        kind = "SCALARS" if all(item.lane == "s" for item in part) else "static"
+        head = f"{kind} void part{number}(char **table, char *work, char *scratch, void **blas) {{"
+        return "\n".join([head, *self.pointers.values(), *self.lines, "}"])
+
+    def _source(self, x: Ref) -> str:
+        return f"{self.pointer(x.node)} + {x.offset}" if x.offset else self.pointer(x.node)
+
+    def _single(self, node: Node) -> None:
+        if node.size or node.op == "reduce":
+            getattr(self, f"_{node.op}")(node)
+
+    def _call(self, name: str, node: Node, *arguments: object) -> None:
+        self.write(f"  {self.routine(name, C_TYPES[node.dtype])}({', '.join(map(str, arguments))});")
+
+    def _copy(self, node: Node) -> None:
+        self.write("  " + self.gather(self.pointer(node), self.pointer(node.operands[0].node), node.operands[0], "0", str(node.size)))
+
+    def _take(self, node: Node) -> None:
+        x, at = node.operands
+        self._call("take", node, self.pointer(node), self._source(x), self.pointer(at.node), node.size)
+
+    def _wrapped(self, node: Node) -> None:
+        self._call("wrapped", node, self.pointer(node), self._source(node.operands[0]), node.size, node.params[0], "(int64_t *)work")
+
+    def _put(self, node: Node) -> None:
+        x, values, at = node.operands
+        self.write("  " + self.gather(self.pointer(node), self.pointer(x.node), x, "0", str(node.size)))
+        self._call("put", node, self.pointer(node), self._source(values), self.pointer(at.node), at.size)
+
+    def _add_at(self, node: Node) -> None:
+        g, at = node.operands
+        self.write(f"  memset({self.pointer(node)}, 0, {node.size * node.dtype.itemsize});")
+        self._call("add_at", node, self.pointer(node), self._source(g), self.pointer(at.node), at.size)
+
+    def _pick(self, node: Node) -> None:
+        rows, best = node.operands
+        self._call("pick", node, self.pointer(node), self._source(rows), self.pointer(best.node), node.size, rows.shape[-1])
+
+    def _assemble(self, node: Node) -> None:
+        kind, *places = node.params
+        target, operands = self.pointer(node), list(node.operands)
+        if kind == "base":
+            base = operands.pop(0)
+            self.write("  " + self.gather(target, self.pointer(base.node), base, "0", str(node.size)))
+        elif kind == "zeros":
+            self.write(f"  memset({target}, 0, {node.size * node.dtype.itemsize});")
+        for x, (offset, strides) in zip(operands, places):
+            dims = dimensions(x.shape, strides, x.strides)
+            if not dims:
+                self.write(f"  {target}[{offset}] = {self.pointer(x.node)}[{x.offset}];")
+            else:
+                self.loop(dims, f"{target}[{offset}{{0}}] = {self.pointer(x.node)}[{x.offset}{{1}}];")
+
+    def _cumulate(self, node: Node) -> None:
+        (kind, axis), shape = node.params, node.shape
+        inner = row_major(shape)[axis]
+        self._call(kind, node, self.pointer(node), self._source(node.operands[0]), node.size // (shape[axis] * inner), shape[axis], inner)
+
+    def _reduce(self, node: Node) -> None:
+        (kind, kept), x = node.params, node.operands[0]
+        target, source, kind_of_x = self.pointer(node), self.pointer(x.node), C_TYPES[x.dtype]
+        outer = dimensions(x.shape[:kept], x.strides[:kept], row_major(node.shape))
+        inner = dimensions(x.shape[kept:], x.strides[kept:])
+        if not node.size:
+            return
+        if kind in ("sum", "prod", "amax", "amin") and len(inner) == 1 and outer and outer[-1][1:] == (1, 1) and outer[-1][0] > 1:
+            (count, step), (width, *_) = inner[0], outer[-1]
+            name = self.routine(f"{kind}_rows", kind_of_x)
+            self.loop(outer[:-1], f"{name}({target}{{1}}, {source} + {x.offset}{{0}}, {count}, {step}, {width});")
+            return
+        if len(inner) > 1 and (kind == "norm" or kind.startswith("arg")):
+            raise AssertionError("the dimensions of this reduction are merged before")
+        name = self.routine(kind, kind_of_x)
+        count, step = inner[-1] if inner else (x.size // node.size, 1)
+        if len(inner) <= 1:
+            self.loop(outer, f"{target}[0{{1}}] = {name}({source} + {x.offset}{{0}}, {count}, {step});")
+            return
+        first = [(n, s) for n, s in inner[:-1]]
+        fold = self.routine(f"{kind}_two", kind_of_x)
+        head = "".join(f"for (long j{d} = 0; j{d} < {n}; j{d}++) " for d, (n, _) in enumerate(first))
+        at = "".join(f" + j{d} * {s}" for d, (_, s) in enumerate(first))
+        start = {"sum": "0", "prod": "1", "all": "1", "any": "0"}.get(kind, f"{source}[{x.offset}{{0}}]")
+        self.loop(outer, f"{kind_of_x} a = {start}; {head}a = {fold}(a, {name}({source} + {x.offset}{{0}}{at}, {count}, {step})); "
+                         f"{target}[0{{1}}] = a;")
+
+    def _product(self, node: Node) -> None:
+        a, b = node.operands
+        m, n, k = node.shape[-2], node.shape[-1], a.shape[-1]
+        outer = dimensions(a.shape[:-2], a.strides[:-2], b.strides[:-2], row_major(node.shape)[:-2])
+        name = self.routine("product", C_TYPES[node.dtype])
+        steps = ", ".join(map(str, (m, n, k, *a.strides[-2:], *b.strides[-2:])))
+        self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "
+                                            f"{self.pointer(b.node)} + {b.offset}{{1}}, {steps});")
+
+
+def _routine_order(key: tuple[str, str]) -> tuple[int, str]:
+    return list(ROUTINES).index(key[0]), key[1]

@@ -1,0 +1,175 @@
+"""The functions of C programs that move and reduce elements. `T` is the type of the elements, and `#` its letter."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["ROUTINES", "routine_text"]
+
+TYPES = {"d": "double", "f": "float", "b": "unsigned char", "l": "int64_t", "i": "int32_t"}
+
+# Each with the routines that it needs, which stand before it.
+ROUTINES: dict[str, tuple[tuple[str, ...], str]] = {
+    # Elements k to k + b of a strided array, in row-major order.
+    "gather": ((), """\
+APART void gather_#(T *y, const T *x, long k, long b, int nd, const long *n, const long *s) {
+  long index[64], left = k, last = n[nd - 1], step = s[nd - 1];
+  for (int d = nd - 1; d >= 0; d--) { index[d] = left % n[d]; left /= n[d]; }
+  for (long done = 0; done < b;) {
+    const T *p = x;
+    for (int d = 0; d < nd; d++) p += index[d] * s[d];
+    long run = last - index[nd - 1];
+    if (run > b - done) run = b - done;
+    if (step == 1) memcpy(y + done, p, run * sizeof(T));
+    else for (long i = 0; i < run; i++) y[done + i] = p[i * step];
+    done += run;
+    index[nd - 1] = 0;
+    for (int d = nd - 2; d >= 0 && ++index[d] == n[d]; d--) index[d] = 0;
+  }
+}"""),
+    # Indices, of which negative ones count from the end; the flag tells that one is out of bounds.
+    "wrapped": ((), """\
+APART void wrapped_#(T *y, const T *x, long n, long size, int64_t *flag) {
+  for (long i = 0; i < n; i++) {
+    const T at = x[i] < 0 ? x[i] + size : x[i];
+    const int inside = at >= 0 && at < size;
+    y[i] = inside ? at : 0;
+    if (!inside) *flag = 1;
+  }
+}"""),
+    "take": ((), "APART void take_#(T *y, const T *x, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[i] = x[at[i]]; }"),
+    "put": ((), "APART void put_#(T *y, const T *v, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[at[i]] = v[i]; }"),
+    "add_at": ((), "APART void add_at_#(T *y, const T *v, const int64_t *at, long n) { for (long i = 0; i < n; i++) y[at[i]] += v[i]; }"),
+    "pick": ((), """\
+APART void pick_#(T *y, const T *x, const int64_t *at, long n, long width) { for (long i = 0; i < n; i++) y[i] = x[i * width + at[i]]; }"""),
+    "cumsum": ((), """\
+APART void cumsum_#(T *y, const T *x, long outer, long n, long inner) {
+  for (long o = 0; o < outer; o++, x += n * inner, y += n * inner) {
+    memcpy(y, x, inner * sizeof(T));
+    for (long i = inner; i < n * inner; i++) y[i] = y[i - inner] + x[i];
+  }
+}"""),
+    "cumprod": ((), """\
+APART void cumprod_#(T *y, const T *x, long outer, long n, long inner) {
+  for (long o = 0; o < outer; o++, x += n * inner, y += n * inner) {
+    memcpy(y, x, inner * sizeof(T));
+    for (long i = inner; i < n * inner; i++) y[i] = y[i - inner] * x[i];
+  }
+}"""),
+    "sum_two": ((), "INLINE T sum_two_#(T a, T b) { return a + b; }"),
+    "prod_two": ((), "INLINE T prod_two_#(T a, T b) { return a * b; }"),
+    "amax_two": ((), "INLINE T amax_two_#(T a, T b) { return a >= b || a != a ? a : b; }"),
+    "amin_two": ((), "INLINE T amin_two_#(T a, T b) { return a <= b || a != a ? a : b; }"),
+    "all_two": ((), "INLINE T all_two_#(T a, T b) { return a & b; }"),
+    "any_two": ((), "INLINE T any_two_#(T a, T b) { return a | b; }"),
+    # Pairwise, in the order of NumPy: the error grows with the logarithm of the count.
+    "sum": ((), """\
+APART T sum_#(const T *x, long n, long s) {
+  if (n > 128) {
+    const long h = n / 2 & ~7;
+    return sum_#(x, h, s) + sum_#(x + h * s, n - h, s);
+  }
+  T r[8], t = 0;
+  long i = 0;
+  if (n >= 8) {
+    for (int j = 0; j < 8; j++) r[j] = x[j * s];
+    if (s == 1) for (i = 8; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[i + j];
+    else for (i = 8; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += x[(i + j) * s];
+    t = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+  }
+  for (; i < n; i++) t += x[i * s];
+  return t;
+}"""),
+    "norm": (("sum",), """\
+APART T norm_#(const T *x, long n, long s) {
+  T r[32] = {0};
+  for (long i = 0; i < n; i += 1024) {
+    T q[32] = {0};
+    const long e = n - i < 1024 ? n - i : 1024;
+    long j = 0;
+    for (; j + 32 <= e; j += 32) for (int l = 0; l < 32; l++) { const T v = x[(i + j + l) * s]; q[l] += v * v; }
+    for (; j < e; j++) { const T v = x[(i + j) * s]; q[j & 31] += v * v; }
+    for (int l = 0; l < 32; l++) r[l] += q[l];
+  }
+  T length = sqrt(sum_#(r, 32, 1));
+  if ((length > (sizeof(T) == 8 ? 0x1p-511 : 0x1p-63) && length < __builtin_inf()) || !n) return length;
+  T scale = 0;
+  for (long i = 0; i < n; i++) { const T v = fabs(x[i * s]); if (v > scale || v != v) scale = v; if (v != v) return v; }
+  if (!(scale > 0 && scale < __builtin_inf())) scale = 1;
+  T total = 0;
+  for (long i = 0; i < n; i++) { const T v = x[i * s] / scale; total += v * v; }
+  return (T)sqrt(total) * scale;
+}"""),
+    "argmax": ((), """\
+APART int64_t argmax_#(const T *x, long n, long s) {
+  long at = 0;
+  T best = x[0];
+  for (long i = 1; i < n && best == best; i++) if (x[i * s] > best || x[i * s] != x[i * s]) { best = x[i * s]; at = i; }
+  return at;
+}"""),
+    "argmin": ((), """\
+APART int64_t argmin_#(const T *x, long n, long s) {
+  long at = 0;
+  T best = x[0];
+  for (long i = 1; i < n && best == best; i++) if (x[i * s] < best || x[i * s] != x[i * s]) { best = x[i * s]; at = i; }
+  return at;
+}"""),
+    # Products of matrices in row-major memory, c = a b, with the strides of a and b.
+    "dot": ((), """\
+APART T dot_#(const T *a, long s, const T *b, long t, long n) {
+  T r[8] = {0}, rest = 0;
+  long i = 0;
+  for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += a[(i + j) * s] * b[(i + j) * t];
+  for (; i < n; i++) rest += a[i * s] * b[i * t];
+  return ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7])) + rest;
+}"""),
+    "product": (("dot",), """\
+typedef void gemm_t_#(const char *, const char *, const int *, const int *, const int *, const T *, const T *, const int *, const T *, const int *,
+                      const T *, T *, const int *);
+typedef void gemv_t_#(const char *, const int *, const int *, const T *, const T *, const int *, const T *, const int *, const T *, T *, const int *);
+APART void product_#(void **blas, T *c, const T *a, const T *b, long m, long n, long k, long ai, long ak, long bk, long bj) {
+  const int M = m, N = n, K = k;
+  const T one = 1, zero = 0;
+  if (!k) { memset(c, 0, m * n * sizeof(T)); return; }
+  if (m == 1 && n == 1 && k <= 512) { *c = dot_#(a, ak, b, bk, k); return; }
+  if (m * n * k <= 512) {
+    for (long i = 0; i < m; i++) for (long j = 0; j < n; j++) c[i * n + j] = dot_#(a + i * ai, ak, b + j * bj, bk, k);
+    return;
+  }
+  const int ta = k == 1 || (ak == 1 && (m == 1 || ai >= k)) ? 0 : 1, tb = n == 1 || (bj == 1 && (k == 1 || bk >= n)) ? 0 : 1;
+  const int lda = ta ? (k > 1 ? ak : m) : (m > 1 ? ai : k), ldb = tb ? (n > 1 ? bj : k) : (k > 1 ? bk : n), LA = lda > 0 ? lda : 1;
+  if (n == 1 && bk > 0) {
+    const int step = bk, unit = 1;
+    ((gemv_t_# *)blas[BLAS_GEMV])(ta ? "N" : "T", ta ? &M : &K, ta ? &K : &M, &one, a, &LA, b, &step, &zero, c, &unit);
+    return;
+  }
+  if (m == 1 && ak > 0) {
+    const int step = ak, unit = 1;
+    ((gemv_t_# *)blas[BLAS_GEMV])(tb ? "T" : "N", tb ? &K : &N, tb ? &N : &K, &one, b, &ldb, a, &step, &zero, c, &unit);
+    return;
+  }
+  ((gemm_t_# *)blas[BLAS_GEMM])(tb ? "T" : "N", ta ? "T" : "N", &N, &M, &K, &one, b, &ldb, a, &LA, &zero, c, &N);
+}"""),
+}
+for _kind, _start in (("prod", "x[0]"), ("amax", "x[0]"), ("amin", "x[0]"), ("all", "1"), ("any", "0")):
+    _first = 1 if _start == "x[0]" else 0
+    _empty = "if (!n) return 1; " if _kind == "prod" else ""
+    ROUTINES[_kind] = ((f"{_kind}_two",), f"""\
+APART T {_kind}_#(const T *x, long n, long s) {{
+  {_empty}T r = {_start};
+  for (long i = {_first}; i < n; i++) r = {_kind}_two_#(r, x[i * s]);
+  return r;
+}}""")
+for _kind in ("sum", "prod", "amax", "amin"):  # of n rows of some width, at a stride
+    ROUTINES[f"{_kind}_rows"] = ((f"{_kind}_two",), f"""\
+APART void {_kind}_rows_#(T *restrict y, const T *restrict x, long n, long s, long width) {{
+  memcpy(y, x, width * sizeof(T));
+  for (long i = 1; i < n; i++) for (long j = 0; j < width; j++) y[j] = {_kind}_two_#(y[j], x[i * s + j]);
+}}""")
+
+
+def routine_text(name: str, letter: str) -> str:
+    """A routine for the type of a letter."""
+    text = ROUTINES[name][1].replace("#", letter)
+    text = text.replace("BLAS_GEMM", "0" if letter == "d" else "2").replace("BLAS_GEMV", "1" if letter == "d" else "3")
+    return re.sub(r'\bT\b(?!")', TYPES[letter], text)

@@ -1,0 +1,160 @@
+"""Compiled functions: set-up, the chain of 120 ops, Hessians, high orders, a classifier, and the sensitivities of an ODE; NumPy source and C."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import symgrad
+from symgrad.program.backends import has_compiler
+from tests.benchmarks.chain import ROUNDS, X, Y, chain, eager_step
+from tests.benchmarks.higher import composed, point
+from tests.benchmarks.problems import DENSE, make
+from tests.benchmarks.products import Classifier
+from tests.benchmarks.table import Row, Timing, compare, mean_row, optional, spell, torch_one_thread
+
+CONSTANT = ("quadratic-500", "factorization")  # problems whose Hessian does not depend on the point
+CHAIN = {(): (0.02, 0.02), (10,): (0.18, 0.02), (1000,): (0.60, 0.20), (100_000,): (1.40, 0.35)}  # the bars of NumPy source and of C
+STEPS, WIDTH = 200, 0.02  # of the ODE
+
+
+BACKENDS = ("numpy", "c")
+
+
+def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs: Any, bar: float | None, timing: Timing, rtol: float) -> Row:
+    """The row of a compiled function, which is called once before; without a compiler C has no figure."""
+    if backend == "c" and not has_compiler():
+        return Row(work, other, "no compiler", "" if bar is None else f"{bar:.2f}")
+    if theirs is not None:
+        ours()
+    return compare(work, other, ours, theirs, bar, timing, rtol)
+
+
+def setup_seconds(backend: str, fresh: bool) -> float:
+    """The median time of the first call of the chain's gradient; with `fresh` each time with other constants, so that no object is on disk."""
+    times = []
+    for k in range(5):
+        factor = 1.0 + (k + 1) * time.time_ns() * 1e-25 if fresh else 1.0
+        f = symgrad.compile(lambda x, y, factor=factor: (chain(symgrad, x * factor if fresh else x, y)).sum(), argnums=(0, 1), backend=backend)
+        x, y = (symgrad.full((10,), value) for value in (X, Y))
+        start = time.perf_counter()
+        f.gradient(x, y)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def setup() -> Iterator[Row]:
+    """The set-up of the chain's gradient, of about 400 steps."""
+    work, found = f"set-up of the gradient of {6 * ROUNDS} ops", has_compiler()
+    yield Row(f"{work}, numpy", "", spell(setup_seconds("numpy", True)), "15 ms")
+    yield Row(f"{work}, c, a new function", "", spell(setup_seconds("c", True)) if found else "no compiler", "600 ms")
+    setup_seconds("c", False)
+    yield Row(f"{work}, c, from disk", "", spell(setup_seconds("c", False)) if found else "no compiler", "5 ms")
+
+
+def chains(timing: Timing) -> Iterator[Row]:
+    """The chain's gradient beside torch's forward and backward pass."""
+    torch = torch_one_thread()
+    for shape, bars in CHAIN.items():
+        x, y = (symgrad.full(shape, value) for value in (X, Y))
+        for backend, bar in zip(BACKENDS, bars):
+            f = symgrad.compile(lambda x, y: chain(symgrad, x, y).sum(), argnums=(0, 1), backend=backend)
+            yield beside(f"{6 * ROUNDS} ops compiled, {backend}, shape {shape}", "torch eager", backend, functools.partial(f.gradient, x, y),
+                         torch and eager_step(torch, shape), bar, timing, 1e-8)
+
+
+def jax_float64() -> Any:
+    """JAX with float64, or None."""
+    jax = optional("jax")
+    if jax is not None:
+        jax.config.update("jax_enable_x64", True)
+    return jax
+
+
+def jitted(jax: Any, function: Any, place: Any) -> Callable[[], Any]:
+    """A function compiled by JAX, at a place."""
+    compiled = jax.jit(function)
+    return lambda: compiled(place).block_until_ready()
+
+
+def hessians(timing: Timing) -> Iterator[Row]:
+    """The eight problems beside jax.jit, whose compilation does not count."""
+    jax = jax_float64()
+    for backend, bars in zip(BACKENDS, ((0.40, 1.0), (0.25, 0.6))):
+        found: list[Row] = []
+        for name in DENSE:
+            problem = make(name)
+            f, x = problem.of(symgrad, symgrad.tensor)
+            theirs = None
+            if jax is not None:
+                g, place = problem.of(jax.numpy, jax.numpy.asarray)
+                theirs = jitted(jax, jax.hessian(g), place)
+            found.append(beside(f"hessian compiled, {backend}, {name}", "jax.jit", backend,
+                                functools.partial(symgrad.compile(f, backend=backend).hessian, x), theirs, None, timing, 1e-7))
+            yield found[-1]
+        varying = [row for row in found if not row.work.endswith(CONSTANT)]
+        yield mean_row(f"hessian compiled, {backend}, geometric mean of the eight", found, bars[0])
+        yield mean_row(f"hessian compiled, {backend}, geometric mean of the six that are not constant", varying, bars[1])
+
+
+def orders(timing: Timing) -> Iterator[Row]:
+    """Nested gradients of orders 1 to 6 at a thousand elements, beside jax.jit."""
+    jax, x = jax_float64(), point(symgrad, (1000,)).detach()
+    for backend, bar in zip(BACKENDS, (2.0, 1.0)):
+        for order in range(1, 7):
+            theirs = jax and jitted(jax, composed(jax.grad, jax.numpy, order), jax.numpy.asarray(x.numpy()))
+            f = symgrad.compile(composed(symgrad.func.grad, symgrad, order), backend=backend)
+            yield beside(f"nested grad compiled, {backend}, order {order}, shape (1000,)", "jax.jit", backend, functools.partial(f, x), theirs, bar,
+                         timing, 1e-6)
+
+
+def classifier(timing: Timing) -> Iterator[Row]:
+    """The gradient of the classifier, and the product of its Hessian with a direction, beside torch eager."""
+    torch, ours = torch_one_thread(), Classifier(symgrad, symgrad.tensor)
+    other = Classifier(torch, torch.tensor) if torch else None
+    for backend, bars in zip(BACKENDS, ((1.3, 0.95), (1.0, 0.9))):
+        f = symgrad.compile(ours.loss, argnums=(0, 1, 2, 3), backend=backend)
+        yield beside(f"gradient of a classifier compiled, {backend}", "torch eager", backend, functools.partial(f.gradient, *ours.plain),
+                     other and other.gradient, bars[0], timing, 1e-7)
+        yield beside(f"hvp of a classifier compiled, {backend}", "torch eager", backend, functools.partial(f.hvp, ours.plain, ours.direction),
+                     other and other.double_backward, bars[1], timing, 1e-7)
+
+
+def oscillator(m: Any, theta: Any) -> Any:
+    """The square of the end point of Van der Pol's oscillator, by a Python loop of Runge-Kutta steps of fourth order."""
+    x, v = theta[0], theta[1]
+
+    def rate(x: Any, v: Any) -> Any:
+        return v, theta[2] * (1 - x * x) * v - x
+
+    for _ in range(STEPS):
+        a, b = rate(x, v)
+        c, d = rate(x + WIDTH / 2 * a, v + WIDTH / 2 * b)
+        e, f = rate(x + WIDTH / 2 * c, v + WIDTH / 2 * d)
+        g, h = rate(x + WIDTH * e, v + WIDTH * f)
+        x, v = x + WIDTH / 6 * (a + 2 * c + 2 * e + g), v + WIDTH / 6 * (b + 2 * d + 2 * f + h)
+    return x * x + v * v
+
+
+def sensitivities(timing: Timing) -> Iterator[Row]:
+    """The Hessian of the oscillator's end by start and parameter, beside torch's double backward."""
+    torch, place = torch_one_thread(), [1.0, 0.5, 1.3]
+    x = symgrad.tensor(place)
+    for backend, bar in zip(BACKENDS, (0.05, 0.02)):
+        f = symgrad.compile(functools.partial(oscillator, symgrad), backend=backend)
+        theirs = torch and functools.partial(torch.autograd.functional.hessian, functools.partial(oscillator, torch),
+                                             torch.tensor(place, dtype=torch.float64))
+        yield beside(f"second order sensitivity, {STEPS} RK4 steps compiled, {backend}", "torch eager", backend, functools.partial(f.hessian, x),
+                     theirs, bar, timing, 1e-7)
+
+
+def rows(timing: Timing) -> Iterator[Row]:
+    """All rows of compiled functions."""
+    yield from setup()
+    for part in (chains, hessians, orders, classifier, sensitivities):
+        yield from part(timing)
+
+

@@ -1,0 +1,1 @@
+"""Tests of programs: recording, back ends, and compiled functions."""
