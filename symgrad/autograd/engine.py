@@ -54,15 +54,19 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None)
-        wanted = _paths(seeds, keep)
+        nodes = reached([node for node, _ in seeds], differentiable=True)
+        if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
+            wanted = _leading(nodes, keep)
     return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver)
 
 
-def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node] | None:
-    """The nodes on paths from the seeds to the nodes in `keep`; None if no other paths end elsewhere."""
-    nodes = reached([node for node, _ in seeds], differentiable=True)
-    if keep.issuperset([node for node in nodes if not node.parents]) and not any([node.parents for node in keep]):
-        return None
+def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
+    """The nodes on paths from the seeds to the nodes in `keep`."""
+    return _leading(reached([node for node, _ in seeds], differentiable=True), keep)
+
+
+def _leading(nodes: set[Node], keep: frozenset[Node]) -> set[Node]:
+    """Those of some nodes that depend on a node in `keep`, and these."""
     wanted: set[Node] = set(keep)
     for node in sorted(nodes, key=_sequence):
         if not wanted.isdisjoint(node.parents):

@@ -124,7 +124,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 found = (found,)
             elif heap and heap[0][0] < -p.sequence_nr:  # type: ignore[union-attr]
                 pending[p], node = found, None  # type: ignore[index]
-                heappush(heap, (-p.sequence_nr, p))  # type: ignore[union-attr,arg-type]
+                heappush(heap, (-p.sequence_nr, p))  # type: ignore[union-attr,arg-type,misc]
                 continue
             else:
                 node, g = p, found
