@@ -214,6 +214,19 @@ def test_sums_are_those_of_numpy() -> None:
 
 
 @pytest.mark.parametrize("dtype", (np.float64, np.float32))
+@pytest.mark.parametrize("shape", ((), (200,)))
+def test_arithmetic_is_that_of_numpy_to_the_last_bit(shape: tuple[int, ...], dtype: Any) -> None:
+    rng = np.random.default_rng(1)
+    rows = [np.asarray(rng.normal(size=shape), dtype)[()] for _ in range(3)]
+    b = Builder()
+    x, y, z = map(b.input, rows)
+    product = b.mul(x, y)
+    program = b.program(b.add(product, z), b.sub(z, product), b.div(b.add(x, y), z), b.sqrt(b.abs(x)), b.sub(b.add(b.add(x, 1e16), y), 1e16))
+    for got, expected in zip(native(program)(rows), interpreter(program)(rows), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", (np.float64, np.float32))
 def test_sums_in_loops(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     for size in (5, 500, 513, 100_003):

@@ -42,6 +42,8 @@ class Elementwise:
 
     def astype(self, x: Any, dtype: Any, source: Any = None) -> Ref:
         """A value in another dtype."""
+        if type(x) is Ref and x.node.dtype is dtype and x.node.op != "literal":  # as most are; the comparison of dtypes takes its time
+            return x
         x, dtype = self.value(x), np.dtype(dtype)
         if x.node.op == "literal":
             number = self.number(x)
@@ -95,7 +97,7 @@ class Elementwise:
     # The words
 
     def arithmetic(self, op: str, a: Any, b: Any) -> Ref:
-        if self.dtype == BOOL:
+        if self.dtype.char == "?":
             if op not in ON_BOOLS:
                 raise Unsupported(f"{op} of truth values")
             return self.primitive(ON_BOOLS[op], (self.truth(a), self.truth(b)), BOOL)

@@ -41,7 +41,7 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
         out = function(*(arguments(step, operands) if step.params or step.name in LISTS else operands))
         if out.shape != words.shape:
             out = broadcast(out, words.shape)
-        values.append(out if out.dtype == words.dtype else words.astype(out, words.dtype))
+        values.append(out if out.node.dtype is words.dtype else words.astype(out, words.dtype))
     return graph, [values[i] for i in program.outputs]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import sys
 import weakref
-from _ctypes import dlclose
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +46,7 @@ class Native:
         emission = Emission(schedule)
         self.source = emission.text
         self._object = compiled(self.source, libraries(self.source))
-        weakref.finalize(self, dlclose, self._object._handle).atexit = False
+        weakref.finalize(self, _ctypes.dlclose, self._object._handle).atexit = False
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
         self._blas = ctypes.addressof(addresses()) if "blas, " in self.source else 0
