@@ -180,6 +180,11 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
     if not (cls.calls_code or cls.broadcasts and not numbers) and cls.vjp is op.vjp and (terms := _cotangents(op)) is not None:
         with contextlib.suppress(LookupError):
             rule = (_of_numbers if numbers else _of_tensors)(op, terms, f"{name}(node, g)" if single else f"{name}(node, g, parents)")
+    if numbers and single and cls.vjp is op.vjp and (transpose := getattr(op.vjp, "transpose", None)) is not None:
+        def rule(node: Node, g: Any) -> Any:
+            args: Any = node.args
+            return transpose(numeric, g, args[0].shape, *args[1:])
+
     found = single, rule, cls.saves
     setattr(cls, f"by_{kind}", found)
     return found

@@ -161,8 +161,13 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
     arity = len(transposes)
     if arity == 1:
         (transpose,) = transposes
-        return _register(name, "linear", forward, lambda xp, g, y, args, needs: (transpose(xp, g, args[0].shape, *args[1:]),),
-                         lambda xp, tangents, y, args: forward(xp, tangents[0], *args[1:]), 1, **rest)
+
+
+        def pull(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+            return (transpose(xp, g, args[0].shape, *args[1:]),)
+
+        pull.transpose = transpose  # type: ignore[attr-defined]
+        return _register(name, "linear", forward, pull, lambda xp, tangents, y, args: forward(xp, tangents[0], *args[1:]), 1, **rest)
 
     def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
         return tuple(None if need is None else transpose(xp, g, x.shape, *args[arity:])
@@ -201,16 +206,19 @@ def multilinear(name: str, forward: Rule, *transposes: Rule, variadic: bool = Fa
     return _register(name, "multilinear", forward, vjp, jvp, arity, **rest)
 
 
-def primitive(name: str, forward: Rule, *, vjp: Rule | None = None, jvp: Rule | None = None, arity: int = 1, **rest: Any) -> Op:
+def primitive(name: str, forward: Rule, *, vjp: Rule | Sequence[Rule] | None = None, jvp: Rule | None = None, arity: int = 1, **rest: Any) -> Op:
     """Register an op whose pullback and pushforward are both written out.
 
-    `vjp(xp, g, y, *xs, *parameters)` gives one cotangent, or a tuple of them when `arity` is above one; `jvp(xp, *tangents,
-    y, *xs, *parameters)` gives the tangent (every tangent filled in). Without them the op has integer or boolean values.
+    `vjp(xp, g, y, *xs, *parameters)` gives one cotangent, or a tuple of them when `arity` is above one; it may be one rule for each argument, of
+    which only those that are needed are called. `jvp(xp, *tangents, y, *xs, *parameters)` gives the tangent (every tangent filled in). Without them
+    the op has integer or boolean values.
     """
     if vjp is None or jvp is None:
         return _register(name, "primitive", forward, None, None, arity, differentiable=False, saves=False, **rest)
 
     def pull(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
+        if not callable(vjp):
+            return tuple([None if need is None else rule(xp, g, y, *args) for rule, need in zip(vjp, needs)])
         out = vjp(xp, g, y, *args)
         return (out,) if arity == 1 else out
 

@@ -219,14 +219,11 @@ def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
     return input, mat1, mat2, beta, alpha
 
 
-def _addmm_vjp(xp, g, y, input, a, b, beta, alpha):
-    scaled = _scale(alpha, g)
-    return _scale(beta, g), xp.mm(scaled, matrix_transpose(xp, b)), xp.mm(matrix_transpose(xp, a), scaled)
-
-
 primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.mm(mat1, mat2)) + _scale(beta, input), arity=3,
-          prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), vjp=_addmm_vjp,
-          saved=("", "mat2", "mat1"),
+          prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), saved=("", "mat2", "mat1"),
+          vjp=(lambda xp, g, y, input, a, b, beta, alpha: _scale(beta, g),
+               lambda xp, g, y, input, a, b, beta, alpha: xp.mm(_scale(alpha, g), matrix_transpose(xp, b)),
+               lambda xp, g, y, input, a, b, beta, alpha: xp.mm(matrix_transpose(xp, a), _scale(alpha, g))),
           jvp=lambda xp, t, ta, tb, y, input, a, b, beta, alpha: _scale(alpha, xp.mm(ta, b) + xp.mm(a, tb)) + _scale(beta, t),
           usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 
@@ -265,9 +262,9 @@ def _baddbmm_arguments(xp, input, batch1, batch2, *, beta=1, alpha=1):
 
 def _define_added_product(name, product, transpose_first, transpose_second, **rest):
     """Declare beta * input + alpha * product(a, b), where the product is linear in a and in b and has the given transposes."""
-    def vjp(xp, g, y, input, a, b, beta, alpha):
-        scaled = _scale(alpha, g)
-        return _scale(beta, g), transpose_first(xp, scaled, b), transpose_second(xp, scaled, a)
+    vjp = (lambda xp, g, y, input, a, b, beta, alpha: _scale(beta, g),
+           lambda xp, g, y, input, a, b, beta, alpha: transpose_first(xp, _scale(alpha, g), b),
+           lambda xp, g, y, input, a, b, beta, alpha: transpose_second(xp, _scale(alpha, g), a))
 
     def jvp(xp, t, ta, tb, y, input, a, b, beta, alpha):
         return _scale(alpha, product(xp, ta, b) + product(xp, a, tb)) + _scale(beta, t)
