@@ -167,6 +167,7 @@ _LATER = {
     "op_from_sympy": "symbolic.operations",
     "prove": "proofs.prove",
     "to_c": "codegen.sources",
+    "to_dot": "codegen.pictures",
     "to_jax": "codegen.sources",
     "to_latex": "codegen.printers",
     "to_python": "codegen.sources",

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
 import sympy
 
 from symgrad.codegen.equations import Equations, Result, equations_of
+from symgrad.codegen.pictures import argument_names, latex_of_program, recorded
 from symgrad.types.trees import LEAF
 
 __all__ = ["to_latex"]
 
 
-def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
+def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None,
+             names: Sequence[str] | None = None) -> str:
     r"""The formula of a function, a Tensor or a SymPy expression in LaTeX.
 
     `fn`, `shapes`, `at` and `domain` are as in `to_sympy`. A single short formula is written by itself; with `derivatives` (1 for the
     gradient, 2 for the Hessian, too), for several results and for long formulas there are `aligned` equations, in which long parts have
     names. `name` is the name of the function in them.
 
-    Raises what `to_sympy` raises, and ValueError for derivatives of a value that is no single number.
+    A program that `symgrad.compile` has recorded, and a compiled function, are written with one equation per step; `names` are those of the inputs.
+
+    Raises what `to_sympy` raises, and ValueError for derivatives of a value that is no single number and for unsuitable names.
 
     >>> print(to_latex(lambda x: (x / 2).tanh()))
     \tanh{\left(\frac{x}{2} \right)}
@@ -31,12 +36,15 @@ def to_latex(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
     \frac{\partial f}{\partial y} &= \sin{\left(x \right)}
     \end{aligned}
     """
+    title = sympy.latex(sympy.Symbol(name or "f"))
+    program = recorded(fn, names, shapes, symbols, at, domain, derivatives)
+    if program is not None:
+        return latex_of_program(program, title, argument_names(program, names, frozenset()))
     found = equations_of(fn, shapes, symbols, at, domain, derivatives)
     flat = found.flat
     results = found.valid(found.results if flat is None else flat)
     if flat is not None and found.form is LEAF:
         return str(sympy.latex(_as_array(results[0])))
-    title = sympy.latex(sympy.Symbol(name or "f"))
     equations = [(sympy.latex(symbol), e) for symbol, e in found.equations] if flat is None else []
     for label, result in zip(_labels(found, title, derivatives), results):
         equations.append((label, _as_array(result)))

@@ -11,8 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from symgrad.codegen.arrays import ArraySource
 from symgrad.codegen.equations import Equations, Result, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, Source, Text, Torch
+from symgrad.codegen.pictures import argument_names, recorded
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 
@@ -44,8 +46,8 @@ def _names(found: Equations) -> list[str]:
     return identifiers([p.name + "_" if p.name in taken or p.name.startswith(("_", "symgrad_")) else p.name for p in found.parameters])
 
 
-def _function_name(name: str | None, found: Equations) -> str:
-    if name is None:
+def _function_name(name: str | None, found: Equations | None = None) -> str:
+    if name is None and found is not None:
         return found.name if found.name.isidentifier() and not keyword.iskeyword(found.name) and found.name not in RESERVED | FUNCTIONS else "f"
     taken = isinstance(name, str) and (name in RESERVED | FUNCTIONS or keyword.iskeyword(name))
     if taken or not isinstance(name, str) or not name.isidentifier() or not name.isascii():
@@ -71,24 +73,40 @@ def _literal(tree: Any) -> str:
 RETURNS = ("", "The value, and the gradient as a tuple by argument.", "The value, the gradient and the Hessian, as tuples by argument.")
 
 
-def _python(language: type[Source], found: Equations, name: str | None, derivatives: int) -> str:
-    printer, results = _source_of(found, language, derivatives)
-    texts = [Text(printer.result(result, places)) for result, places in results]
-    body = [f'"""{RETURNS[derivatives]}"""'] * (derivatives > 0) + printer.lines + [f"return {_literal(found.form.unflatten(texts))}"]
-    code = "\n".join("    " + line for line in body)
-    text = f"{printer.called(code)}\n\ndef {_function_name(name, found)}({', '.join(printer.names)}):\n{code}\n"
-    header = printer.header if "math." in text else printer.header.replace("import math\n\n", "")
+def _python(language: type[Source], fn: Any, names: Any, name: str | None, shapes: Sequence[Any], symbols: Any, at: Any, domain: Any,
+            derivatives: int) -> str:
+    program = recorded(fn, names, shapes, symbols, at, domain, derivatives)
+    printer: Source | ArraySource
+    if program is None:
+        found = equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True)
+        source, results = _source_of(found, language, derivatives)
+        doc = [f'"""{RETURNS[derivatives]}"""'] * (derivatives > 0)
+        returned = _literal(found.form.unflatten([Text(source.result(result, places)) for result, places in results]))
+        printer, title = source, _function_name(name, found)
+    else:
+        printer = arrays = ArraySource(language, program, argument_names(program, names, RESERVED | FUNCTIONS))
+        doc = []
+        returned = arrays.outputs[0] if len(arrays.outputs) == 1 else _literal(tuple(arrays.outputs))
+        title = _function_name(name or "f")
+    code = "\n".join(f"    {line}" for line in (*doc, *printer.lines, f"return {returned}"))
+    text = f"{printer.called(code)}\n\ndef {title}({', '.join(printer.names)}):\n{code}\n"
+    header = language.header if "math." in text else language.header.replace("import math\n\n", "")
     return (header if re.search(r"\bjax\.", text) else header.replace("import jax\n", "")) + text
 
 
-def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
+def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None,
+              names: Sequence[str] | None = None) -> str:
     """The source of a NumPy function that computes a function or a SymPy formula.
 
     `fn`, `shapes`, `at` and `domain` are as in `to_sympy`; `symbols` are the arguments for a formula, as in `from_sympy`. With `derivatives`
     1 the source gives the value and the gradient, with 2 the Hessian, too: tuples by argument. Common subexpressions are assigned once, and
     stable forms are used. Names are made into identifiers; the source contains no text of the user.
 
-    Raises what `to_sympy` and `from_sympy` raise, and ValueError for derivatives of a value that is no single number.
+    `fn` may also be a program that `symgrad.compile` has recorded, or a compiled function, for its value: the source is then a function of arrays,
+    with one line per step. Its arguments are the program's inputs, called x0, x1, and so on, or by `names`.
+
+    Raises what `to_sympy` and `from_sympy` raise, ValueError for derivatives of a value that is no single number and for unsuitable names,
+    RuntimeError for a compiled function that was not called yet, and TypeError for a word of a program that cannot be written.
 
     >>> import sympy
     >>> x, y = sympy.symbols("x y")
@@ -101,10 +119,11 @@ def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain
         return y * v1 + np.exp(v1)
     <BLANKLINE>
     """
-    return _python(NumPy, equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
+    return _python(NumPy, fn, names, name, shapes, symbols, at, domain, derivatives)
 
 
-def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
+def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None,
+             names: Sequence[str] | None = None) -> str:
     """The source of a PyTorch function of tensors, as `to_python` writes it for NumPy; torch need not be installed.
 
     >>> print(to_torch(lambda x: x.sigmoid() * x, name="swish"))
@@ -115,10 +134,11 @@ def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
         return x * torch.sigmoid(x)
     <BLANKLINE>
     """
-    return _python(Torch, equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
+    return _python(Torch, fn, names, name, shapes, symbols, at, domain, derivatives)
 
 
-def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
+def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None,
+           names: Sequence[str] | None = None) -> str:
     """The source of a JAX function of arrays, as `to_python` writes it for NumPy; JAX need not be installed.
 
     >>> print(to_jax(lambda x: x.exp() / 3, name="third"))
@@ -129,7 +149,7 @@ def to_jax(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: A
         return jnp.exp(x) / 3
     <BLANKLINE>
     """
-    return _python(Jax, equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True), name, derivatives)
+    return _python(Jax, fn, names, name, shapes, symbols, at, domain, derivatives)
 
 
 def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None) -> str:
@@ -147,6 +167,9 @@ def to_c(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any
     }
     <BLANKLINE>
     """
+    if recorded(fn, None, shapes, symbols, at, domain, derivatives) is not None:
+        raise TypeError("to_c writes formulas of numbers; a program of arrays is compiled by symgrad.compile(f, backend='c'), and its text is "
+                        "f.source")
     found = equations_of(fn, shapes, symbols, at, domain, derivatives, stable=True)
     printer, results = _source_of(found, C, derivatives)
     arguments = [("const double *" if p.shape else "double ") + n for p, n in zip(found.parameters, printer.names)]

@@ -17,6 +17,7 @@ from symgrad.func.hessians import SparseProducts, hessian, hvp
 from symgrad.func.jacobians import jacobian
 from symgrad.func.transforms import grad, grad_and_value, jvp
 from symgrad.program.backends import BACKENDS
+from symgrad.program.program import Program
 
 __all__ = ["CompiledFunction", "compile"]
 
@@ -103,6 +104,33 @@ class CompiledFunction:
         """The source of the program that was recorded last for the function's value, or else for a derivative; empty before the first call."""
         found = [v for r in self._recorders.values() for v in r.variants[-1:]]
         return found[0].running.source if found else ""
+
+    def program(self, derivative: str = "value") -> Program:
+        """The program that was recorded last for the value, or for a derivative such as "gradient".
+
+        Its inputs are the tensors, arrays and floats among the arguments, then the captured tensors that it reads; it is valid for arguments of
+        the same shapes that take the same branches.
+
+        Raises ValueError for an unknown derivative, and RuntimeError before the first call.
+
+        >>> import symgrad
+        >>> f = symgrad.compile(lambda x: x.sin() * 2.0)
+        >>> f(symgrad.ones(3))
+        tensor([1.6829, 1.6829, 1.6829])
+        >>> print(f.program())
+        %0 = input  # float64[3]
+        %1 = constant 2.0  # float64[]
+        %2 = sin(%0)  # float64[3]
+        %3 = mul(%2, %1)  # float64[3]
+        return %3
+        """
+        if derivative not in self._recorders:
+            raise ValueError(f"{self._name()}.program: {derivative!r} is not one of {', '.join(self._recorders)}")
+        recorder = self._recorders[derivative]
+        if not recorder.variants:
+            remedy = f"call {self._name()}{'' if derivative == 'value' else '.' + derivative}(...) first"
+            raise RuntimeError(f"{self._name()}.program: nothing was recorded for {derivative!r}: {'; '.join(recorder.reasons.values()) or remedy}")
+        return recorder.variants[-1].program
 
     def __reduce__(self) -> Any:
         name = getattr(self.function, "__qualname__", "")

@@ -23,7 +23,7 @@ from symgrad.graph.modes import DEFAULT, in_mode, special, thread
 from symgrad.graph.node import Leaf, all_threads
 from symgrad.program.backends import Running
 from symgrad.program.cache import programs
-from symgrad.program.program import Spec
+from symgrad.program.program import Program, Spec
 from symgrad.program.recorder import ProgramRecorder
 from symgrad.types.trees import Spec as Form
 from symgrad.types.trees import flatten
@@ -48,6 +48,12 @@ class Variant:
         """The variant as data: captured tensors are constants with their present values."""
         values = [np.array(self.captures.tensors[i]()._value) for i in self.used]
         return self.running.program.with_constants(values), self.running.wanted, self.reads, self.form, self.leaves, self.guarded, self.recorded
+
+    @property
+    def program(self) -> Program:
+        """The program of the function's results, without the values that it reads to choose a branch."""
+        whole = self.running.program
+        return Program(whole.inputs, whole.constants, whole.steps, whole.outputs[:len(whole.outputs) - len(self.reads)])
 
     @classmethod
     def restored(cls, program: Any, backend: str, reads: Any, form: Any, leaves: Any, guarded: bool, recorded: int) -> Variant:

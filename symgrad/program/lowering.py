@@ -5,15 +5,15 @@ A composite word, such as `sigmoid`, becomes the ufuncs that the numeric carrier
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symgrad.carriers import PROTOCOL
 from symgrad.carriers.structure import is_basic
+from symgrad.program.composites import COMPOSITE
 from symgrad.program.program import LISTS, Program, Spec, has_operand
 from symgrad.program.scalars import ALIASES, scalar_expression
 
@@ -108,6 +108,29 @@ class Lowered:
             shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
             self._known[key] = self.emit("ufunc", name, ins, (), Spec(shape, dtype or self.step.dtype))
         return self._known[key]
+
+    def reduce(self, name: str, x: int, dim: Any) -> int:
+        """The result of a reduction that keeps its axes; equal ones are computed once."""
+        key = "reduce " + name, x, dim
+        if key not in self._known:
+            shape, dtype = self.specs[x]
+            axes = range(len(shape)) if dim is None else [i % len(shape) for i in (dim if type(dim) is tuple else (dim,))]
+            kept = Spec(tuple([1 if i in axes else n for i, n in enumerate(shape)]), dtype)
+            self._known[key] = self.emit("reduce", name, (x,), (dim, True), kept)
+        return self._known[key]
+
+    def where(self, condition: int, a: int, b: int) -> int:
+        """The elements of one value or the other, in the dtype of the step."""
+        shapes = [self.specs[i].shape for i in (condition, a, b)]
+        return self.emit("where", "where", (condition, a, b), (), Spec(np.broadcast_shapes(*shapes), self.step.dtype))
+
+    def cast(self, x: int) -> int:
+        """A value in the dtype of the step."""
+        return self.emit("copyto", "copyto", (x,), (), Spec(self.specs[x].shape, self.step.dtype))
+
+    def can_reduce(self, x: int, dim: Any) -> bool:
+        """Whether a value is an array that is not empty, and axes of it are given as integers."""
+        return bool(self.specs[x].shape) and 0 not in self.specs[x].shape and _is_axes(dim)
 
     def weak(self, register: int) -> bool:
         """Whether a register is a Python number, which does not determine the dtype of a result."""
@@ -207,13 +230,13 @@ class Lowered:
         name, x = step.name, specs[xs[0]]
         if name in REDUCTIONS and x.dtype == step.dtype:
             dim, keepdim = [(None, False), (*step.params, False), step.params][len(step.params)]
-            if not (dim is None or type(dim) is int or type(dim) is tuple and all(type(i) is int for i in dim)):
+            if not _is_axes(dim):
                 return self.call(xs)
             return self.emit("reduce", REDUCTIONS[name], xs, (dim, bool(keepdim)))
         if name == "sum_to_size" and x.dtype == step.dtype:
             extra = len(x.shape) - len(step.shape)
             axes = (*range(extra), *(i + extra for i, n in enumerate(step.shape) if n == 1 and x.shape[i + extra] != 1))
-            return self.emit("reduce", "add", xs, (axes if len(axes) != 1 else axes[0], False)) if axes else xs[0]
+            return self.emit("reduce", "add", xs, (axes if len(axes) != 1 else axes[0], False)) if axes else self.call(xs)
         if name in ("mm", "mv", "dot", "matmul") and all(specs[i].dtype == step.dtype and specs[i].shape for i in xs):
             matrices = max(len(specs[i].shape) for i in xs) <= 2 and step.dtype.kind == "f"
             return self.emit("product", "dot" if matrices else "matmul", xs)  # `dot` gives the same with a third of the overhead
@@ -267,84 +290,14 @@ def _integers(index: Any) -> tuple[int, ...] | None:
     return index if all(type(i) is int for i in index) else None
 
 
+def _is_axes(dim: Any) -> bool:
+    return dim is None or type(dim) is int or type(dim) is tuple and all(type(i) is int for i in dim)
+
+
 def _is_plain(index: Any) -> bool:
     """Whether an index consists of integers and slices of integers."""
     parts = index if type(index) is tuple else (index,)
     return all(type(part) is int or part is None or part is Ellipsis or type(part) is slice for part in parts)
 
 
-def _sech(b: Lowered, xs: list[int]) -> int:
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("true_divide", b.ufunc("multiply", b.constant(2), z), b.ufunc("add", b.constant(1), b.ufunc("multiply", z, z)))
-
-
-def _sigmoid(b: Lowered, xs: list[int]) -> int:
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("true_divide", b.ufunc("exp", b.ufunc("minimum", xs[0], b.constant(0))), b.ufunc("add", b.constant(1), z))
-
-
-def _softplus(b: Lowered, xs: list[int], beta: float = 1.0) -> int | None:
-    if beta != 1:
-        return None
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("add", b.ufunc("maximum", xs[0], b.constant(0)), b.ufunc("log1p", z))
-
-
-def _logsigmoid(b: Lowered, xs: list[int]) -> int:
-    z = b.ufunc("exp", b.ufunc("negative", b.ufunc("absolute", *xs)))
-    return b.ufunc("subtract", b.ufunc("minimum", xs[0], b.constant(0)), b.ufunc("log1p", z))
-
-
-def _one_minus_square(b: Lowered, xs: list[int]) -> int:
-    one = b.constant(1)
-    return b.ufunc("multiply", b.ufunc("subtract", one, *xs), b.ufunc("add", one, *xs))
-
-
-def _direction(b: Lowered, xs: list[int]) -> int:
-    length = b.ufunc("hypot", *xs)
-    zero = b.ufunc("equal", length, b.constant(0), dtype=BOOLEAN)
-    return b.ufunc("true_divide", xs[0], b.emit("where", "where", (zero, b.constant(1), length)))
-
-
-def _pow(b: Lowered, xs: list[int]) -> int | None:
-    """A power; NumPy has short cuts for arrays to some numbers."""
-    x, exponent = xs[0], b.constants.get(xs[1])
-    if not b.specs[x].shape or not b.specs[xs[1]].shape and type(exponent) not in (int, float):
-        return None
-    match exponent if type(exponent) in (int, float) else None:
-        case 1:
-            return x
-        case 2:
-            return b.ufunc("square", x)
-        case 3:  # at most one unit in the last place from the power, and thirty times as fast
-            return b.ufunc("multiply", b.ufunc("square", x), x)
-        case 4:
-            return b.ufunc("square", b.ufunc("square", x))
-        case -1:
-            return b.ufunc("reciprocal", x)
-        case 0.5:
-            return b.ufunc("sqrt", x)
-    return b.ufunc("power", *xs)
-
-
-def _where(b: Lowered, xs: list[int]) -> int | None:
-    dtype = b.step.dtype
-    fits = b.specs[xs[0]].dtype == BOOLEAN and dtype.kind in "fbi" and all(b.specs[i].dtype == dtype or b.weak(i) for i in xs[1:])
-    return b.emit("where", "where", xs) if fits else None
-
-
-def _indicator(b: Lowered, xs: list[int]) -> int | None:
-    fits = b.specs[xs[0]].dtype == BOOLEAN and b.step.dtype.kind == "f" and b.step.dtype.itemsize >= 4
-    return b.emit("copyto", "copyto", xs[:1]) if fits and b.specs[xs[0]].shape else None
-
-
-COMPOSITE: dict[str, Callable[..., int | None]] = {
-    "sech": _sech, "sigmoid": _sigmoid, "softplus": _softplus, "logsigmoid": _logsigmoid, "one_minus_square": _one_minus_square, "pow": _pow,
-    "direction": _direction, "where": _where, "indicator": _indicator,
-    "sech_square": lambda b, xs: b.ufunc("square", b.ufunc("reciprocal", b.ufunc("cosh", *xs))),
-    "sigmoid_slope": lambda b, xs: b.ufunc("multiply", xs[0], _sigmoid(b, [b.ufunc("negative", xs[1])])),
-    "relu": lambda b, xs: b.ufunc("maximum", xs[0], b.constant(0)),
-    "rsqrt": lambda b, xs: b.ufunc("true_divide", b.constant(1), b.ufunc("sqrt", *xs)),
-    "log_derivative": lambda b, xs, base: b.ufunc("true_divide", b.constant(1 / math.log(base)), *xs),
-}
 OF_NUMBERS = {*UFUNCS, *COMPOSITE, "place", "broadcast_to"}  # words that are lowered for a 0-d first operand too

@@ -74,6 +74,21 @@ class Program:
         step = self.steps[slot - self.first_step]
         return Spec(step.shape, step.dtype)
 
+    def is_number(self, slot: int) -> bool:
+        """Whether a slot has a Python number."""
+        return self.first_constant <= slot < self.first_step and type(self.constants[slot - self.first_constant]) in (bool, int, float, complex)
+
+    def uses(self, times: Sequence[int] = ()) -> list[int]:
+        """How often the value in each slot is used by the outputs and by steps that they need; `times` is how often each step reads its operands."""
+        out = [0] * (self.first_step + len(self.steps))
+        for slot in self.outputs:
+            out[slot] += 1
+        for number in reversed(range(len(self.steps))):
+            if out[self.first_step + number]:
+                for slot in self.steps[number].ins:
+                    out[slot] += times[number] if times else 1
+        return out
+
     def with_constants(self, values: Sequence[Any]) -> Program:
         """The program with fixed values in place of its last inputs."""
         return Program(self.inputs[:len(self.inputs) - len(values)], [*values, *self.constants], self.steps, self.outputs)

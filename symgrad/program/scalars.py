@@ -16,7 +16,7 @@ __all__ = ["ALIASES", "FAILURES", "NAMES", "literal", "scalar_expression"]
 
 FAILURES = (OverflowError, ValueError, ZeroDivisionError)  # what `math` and Python's operators raise
 # Words whose result is the operand itself, if it is 0-d and has the same dtype.
-ALIASES = {"copy", "conj", "sum", "prod", "amax", "amin", "reshape", "view", "permute", "broadcast_to", "sum_to_size", "astype"}
+ALIASES = {"copy", "conj", "prod", "amax", "amin", "reshape", "view", "permute", "broadcast_to", "astype"}
 FLOAT, BOOLEAN = Spec((), np.dtype(np.float64)), Spec((), np.dtype(bool))
 
 _SIGMOID = "(1.0 / (1.0 + exp(-{x})) if {x} >= 0.0 else (z := exp({x})) / (1.0 + z))"
@@ -24,6 +24,7 @@ _SECH = "2.0 * (z := exp(-fabs({0}))) / (1.0 + z * z)"
 EXPRESSIONS = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "fabs({0})",
     "sign": "1.0 if {0} > 0.0 else -1.0 if {0} < 0.0 else 0.0 if {0} == 0.0 else {0}",
+    "sum": "{0}", "sum_to_size": "{0} + 0.0",  # NumPy adds to a zero
     "rsqrt": "1.0 / sqrt({0})", "square": "{0} * {0}", "reciprocal": "1.0 / {0}", "one_minus_square": "(1.0 - {0}) * (1.0 + {0})",
     "sech": _SECH, "sech_square": f"(s := {_SECH}) * s", "sigmoid": _SIGMOID.format(x="{0}"),
     "sigmoid_slope": "{0} * (1.0 / (1.0 + exp({1})) if {1} <= 0.0 else (z := exp(-{1})) / (1.0 + z))",
@@ -80,7 +81,7 @@ def scalar_expression(step: Step, specs: Sequence[Spec], values: Sequence[object
         return {"astype": "float({0})", "mul": "{0} * {1}"}.get(name) if not all(boolean) or name == "astype" else None
     if name == "log_derivative":
         return f"{1 / math.log(step.params[0])!r} / {{0}}"
-    if step.params not in ((), (1,), (1.0,)) or step.params and name != "softplus":
+    if step.params and name not in ("sum", "sum_to_size") and (name != "softplus" or step.params != (1,)):
         return None
     if name == "pow" and type(values[1]) in (int, float) and values[1] in POWERS:
         return POWERS[values[1]]

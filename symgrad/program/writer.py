@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +28,8 @@ class Writer(Values):
         self.placed: set[int] = set()  # registers whose arrays are made before they are written
         self._descriptions: dict[Spec, str] = {}
         self.roots, self.last = self.lowered.uses()
-        self.fresh = self._fresh()
+        self.given = self._given()
+        self.fresh = set(self.given.values())
         self.has_scalars = False
         self._slots = {register: slot for slot, register in reversed(list(enumerate(self.lowered.by_slot)))}
         number = 0
@@ -58,19 +58,17 @@ class Writer(Values):
             self._descriptions[spec] = f"{spec.dtype}{list(spec.shape)}"
         return self._descriptions[spec]
 
-    def _fresh(self) -> set[int]:
-        """The registers whose memory is given to the caller, so that it is not a buffer."""
+    def _given(self) -> dict[int, int]:
+        """The outputs that are given to the caller without a copy, each with the register whose memory it sees; that memory is not a buffer."""
         made = {op.out: op for op in self.lowered.ops}
-        fresh: set[int] = set()
-        for register in self.lowered.outputs:
+        given: dict[int, int] = {}
+        for output in self.lowered.outputs:
+            register = output
             while (op := made.get(register)) is not None and op.kind == "view" and op.name in ("reshape", "view", "permute"):
                 register = op.ins[0]
-            if op is not None and op.kind in COMPUTED and self.specs[register].shape:
-                fresh.add(register)
-        return fresh
-
-    def _size(self, register: int) -> int:
-        return math.prod(self.specs[register].shape)
+            if op is not None and op.kind in COMPUTED and self.specs[register].shape and register not in given.values():
+                given[output] = register
+        return given
 
     def target(self, number: int, op: Op, candidates: Sequence[int] = ()) -> str | None:
         """The array that an operation writes to: a candidate that is not used afterwards, or a buffer; None for a result of the program."""
@@ -302,18 +300,15 @@ class Writer(Values):
     def _results(self) -> list[str]:
         """The outputs in memory of their own, as `own` has them."""
         made = {op.out: op for op in self.lowered.ops}
-        given: set[int] = set()
-        texts = []
+        texts, given = [], set[int]()
         for register in self.lowered.outputs:
-            roots, op = self.roots[register], made.get(register)
+            op = made.get(register)
+            own = register in self.given or op is not None and op.kind == "call" and op.name in FRESH
             if not self.specs[register].shape:
                 value = self.lowered.constants.get(register)
                 texts.append(f"{'bool_' if self.specs[register].dtype.kind == 'b' else 'float64'}({self.numbers[register]})"
                              if register in self.numbers else f"asarray({self.bind(value) if value is not None else self.some_number(register)})[()]")
-            elif roots and roots <= self.fresh and not roots & given and all(self._size(root) == self._size(register) for root in roots):
-                texts.append(self.array(register))
-                given |= roots
-            elif op is not None and op.kind == "call" and op.name in FRESH and register not in given:
+            elif own and register not in given:
                 texts.append(self.array(register))
                 given.add(register)
             else:

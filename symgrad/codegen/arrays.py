@@ -1,0 +1,383 @@
+"""Recorded programs as source: functions of arrays for NumPy, PyTorch and JAX, with one line per step.
+
+A short value that is used once is written inside the line that uses it. Elementwise words are those of `languages`; every other word is one
+entry of a table, whose `{0}`, `{1}` and so on are the operands and parameters of the word.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import PROTOCOL, numeric
+from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch
+from symgrad.program.program import LISTS, Operand, Program, Step, arguments
+
+__all__ = ["ArraySource"]
+
+INLINE = 4  # elements of an array up to which it is written where it is used
+LARGEST = 100_000  # elements of a constant that is written at all
+
+# In NumPy's words: for PyTorch and JAX the module and the names of arguments are replaced
+COMMON = {
+    **{name: f"9 np.{name}({{0}}, axis={{1}}, keepdims={{2}})" for name in ("sum", "all", "any", "argmax", "argmin", "prod")},
+    **{name: f"9 np.{name}({{0}}, axis={{1}})" for name in ("cumsum", "cumprod")},
+    **{name: f"9 np.{name}({{0}}, {{1}})" for name in ("broadcast_to", "tril", "triu", "flip", "diag")},
+    **{name: f"9 np.{name}({{0}})" for name in ("trace", "isfinite", "isnan", "isinf")},
+    **dict.fromkeys(("reshape", "view"), "9 np.reshape({0}, {1})"), **dict.fromkeys(("matmul", "mm", "mv", "dot"), "5 {0:5} @ {1:6}"),
+    "amax": "9 np.amax({0}, axis={1}, keepdims={2})", "amin": "9 np.amin({0}, axis={1}, keepdims={2})", "fmod": "9 np.fmod({0}, {1})",
+    "permute": "9 np.permute({0}, {1})", "roll": "9 np.roll({0}, {1}, {2})", "diagonal": "9 np.diagonal({0}, {1}, {2}, {3})",
+    "cat": "9 np.concatenate([{0}], axis={1})", "stack": "9 np.stack([{0}], axis={1})", "einsum": "9 np.einsum({0}, {1})",
+    "getitem": "9 {0:9}[{1}]", "place": "9 _place({0}, {1}, {2})", "put": "9 _put({0}, {1}, {2})", "put_add": "9 _put_add({0}, {1}, {2})",
+    "strided": "9 np.reshape({0}, (-1,))[{1}]", "strided_add": "9 np.reshape(_place({0}, {1}, ({3},)), {2})",
+    "strided_put": "9 np.reshape(_put(np.reshape({0}, (-1,)), {1}, {2}), {3})", "sum_to_size": "9 _sum_to_size({0}, {1})",
+    "diagonal_place": "9 _place({0}, ({1}, {2}), {3})", "centred": "9 _centred({0}, {1})", "norm": "9 _norm({0}, {1}, {2})",
+    "softmax": "9 _softmax({0}, {1})", "log_softmax": "9 _log_softmax({0}, {1})", "logsumexp": "9 _logsumexp({0}, {1}, {2})",
+    "one_minus_square": "5 (1 - {0:5}) * (1 + {0:5})", "exp2_derivative": "5 np.exp2({0}) * {1}",
+    "log_derivative": "5 1 / ({0:5} * {1})", "reciprocal": "5 1 / {0:6}", "copy": "9 np.copy({0})", "astype": "9 {0:9}.astype({1})",
+    "real_astype": "9 np.real({0}).astype({1})",
+    "complex_sech": "5 1 / np.cosh({0})", "complex_sech_square": "5 1 / np.cosh({0})**2", "complex_sigmoid": "5 1 / (1 + np.exp(-{0:7}))",
+    "view_as_real": "9 np.stack([np.real({0}), np.imag({0})], axis=-1)", "view_as_complex": "4 {0:9}[..., 0] + 1j * {0:9}[..., 1]",
+    "unfold": "9 np.moveaxis({0:9}[{1}], {2}, -1)", "same": "9 {0}",
+}
+HELPERS = {
+    "_place": """
+
+def _place(g, index, shape):
+    out = np.zeros(shape, g.dtype)
+    np.add.at(out, index, g)
+    return out
+""",
+    "_put": """
+
+def _put(x, values, index):
+    out = np.array(x)
+    out[index] = values
+    return out
+""",
+    "_put_add": """
+
+def _put_add(x, values, index):
+    out = np.array(x)
+    np.add.at(out, index, values)
+    return out
+""",
+    "_sum_to_size": """
+
+def _sum_to_size(g, shape):
+    extra = g.ndim - len(shape)
+    axes = (*range(extra), *(i + extra for i, n in enumerate(shape) if n == 1))
+    return np.reshape(np.sum(g, axis=axes), shape)
+""",
+    "_centred": """
+
+def _centred(x, axis):
+    x = x - np.mean(x, axis=axis, keepdims=True)
+    return x - np.mean(x, axis=axis, keepdims=True)
+""",
+    "_norm": """
+
+def _norm(x, axis, keepdims=False):
+    scale = np.max(np.abs(x), axis=axis, keepdims=True)
+    scale = np.where((scale > 0) & np.isfinite(scale), scale, 1)
+    length = np.sqrt(np.sum(np.abs(x / scale)**2, axis=axis, keepdims=keepdims))
+    return length * np.reshape(scale, length.shape)
+""",
+    "_log_softmax": """
+
+def _log_softmax(x, axis):
+    x = x - _peak(x, axis)
+    return x - _logsumexp(x, axis, True)
+""",
+    "_softmax": """
+
+def _softmax(x, axis):
+    out = np.exp(x - _peak(x, axis))
+    return out / np.sum(out, axis=axis, keepdims=True)
+""",
+    "_logsumexp": """
+
+def _logsumexp(x, axis, keepdims=False):
+    peak = _peak(x, axis)
+    largest = x == peak
+    others = np.sum(np.where(largest, 0, np.exp(x - peak)), axis=axis, keepdims=keepdims)
+    others = others + (np.sum(largest, axis=axis, keepdims=keepdims) - 1).astype(x.dtype)
+    return np.log1p(others) + np.reshape(peak, others.shape)
+""",
+    "_peak": """
+
+def _peak(x, axis):
+    peak = np.max(x, axis=axis, keepdims=True)
+    return np.where(np.isfinite(peak), peak, 0)
+"""}
+TORCH_HELPERS = {
+    "_place": """
+
+def _place(g, index, shape):
+    out = torch.zeros(shape, dtype=g.dtype, device=g.device)
+    at = torch.arange(out.numel(), device=g.device).reshape(shape)[index]
+    return out.reshape(-1).index_add(0, at.reshape(-1), g.expand(at.shape).reshape(-1)).reshape(shape)
+""",
+    "_put": """
+
+def _put(x, values, index):
+    out = x.clone()
+    out[index] = values
+    return out
+""",
+    "_put_add": """
+
+def _put_add(x, values, index):
+    return x + _place(values, index, x.shape)
+""",
+    "_centred": HELPERS["_centred"].replace("np.", "torch.")}
+JAX_HELPERS = {name: text.replace("np.", "jnp.") for name, text in HELPERS.items()} | {
+    "_place": """
+
+def _place(g, index, shape):
+    return jnp.zeros(shape, g.dtype).at[index].add(g)
+""",
+    "_put": """
+
+def _put(x, values, index):
+    return x.at[index].set(values)
+""",
+    "_put_add": """
+
+def _put_add(x, values, index):
+    return x.at[index].add(values)
+"""}
+
+
+def _in_torch(text: str) -> str:
+    return text.replace("np.", "torch.").replace("axis=", "dim=").replace("keepdims=", "keepdim=")
+
+
+# By language: the words, the helpers that they call, the module, the function that makes arrays
+LANGUAGES: dict[type[Source], tuple[dict[str, str], dict[str, str], str, str]] = {
+    NumPy: (NumPy.ops | COMMON | {"permute": "9 np.transpose({0}, {1})"}, NumPy.helpers | HELPERS, "np", "array"),
+    Torch: (Torch.ops | {name: _in_torch(text) for name, text in COMMON.items()} | {
+        "cat": "9 torch.cat([{0}], dim={1})", "copy": "9 {0:9}.clone()", "astype": "9 {0:9}.to({1})", "real_astype": "9 torch.real({0}).to({1})",
+        "sum_to_size": "9 {0:9}.sum_to_size({1})",
+        "norm": "9 torch.linalg.vector_norm({0}, dim={1}, keepdim={2})", "logsumexp": "9 torch.logsumexp({0}, dim={1}, keepdim={2})",
+        "softmax": "9 torch.exp({0} - torch.logsumexp({0}, dim={1}, keepdim=True))", "single_softmax": "9 torch.softmax({0}, dim={1})",
+        "log_softmax": "4 {0:4} - torch.logsumexp({0}, dim={1}, keepdim=True)", "single_log_softmax": "9 torch.log_softmax({0}, dim={1})",
+        "view_as_complex": "9 torch.complex({0:9}[..., 0], {0:9}[..., 1])", "view_as_real": "9 torch.view_as_real({0})"},
+        Torch.helpers | TORCH_HELPERS, "torch", "tensor"),
+    Jax: (Jax.ops | {name: text.replace("np.", "jnp.") for name, text in COMMON.items()} | {
+        "permute": "9 jnp.transpose({0}, {1})", "logsumexp": "9 jax.nn.logsumexp({0}, axis={1}, keepdims={2})",
+        "softmax": "9 jax.nn.softmax({0}, axis={1})", "log_softmax": "9 jax.nn.log_softmax({0}, axis={1})"},
+        Jax.helpers | JAX_HELPERS, "jnp", "array"),
+}
+for ops, *_ in LANGUAGES.values():
+    ops["scaled_softplus"] = f"5 {ops['softplus'][2:].replace('{0}', '{0:5} * {1}')} / {{1}}"
+
+
+class ArraySource:
+    """The lines of a program in a language, and the texts of its outputs; `header` is what stands before the function."""
+
+    def __init__(self, language: type[Source], program: Program, names: Sequence[str]):
+        self.program, self.language, self.names = program, language, names
+        self.ops, self.helpers, self.module, self.maker = LANGUAGES[language]
+        self.arrays: dict[Any, str] = {}
+        self.globals: list[str] = []
+        self.lines: list[str] = []
+        entries = [self._entry(step) for step in program.steps]
+        uses = program.uses([max(1, self.ops[name].count("{0")) for name, _ in entries])
+        self.texts: list[Any] = [*map(Text, names), *program.constants]
+        new_names = (name for name in (f"v{i}" for i in count(1)) if name not in names)
+        for slot, step, (name, args) in zip(count(program.first_step), program.steps, entries):
+            text = self._text(step, name, args) if uses[slot] else Text("")
+            if uses[slot] > 1 or len(text) > LONGEST and slot not in program.outputs:
+                variable = next(new_names)
+                self.lines.append(f"{variable} = {text}")
+                text = Text(variable)
+            self.texts.append(text)
+        self.outputs = [text if isinstance(text := self.texts[i], Text) else self._array(np.asarray(text)) for i in program.outputs]
+
+    def called(self, code: str) -> str:
+        """The helpers that a text calls, and those that these call; then the constants."""
+        found: dict[str, str] = {}
+        pending = [code]
+        while pending:
+            text = pending.pop()
+            new = {name: helper for name, helper in self.helpers.items() if name not in found and re.search(rf"\b{name}\b", text)}
+            found |= new
+            pending += new.values()
+        return "".join(found.values()) + "".join(["\n\n", *self.globals] if self.globals else [])
+
+    def _entry(self, step: Step) -> tuple[str, list[Any]]:
+        """The name of a step's entry in the table, and the arguments for it: slots as `Operand`, and parameters."""
+        given = arguments(step, [Operand(i) for i in step.ins])
+        name, function = step.name, getattr(numeric, step.name, None)
+        if inspect.isfunction(function):
+            bound = inspect.signature(function).bind(*given)
+            bound.apply_defaults()
+            given = list(bound.arguments.values())
+        shape = self.program.spec(step.ins[0]).shape
+        change = getattr(self, f"_{name}", None) if name in PROTOCOL else None
+        if change is not None:
+            name, given = change(given, shape, step)
+        elif name in ("sech", "sech_square", "sigmoid") and step.dtype.kind == "c":
+            name = f"complex_{name}"
+        elif name in ("cumsum", "cumprod") and not shape:
+            name = "same"
+        elif name == "astype" and self.program.spec(step.ins[0]).dtype.kind == "c" != step.dtype.kind:
+            name = "real_astype"
+        if name not in self.ops:
+            raise TypeError(f"the word {step.name!r} with the parameters {step.params} cannot be written in {self.language.__doc__}")
+        return name, given
+
+    # Words whose entry depends on their parameters
+
+    def _reduce(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        name, (x, dim, keepdim) = step.name, given
+        axes = tuple(range(len(shape))) if dim is None else tuple(i % len(shape) for i in dim) if isinstance(dim, (tuple, list)) else (dim,)
+        if not axes and name in ("sum", "prod", "amax", "amin") and self.program.spec(step.ins[0]) == (step.shape, step.dtype):
+            return "same", [x]
+        if len(axes) == len(shape) and not keepdim and (name != "logsumexp" or self.language is not Torch):
+            return name, [x, None, False]
+        if name == "prod" and self.language is Torch and len(axes) > 1:
+            name = "prod of several dimensions"
+        return name, [x, axes[0] if len(axes) == 1 else axes, keepdim]
+
+    _sum = _prod = _amax = _amin = _all = _any = _argmax = _argmin = _norm = _logsumexp = _reduce
+
+    def _softmax(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        x, dim = given
+        dim = dim[0] if isinstance(dim, (tuple, list)) and len(dim) == 1 else dim
+        single = f"single_{step.name}"
+        return single if type(dim) is int and single in self.ops else step.name, [x, dim]
+
+    _log_softmax = _softmax
+
+    def _put(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        x, values, index, accumulate = given
+        return "put_add" if accumulate else "put", [x, values, index]
+
+    def _strided(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "strided", [given[0], given[1].positions]
+
+    def _strided_put(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "strided_put", [given[0], given[1], given[2].positions, shape]
+
+    def _strided_add(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "strided_add", [given[0], given[1].positions, tuple(given[2]), given[1].size]
+
+    def _diagonal_place(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        rows = np.arange(shape[0]) + max(-given[1], 0)
+        return "diagonal_place", [given[0], rows, rows + given[1], step.shape]
+
+    def _unfold(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        x, dimension, size, stride = given
+        at = np.arange(0, shape[dimension] - size + 1, stride)[:, None] + np.arange(size)
+        return "unfold", [x, (*[slice(None)] * dimension, at), dimension + 1]
+
+    def _sinc_derivative(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "sinc" + (str(given[1]) if given[1] else ""), given[:1]
+
+    def _exp2_derivative(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "exp2_derivative", [given[0], math.log(2.0) ** given[1]]
+
+    def _log_derivative(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "log_derivative", [given[0], math.log(given[1])]
+
+    def _softplus(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return ("softplus", given[:1]) if given[1] == 1 else ("scaled_softplus", [given[0], float(given[1])])
+
+    # Texts
+
+    def _text(self, step: Step, name: str, args: Sequence[Any]) -> Text:
+        precedence, _, text = self.ops[name].partition(" ")
+        place = LISTS.get(step.name)
+        parts = [None if f"{{{i}" not in text else self._joined(step, x) if i == place else
+                 self._parameter(step, x, i == 1 and name in ("getitem", "strided", "unfold")) for i, x in enumerate(args)]
+        out = text.format(*parts)
+        for default in (", axis=None", ", dim=None", ", keepdims=False", ", keepdim=False"):
+            out = out.replace(default, "")
+        return Text(out, int(precedence))
+
+    def _joined(self, step: Step, xs: Sequence[Any]) -> Text:
+        return Text(", ".join(self._parameter(step, x) for x in xs))
+
+    def _parameter(self, step: Step, x: Any, bracketed: bool = False) -> Text:
+        """An argument of a word: an operand, or data; an index as it stands between brackets."""
+        if type(x) is Operand:
+            return self._operand(step, x.number)
+        if type(x) is slice:
+            parts = [x.start, x.stop] + [x.step] * (x.step is not None)
+            return Text(":".join("" if i is None else str(i) for i in parts) if bracketed else f"slice({', '.join(map(str, parts))})")
+        if x is Ellipsis:
+            return Text("...")
+        if type(x) is tuple:
+            if self.language is Torch and any(isinstance(i, np.ndarray) and i.ndim or type(i) is Operand for i in x):
+                # NumPy treats a number beside an index array as an index array, and PyTorch selects by it first
+                x = tuple([np.array([i]) if type(i) is int else i for i in x])
+            texts = [self._parameter(step, i, bracketed) for i in x]
+            return Text(", ".join(texts) if bracketed and texts else f"({', '.join(texts)}{',' * (len(x) == 1)})")
+        if isinstance(x, (np.ndarray, list)):
+            return self._array(np.asarray(x))
+        if isinstance(x, (np.dtype, type)):
+            return Text(self._dtype(np.dtype(x)))
+        if x is None or type(x) in (bool, int, float, complex):
+            return self._number(x)
+        if step.name == "einsum" and type(x) is str and re.fullmatch(r"[A-Za-z,.\->]*", x):
+            return Text(f'"{x}"')
+        raise TypeError(f"the word {step.name!r} with the parameter {x!r} cannot be written in {self.language.__doc__}")
+
+    def _operand(self, step: Step, slot: int) -> Text:
+        """The text of a value. A number is written as one of Python's if this does not change the dtype of the result."""
+        found = self.texts[slot]
+        if isinstance(found, Text):
+            return found
+        if np.ndim(found):
+            return self._array(found)
+        needs_array = step.name in self.language.tensors or step.name in ("cat", "stack", "einsum", "place")
+        others = [i for i in step.ins[step.name == "where":] if i != slot and not self.program.is_number(i)]
+        python = type(found) in (bool, int, float, complex)
+        value = np.asarray(found)
+        if not needs_array and (others if python else any(self.program.spec(i).dtype == value.dtype for i in others)):
+            return self._number(value.item())
+        return self._array(value.astype(step.dtype) if python and step.dtype.kind in "fc" else value)
+
+    def _number(self, x: Any) -> Text:
+        if type(x) is complex:
+            return Text(f"complex({self._number(x.real)}, {self._number(x.imag)})")
+        text = repr(x) if type(x) is not float or math.isfinite(x) else f"{self.module}.nan" if math.isnan(x) else f"{'-' * (x < 0)}{self.module}.inf"
+        return Text(text, 6 if text.startswith("-") else 9)
+
+    def _dtype(self, dtype: np.dtype) -> str:
+        if dtype.kind == "V" and self.language is NumPy:
+            raise TypeError(f"the dtype {dtype} cannot be written in NumPy")
+        return f"{self.module}.{'bool_' if dtype.kind == 'b' and self.language is not Torch else dtype}"
+
+    def _array(self, x: np.ndarray) -> Text:
+        """An array: small ones and those of equal elements where they are used, others as a constant of the module."""
+        key = x.shape, x.dtype, x.tobytes()
+        if key in self.arrays:
+            return Text(self.arrays[key])
+        default = x.dtype.kind == "b" or x.dtype == np.int64 or x.dtype == np.float64 and self.language is not Torch
+        dtype = "" if default and x.size else f", dtype={self._dtype(x.dtype)}"
+        plain = x.astype(np.float32) if x.dtype.kind == "V" else x
+        if x.size == 0 or x.ndim and x.size > 1 and bool((plain == plain.flat[0]).all()) and len({y.tobytes() for y in x.flat}) == 1:
+            value = self._number(plain.flat[0].item()) if x.size else "0"
+            return Text(f"{self.module}.full({x.shape}, {value}{dtype})")
+        if x.size > LARGEST:
+            raise ValueError(f"the program has a constant of shape {x.shape}, which is too large for source; make it an argument of the function, "
+                             f"or a tensor that the function captures, which becomes an argument")
+        text = f"{self.module}.{self.maker}({self._nested(plain.tolist())}{dtype})"
+        if x.size <= INLINE:
+            return Text(text)
+        taken = (*self.names, *self.arrays.values())
+        name = self.arrays[key] = next(name for name in (f"C{i}" for i in count(1)) if name not in taken)
+        self.globals.append(f"{name} = {text}\n")
+        return Text(name)
+
+    def _nested(self, x: Any) -> str:
+        return f"[{', '.join(map(self._nested, x))}]" if type(x) is list else str(self._number(x))

@@ -1,0 +1,74 @@
+"""Every op of the registry as printed source: value, gradient and second derivative, broadcast, empty and 0-d, by NumPy, PyTorch and JAX."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.engine.tensor import wrap
+from symgrad.program.program import Program, Spec, Step
+from symgrad.testing.checks.compiled import KINDS, compiled_derivatives
+from tests.program.test_registry_compiled import CASES, arrays, compare, largest
+from tests.support.claims import attack_on
+
+
+def run(printer, convert, program, xs):
+    """The results of the printed program as arrays."""
+    space = {}
+    exec(printer(program), space)
+    found = space["f"](*map(convert, xs))
+    return [np.asarray(y.resolve_conj() if hasattr(y, "resolve_conj") else y) for y in (found if isinstance(found, tuple) else (found,))]
+
+
+def attacked(op, parameters, printer, convert):
+    attack, count = attack_on(op, parameters, "dev"), 0
+    for kind in KINDS:
+        try:
+            example = attack.examples(kind)[0]
+        except Exception:  # no example of the kind exists for this op
+            continue
+        terms = 0.0
+        for name, _, function, compiled in compiled_derivatives(attack, example, "numpy"):
+            tensors = [wrap(x) for x in example.xs]
+            try:
+                expected = arrays(function(*tensors))
+            except Exception:  # the op does not take these numbers
+                continue
+            compiled(*tensors)
+            terms = max(terms, largest(expected))
+            compare(run(printer, convert, compiled.program(), example.xs), expected, f"{name} of {op.name}{parameters} for {kind}", terms)
+            count += 1
+    assert count
+
+
+@pytest.mark.sampled(40)
+@pytest.mark.parametrize(("op", "parameters"), CASES)
+def test_numpy(op, parameters):
+    attacked(op, parameters, symgrad.to_python, lambda x: np.asarray(x)[()])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("op", "parameters"), CASES)
+def test_torch(op, parameters):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    attacked(op, parameters, symgrad.to_torch, lambda x: torch.tensor(np.asarray(x)))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("op", "parameters"), CASES)
+def test_jax(op, parameters):
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else contextlib.nullcontext():
+        attacked(op, parameters, symgrad.to_jax, jax.numpy.asarray)
+
+
+def test_the_comparison_can_fail():
+    spec = Spec((3,), np.dtype(float))
+    program = Program([spec], [], [Step("sin", (0,), (), *spec)], [1])
+    x = np.arange(3.0)
+    compare(run(symgrad.to_python, np.array, program, [x]), [np.sin(x)], "sin", 1.0)
+    with pytest.raises(AssertionError):
+        compare(run(symgrad.to_python, np.array, program, [x]), [np.sin(x) * (1 + 1e-12)], "sin", 1.0)
