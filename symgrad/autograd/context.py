@@ -159,7 +159,8 @@ class FunctionNode(Node):
 
     __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "materialize", "places",
                  "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
-    broadcasts = saves = selects = False
+    broadcasts = selects = False
+    saves = None  # `release` decides
     calls_code = none_is_undefined = True  # an undefined cotangent does not change `.grad`
     function: type[Any]  # the Function
     context: type[FunctionCtx]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -24,7 +25,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode, joined_inputs
 from symgrad.graph.modes import in_mode, special
 from symgrad.graph.node import NAMED, Leaf, Node, all_threads
-from symgrad.graph.order import upstream
+from symgrad.graph.order import reached
 from symgrad.types.strides import dense
 
 __all__ = ["backward", "clear_gradients", "grad", "one", "run"]
@@ -53,17 +54,27 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None)
-        wanted = _paths(seeds, keep)
+        nodes = reached([node for node, _ in seeds], differentiable=True)
+        if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
+            wanted = _leading(nodes, keep)
     return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver)
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
     """The nodes on paths from the seeds to the nodes in `keep`."""
+    return _leading(reached([node for node, _ in seeds], differentiable=True), keep)
+
+
+def _leading(nodes: set[Node], keep: frozenset[Node]) -> set[Node]:
+    """Those of some nodes that depend on a node in `keep`, and these."""
     wanted: set[Node] = set(keep)
-    for node in upstream([node for node, _ in seeds], differentiable=True):
+    for node in sorted(nodes, key=_sequence):
         if not wanted.isdisjoint(node.parents):
             wanted.add(node)
     return wanted
+
+
+_sequence = operator.attrgetter("sequence_nr")
 
 
 def _own_memory(g: Any, like: Any = None) -> Any:

@@ -194,7 +194,7 @@ class ArraySource:
         new_names = (name for name in (f"v{i}" for i in count(1)) if name not in names)
         for slot, step, (name, args) in zip(count(program.first_step), program.steps, entries):
             text = self._text(step, name, args) if uses[slot] else Text("")
-            if uses[slot] > 1 or len(text) > LONGEST:
+            if uses[slot] > 1 or len(text) > LONGEST and slot not in program.outputs:
                 variable = next(new_names)
                 self.lines.append(f"{variable} = {text}")
                 text = Text(variable)

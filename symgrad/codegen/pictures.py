@@ -73,7 +73,7 @@ def latex_of_program(program: Program, title: str, names: Sequence[str]) -> str:
 
 def _number(x: Any) -> str:
     text = sympy.latex(sympy.sympify(np.asarray(x).item()))
-    return rf"\left({text}\right)" if text.startswith("-") else text
+    return text if re.fullmatch(r"[\d.]+|\\infty", text) else rf"\left({text}\right)"
 
 
 def _equation(program: Program, step: Step, texts: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.engine.cotangents import (
     MARK,
     MARKED,
@@ -25,12 +26,14 @@ from symgrad.engine.cotangents import (
     release_node,
     send,
 )
+from symgrad.engine.flat import write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
-from symgrad.engine.saved import verify
+from symgrad.engine.saved import traced_args, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
-from symgrad.graph.node import HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, TANGENT, Node, all_threads
+from symgrad.graph.modes import special
+from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
 __all__ = ["pullback"]
@@ -71,44 +74,63 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
 
     It stops at a hooked node (if `hooked`) and at an undefined gradient, and leaves the rest in the heap. Returns whether it passed a selecting op.
     """
-    following = None  # the newest pending node, if it is a parent of the last one: it bypasses the heap
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
     guarded = any([node.flags & SELECTED for node in pending] if wanted is None else map(_selects, wanted))
+    numbers, tensors = xp is numeric and read is None and not guarded, read is traced_args and not guarded and not special
+    plain = GRADIENT if (numbers or tensors) and wanted is None and not written else -1  # the flags of nodes that need none of the tests below
     parents: Sequence[Node | None]
-    while heap or following is not None:
-        if following is None:
+    node = None
+    while True:
+        if node is None:  # else it is the newest pending node, a parent of the last one: it bypasses the heap
+            if not heap:
+                return guarded
             node = heappop(heap)[1]
             g = pending.pop(node, None)
-        else:
-            node, following = following, None
         flags, parents = node.flags, node.parents
-        if flags & unusual:
-            if flags & stop:
-                heappush(heap, MARK)
-                if node is not mark:
-                    send(pending, heap, node, g)
-                return guarded
-            parents = receivers(node, wanted)
-            if not any(parents) or node in ends:
-                pending[node] = g
+        if flags != plain:
+            if flags & unusual or wanted is not None and (ends or not wanted.issuperset(parents)):
+                if flags & stop:
+                    heappush(heap, MARK)
+                    if node is not mark:
+                        send(pending, heap, node, g)
+                    return guarded
+                parents = receivers(node, wanted)
+                if not any(parents) or node in ends:
+                    pending[node], node = g, None
+                    continue
+                if flags & RELEASED and read is None:
+                    raise RuntimeError(FREED)
+            if written and node.reads_saved and node.sequence_nr < written and not flags & RELEASED:
+                verify(node, parents)
+        if (numbers or tensors) and (type(g) is float64 or (g._value if type(g) is Tensor else g).dtype is FLOAT64 or not is_complex(g)):
+            y = node.value
+            single, rule, saves = (node.by_numbers if numbers else node.by_tensors) or write_rules(type(node), numbers)
+            found = rule(node, g) if single else rule(node, g, parents)
+        else:
+            single, saves = False, node.saves
+            y, args = (node.value, node.args) if read is None else read(node)
+            if is_complex(g):
+                y, args = conjugated(xp, y, args)
+            found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
+        if release:
+            if saves and not flags & NAMED:  # as `release_node` does
+                node.flags, node.args, node.value = flags | RELEASED, None, freed
+            elif saves is not False or type(y) is not float64:  # of which nothing is worth releasing
+                release_node(node)
+        if single:
+            (p,) = parents
+            if found is None or p in pending or not p.parents:  # type: ignore[union-attr]
+                found = (found,)
+            elif heap and heap[0][0] < -p.sequence_nr:  # type: ignore[union-attr]
+                pending[p], node = found, None  # type: ignore[index]
+                heappush(heap, (-p.sequence_nr, p))  # type: ignore[union-attr,arg-type,misc]
                 continue
-            if flags & RELEASED and read is None:
-                raise RuntimeError(FREED)
-        elif wanted is not None and (ends or not wanted.issuperset(parents)):
-            parents = [p if p in wanted else None for p in parents]
-            if not any(parents) or node in ends:
-                pending[node] = g
+            else:
+                node, g = p, found
                 continue
-        if written and node.reads_saved and node.sequence_nr < written and not flags & RELEASED:
-            verify(node, parents)
-        y, args = (node.value, node.args) if read is None else read(node)
-        if type(g) is not float64 and (g._value if type(g) is Tensor else g).dtype is not FLOAT64 and is_complex(g):
-            y, args = conjugated(xp, y, args)
-        if node.selects:
-            guarded = True
-        broadcasts = node.broadcasts
-        for p, c in zip(parents, guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)):
+        broadcasts, following = node.broadcasts, None
+        for p, c in zip(parents, found):
             if p is None:
                 continue
             if c is None:
@@ -133,19 +155,13 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                     heappush(heap, (-p.sequence_nr, p))
                 elif p.flags & stop:
                     heappush(heap, MARK)
-        if release:
-            if node.saves and not flags & NAMED:  # as `release_node` does
-                node.flags, node.args, node.value = flags | RELEASED, None, freed
-            else:
-                release_node(node)
+        node = following
         if following is not None:
             if heap and heap[0][0] < -following.sequence_nr:
-                pending[following] = ahead
+                pending[following], node = ahead, None
                 heappush(heap, (-following.sequence_nr, following))
-                following = None
             else:
                 g = ahead
-    return guarded
 
 
 def _continues(node: Node, wanted: Container[Node | None] | None) -> bool:

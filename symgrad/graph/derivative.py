@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.graph.node import GRADIENT, NAMED, TANGENT, Node
+from symgrad.graph.node import GRADIENT, TRACKED, Node
 from symgrad.graph.op import Op
 
 __all__ = ["DerivativeNode", "joined_inputs"]
@@ -26,7 +26,7 @@ class DerivativeNode(Node):
     def __init__(self, value: Any, source: Node | None, inputs: Sequence[Node]):
         super().__init__((), (source, *inputs), value, GRADIENT)
         for p in self.parents:
-            self.flags |= 0 if p is None else p.flags & (NAMED | TANGENT)
+            self.flags |= 0 if p is None else p.flags & TRACKED
 
     op = Op("derivative", "linear", lambda xp, source, *inputs: source, lambda xp, g, y, args, needs: (g,) + (None,) * (len(needs) - 1),
             lambda xp, tangents, y, args: tangents[0], None, (), (), "ConstantBackward0", public=False, saves=False)

@@ -20,7 +20,14 @@ def _scale(xp: Any, g: Any, partial: Any, y: Any, args: tuple) -> Any:
 
 
 def elementwise_vjp(partials: tuple[Any, ...], parameters: bool) -> Rule:
-    """The pullback g * partial for each argument, unrolled for one and two arguments. The engine sums over broadcast dimensions."""
+    """The pullback g * partial for each argument, with the `partials` as an attribute. The engine sums over broadcast dimensions."""
+    rule = _unrolled(partials, parameters)
+    rule.partials = partials  # type: ignore[attr-defined]
+    return rule
+
+
+def _unrolled(partials: tuple[Any, ...], parameters: bool) -> Rule:
+    """The pullback, unrolled for one and two arguments."""
     if len(partials) == 1:
         (partial,) = partials
         if not callable(partial):

@@ -57,10 +57,12 @@ class Node(NamedAsInTorch):
     broadcasts: bool
     selects = False
     calls_code = False  # whether its rule may call a user's code
-    saves: bool
+    saves: bool | None  # whether the rule reads saved values, so that a pullback empties the node; None if `release` decides
     output_index: int | None = None  # the output number, if this node is only one output of its only parent
     residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
     reads_saved = False  # whether the rule reads saved values, whose versions must be verified
+    by_numbers: Any = None  # the pullbacks of the class as flat functions, written on first use
+    by_tensors: Any = None
     none_is_undefined = False  # whether a cotangent of None is undefined; otherwise it is zero
     args: tuple | None
     parents: tuple[Node | None, ...]
@@ -69,6 +71,9 @@ class Node(NamedAsInTorch):
     flags: int
     hooks: Any
     record: Any  # the line of user code, if anomaly mode recorded it
+
+    def __init_subclass__(cls) -> None:
+        cls.by_numbers = cls.by_tensors = None
 
     def __init__(self, args: tuple | None, parents: tuple[Node | None, ...], value: Any, flags: int):
         self.args = args
@@ -222,7 +227,7 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         words = {"__slots__": (), "op": op, "vjp": vjp, "broadcasts": key[1], "saves": op.saves, "reads_saved": op.saves and op.kind != "linear",
                  "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
-            words |= {"saves": False, "release": _release_saved}
+            words |= {"saves": None, "release": _release_saved}
         if op.selects:
             words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | SELECTED)
         if op.view == "many":

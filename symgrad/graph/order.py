@@ -8,24 +8,33 @@ from typing import Any
 
 from symgrad.graph.node import GRADIENT, Node
 
-__all__ = ["upstream"]
+__all__ = ["reached", "upstream"]
+
+
+def reached(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> set[Node]:
+    """Every node the roots depend on, without recursion; see `upstream`."""
+    seen: set[Any] = {None}
+    stack: list[Any] = [*roots]
+    pop, add = stack.pop, seen.add
+    while stack:
+        node = pop()
+        while node not in seen and (not differentiable or node.flags & GRADIENT) and not (stop and node in stop):
+            add(node)
+            parents = node.parents
+            if len(parents) != 1:
+                stack += parents
+                break
+            (node,) = parents
+    seen.discard(None)
+    return seen
 
 
 def upstream(roots: Sequence[Node | None], differentiable: bool = False, stop: Container[Node] = ()) -> list[Node]:
-    """Every node the roots depend on, oldest first; without recursion. `differentiable` keeps to edges that carry a gradient.
+    """Every node the roots depend on, oldest first. `differentiable` keeps to edges that carry a gradient.
 
     What nodes in `stop` depend on is left out, and they too.
     """
-    seen: set[Any] = {None}
-    stack: list[Any] = [*roots]
-    while stack:
-        node = stack.pop()
-        if node in seen or differentiable and not node.flags & GRADIENT or stop and node in stop:
-            continue
-        seen.add(node)
-        stack += node.parents
-    seen.discard(None)
-    return sorted(seen, key=_sequence)
+    return sorted(reached(roots, differentiable, stop), key=_sequence)
 
 
 _sequence = operator.attrgetter("sequence_nr")

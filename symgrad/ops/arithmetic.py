@@ -17,17 +17,12 @@ def _is_python_number(x):
     return type(x) in (int, float, complex, bool)
 
 
-def _mul_vjp(xp, g, y, args, needs):
-    a, b = args
-    return None if needs[0] is None else g * b, None if needs[1] is None else g * a
-
-
 elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", takes_out=True,
             doc="input + alpha * other.")
 elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
             prepare=_add_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
-elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, vjp=_mul_vjp, integers=True,
-            aliases=("multiply",), takes_out=True, doc="input * other.")
+elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, integers=True, aliases=("multiply",),
+            takes_out=True, doc="input * other.")
 
 
 def _is_integer(x):

@@ -12,7 +12,7 @@ from symgrad.program.source import numpy_source
 __all__ = ["BACKENDS", "Running", "has_compiler"]
 
 BACKENDS = ("auto", "numpy", "c", "interpreter")
-PATIENCE = 0.5  # seconds of runs after which "auto" compiles a program to C
+PATIENCE = 0.5, 2e-3  # seconds of runs after which "auto" compiles a program to C: at least, and for each step
 
 
 class Running:
@@ -36,7 +36,7 @@ class Running:
         start = time.perf_counter()
         out = self._run(inputs)
         self.seconds += time.perf_counter() - start
-        if self.seconds > PATIENCE:
+        if self.seconds > max(PATIENCE[0], PATIENCE[1] * len(self.program.steps)):
             self._change()
         return out
 

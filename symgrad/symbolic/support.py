@@ -11,7 +11,7 @@ import ml_dtypes
 import mpmath
 import numpy as np
 
-from symgrad.carriers import numeric
+from symgrad.carriers import numeric, residuals
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 
 __all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
@@ -69,7 +69,7 @@ def sigmoid(x: Any) -> Any:
 
 def _is_modest(x: Any) -> bool:
     """Whether exp(-x) is finite for every element of an array of floats."""
-    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -numeric.SAFE_EXPONENT.get(x.itemsize, 11.0)
+    return type(x) is np.ndarray and x.ndim > 0 and x.dtype.kind == "f" and x.size > 0 and x.min() > -residuals.SAFE_EXPONENT.get(x.itemsize, 11.0)
 
 
 def sigmoids(x: Any) -> tuple[Any, Any]:
@@ -87,8 +87,8 @@ def tanh_and_slope(x: Any) -> tuple[Any, Any]:
     """tanh(x) and its derivative from one exponential."""
     if type(x) is not np.ndarray or not x.ndim or x.dtype.kind != "f":
         return numeric.tanh(x), numeric.sech_square(x)
-    y, r = numeric.tanh_and_complement(x)
-    return y, numeric.sech_square_of_complement(r)
+    y, r = residuals.tanh_and_complement(x)
+    return y, residuals.sech_square_of_complement(r)
 
 
 def power(x: Any, n: int) -> Any:

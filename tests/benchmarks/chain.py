@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.residuals import LARGE
-
 ROUNDS, X, Y = 20, 0.7, 0.3
 OPS = 6 * ROUNDS
 
@@ -37,6 +35,13 @@ def eager_step(m: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
     return step
 
 
+def grad_step(m: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
+    """The same by `autograd.grad`, which returns the gradients."""
+    x, y = (m.full(shape, value, dtype=m.float64, requires_grad=True) for value in (X, Y))
+    ones = m.ones(shape, dtype=m.float64)
+    return lambda: m.autograd.grad(chain(m, x, y), [x, y], [ones])
+
+
 def autograd_step(autograd: Any, shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
     """With HIPS autograd, whose `make_vjp` is the forward pass and gives the backward pass."""
     import autograd.numpy as anp
@@ -48,29 +53,20 @@ def autograd_step(autograd: Any, shape: tuple[int, ...]) -> Callable[[], tuple[A
 
 
 def numpy_step(shape: tuple[int, ...]) -> Callable[[], tuple[Any, Any]]:
-    """By hand in NumPy: the formulas symgrad uses at this size, every array that the backward pass reads kept, gradients added up in place.
-
-    In large arrays tanh and its derivative share w = exp(-2|x|): with r = 2w / (1 + w) they are 1 - r and r (2 - r).
-    """
-    x0, y, ones = np.full(shape, X), np.full(shape, Y), np.ones(shape)
-    shared = x0.size >= LARGE
+    """By hand in NumPy, as a person writes it: every array that the backward pass reads kept, gradients added up in place."""
+    x0, y, ones = (np.full(shape, value)[()] for value in (X, Y, 1.0))
 
     def step() -> tuple[Any, Any]:
         x, kept = x0, []
         for _ in range(ROUNDS):
             b = x * y + y
             e = np.exp(-np.sin(b))
-            if shared:
-                w = np.exp(-2 * np.abs(e))
-                r = 2 * w / (1 + w)
-                kept.append((x, b, e, r))
-                x = np.copysign(1 - r, e)
-            else:
-                kept.append((x, b, e, None))
-                x = np.tanh(e)
+            t = np.tanh(e)
+            kept.append((x, b, e, t))
+            x = t
         g, y_grad = ones, np.zeros(shape)
-        for x, b, e, r in reversed(kept):
-            g = g * (r * (2 - r)) if shared else g * np.square(np.reciprocal(np.cosh(e)))
+        for x, b, e, t in reversed(kept):
+            g = g * (1 - t * t)
             g = -(g * e)
             g = g * np.cos(b)
             y_grad += g

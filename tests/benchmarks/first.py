@@ -5,51 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 import symgrad
-from tests.benchmarks.chain import OPS, autograd_step, chain, eager_step, in_place, mutating_step, numpy_step, views, writes
-from tests.benchmarks.measure import bytes_per_node, import_difference, ratio
-from tests.benchmarks.table import Row, Timing, optional, spell, torch_one_thread
+from tests.benchmarks.chain import OPS, autograd_step, chain, eager_step, grad_step, in_place, mutating_step, numpy_step, views, writes
+from tests.benchmarks.measure import bytes_per_node, import_difference
+from tests.benchmarks.table import Row, Timing, compare, optional, spell, torch_one_thread
 
 
-def timed(shape: tuple[int, ...], name: str, theirs: Any, bar: float | None, rounds: int, block: float, ours: Any = None) -> Row:
+def timed(shape: tuple[int, ...], name: str, theirs: Any, bar: float | None, timing: Timing, ours: Any = None, by: str = "") -> Row:
     """The chain at one shape beside another library, whose step is None where it is not installed; `ours` in place of symgrad's."""
-    work = f"{OPS} ops{', NumPy by hand' if ours else ''}, shape {shape}"
-    limit = "" if bar is None else f"{bar:.2f}"
-    if theirs is None:
-        return Row(work, name, "not installed", limit, "", "")
-    ours = ours or eager_step(symgrad, shape)
-    for mine, other in zip(ours(), theirs()):  # the same gradients, or the times mean nothing
-        np.testing.assert_allclose(np.asarray(mine), np.asarray(other), rtol=1e-12)
-    quotient, a, b = ratio(ours, theirs, rounds, block)
-    return Row(work, name, f"{quotient:.2f}", limit, spell(a), spell(b))
-
-
-def mutating(name: str, work: Any, torch: Any, bar: float | None, rounds: int, block: float) -> Row:
-    """In-place operations or views at 10 elements, beside torch."""
-    limit = "" if bar is None else f"{bar:.2f}"
-    if torch is None:
-        return Row(name, "torch eager", "not installed", limit, "", "")
-    ours, theirs = mutating_step(symgrad, work), mutating_step(torch, work)
-    np.testing.assert_allclose(np.asarray(ours()[0]), np.asarray(theirs()[0]), rtol=1e-12)
-    quotient, a, b = ratio(ours, theirs, rounds, block)
-    return Row(name, "torch eager", f"{quotient:.2f}", limit, spell(a), spell(b))
+    return compare(f"{OPS} ops{by}, shape {shape}", name, ours or eager_step(symgrad, shape), theirs, bar, timing, 1e-11)
 
 
 def rows(timing: Timing) -> Iterator[Row]:
     """Every line, measured one after the other."""
-    rounds, block = timing
-    quick = block == 0
+    quick = timing.block == 0
     torch, autograd = torch_one_thread(), optional("autograd")
-    for shape, bar in (((), 0.35), ((10,), 0.40), ((1000,), 0.90)):
-        yield timed(shape, "torch eager", torch and eager_step(torch, shape), bar, rounds, block)
-    for shape in ((10,), (1000,)):  # what the arithmetic alone takes, with no graph at all
-        yield timed(shape, "torch eager", torch and eager_step(torch, shape), None, rounds, block, numpy_step(shape))
-    yield timed((100_000,), "NumPy by hand", numpy_step((100_000,)), 1.15, rounds, block)
-    yield timed((), "HIPS autograd", autograd and autograd_step(autograd, ()), 0.20, rounds, block)
-    for name, work, bar in (("120 ops in place", in_place, 0.60), ("120 views", views, 0.60), ("60 writes through views", writes, None)):
-        yield mutating(f"{name}, shape (10,)", work, torch, bar, rounds, block)
+    for shape, bar, by_grad in (((), 0.30, 0.33), ((10,), 0.47, 0.50), ((1000,), 0.92, 0.95)):
+        yield timed(shape, "torch eager", torch and eager_step(torch, shape), bar, timing)
+        yield timed(shape, "torch eager", torch and grad_step(torch, shape), by_grad, timing, grad_step(symgrad, shape), " by autograd.grad")
+        yield timed(shape, "torch eager", torch and eager_step(torch, shape), None, timing, numpy_step(shape), ", NumPy by hand")  # with no graph
+    yield timed((100_000,), "NumPy by hand", numpy_step((100_000,)), 1.15, timing)
+    yield timed((), "HIPS autograd", autograd and autograd_step(autograd, ()), 0.20, timing)
+    for name, work, limit in (("120 ops in place", in_place, 0.60), ("120 views", views, 1.0), ("60 writes through views", writes, 3.0)):
+        yield compare(f"{name}, shape (10,)", "torch eager", mutating_step(symgrad, work), torch and mutating_step(torch, work), limit, timing, 1e-12)
     extra, ours, theirs = import_difference(1 if quick else 11)
     yield Row("import symgrad", "import numpy", f"{extra:+.3f} s", "+0.15 s", spell(ours), spell(theirs))
     for shape in ((), (1000,)):

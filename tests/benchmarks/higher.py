@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,6 +28,25 @@ def nested(m: Any, x: Any, order: int) -> Any:
     return y
 
 
+def by_hand(x: np.ndarray, order: int) -> Any:
+    """The same in NumPy as a person writes it: the Taylor coefficients of every function of the formula, up to an order, one after the other."""
+    def product(a: Any, b: Any, k: int) -> Any:
+        return sum(a[i] * b[k - i] for i in range(k + 1))
+
+    s, c, u = [np.sin(x)], [np.cos(x)], (x * x, 2 * x, 1.0)
+    t = [np.tanh(u[0])]
+    d, p = [1 - t[0] * t[0]], [s[0] * t[0]]
+    e = [np.exp(p[0])]
+    for k in range(1, order + 1):
+        s.append(c[k - 1] / k)
+        c.append(-s[k - 1] / k)
+        t.append(sum(j * u[j] * d[k - j] for j in (1, 2) if j <= k) / k)
+        d.append(-product(t, t, k))
+        p.append(product(s, t, k))
+        e.append(sum(j * p[j] * e[k - j] for j in range(1, k + 1)) / k)
+    return e[order] * math.factorial(order)
+
+
 def composed(grad: Callable[..., Any], m: Any, order: int) -> Callable[[Any], Any]:
     """The same as a function, by a library's transform of functions."""
     def above(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -44,16 +64,16 @@ def point(m: Any, shape: tuple[int, ...]) -> Any:
     return m.tensor(places, dtype=m.float64, requires_grad=True)
 
 
-def nested_row(torch: Any, order: int, shape: tuple[int, ...], timing: Timing) -> Row:
-    """One order at one shape."""
-    ours = functools.partial(composed(symgrad.func.grad, symgrad, order), point(symgrad, shape).detach())
-    theirs = torch and functools.partial(nested, torch, point(torch, shape), order)
-    return compare(f"nested grad, order {order}, shape {shape}", "torch autograd.grad", ours, theirs, 0.5, timing)
-
-
 def rows(timing: Timing) -> Iterator[Row]:
-    """Nested gradients of orders 1 to 6 at both shapes."""
+    """Gradients of gradients of orders 1 to 6 at both shapes: by `autograd.grad` with `create_graph`, by hand, and by composed transforms."""
     torch = torch_one_thread()
-    for shape in SHAPES:
+    for shape, bar in zip(SHAPES, (0.60, 1.10)):
         for order in ORDERS:
-            yield nested_row(torch, order, shape, timing)
+            theirs = torch and functools.partial(nested, torch, point(torch, shape), order)
+            ours, array = functools.partial(nested, symgrad, point(symgrad, shape), order), point(symgrad, shape).detach()
+            yield compare(f"autograd.grad, create_graph, order {order}, shape {shape}", "torch autograd.grad", ours, theirs, bar, timing)
+            if order in (1, ORDERS[-1]):
+                hand = functools.partial(by_hand, array.numpy()[()], order)
+                yield compare(f"Taylor coefficients, NumPy by hand, order {order}, shape {shape}", "torch autograd.grad", hand, theirs, None, timing)
+            ours = functools.partial(composed(symgrad.func.grad, symgrad, order), array)
+            yield compare(f"nested grad, order {order}, shape {shape}", "torch autograd.grad", ours, theirs, 0.5, timing)

@@ -1,8 +1,9 @@
-"""Times as ratios: the two sides take turns in one run, so that a machine that slows down slows both."""
+"""Times as ratios: the two sides take turns in one run, so that a machine that slows down slows both. Seconds are those of the CPU."""
 
 from __future__ import annotations
 
 import gc
+import math
 import os
 import statistics
 import subprocess
@@ -16,22 +17,26 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 CACHING = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 Step = Callable[[], Any]
+READING = 2e-4  # seconds that one reading of the clock covers at least
 
 
-def seconds(step: Step, repetitions: int) -> float:
-    """The median time of one call."""
+def seconds(step: Step, repetitions: int, calls: int = 1) -> float:
+    """The median CPU time of one call, over readings of some calls each."""
     times = []
     for _ in range(repetitions):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
+        start = time.process_time()
+        for _ in range(calls):
+            step()
+        times.append((time.process_time() - start) / calls)
     return statistics.median(times)
 
 
 def ratio(ours: Step, theirs: Step, rounds: int, block: float) -> tuple[float, float, float]:
     """The median over `rounds` of our time by theirs, each a median over about `block` seconds; and the two median times."""
-    counts = [max(1, round(block / seconds(step, 3))) for step in (ours, theirs)]
-    pairs = [(seconds(ours, counts[0]), seconds(theirs, counts[1])) for _ in range(rounds)]
+    once = [max(seconds(step, 3), 1e-9) for step in (ours, theirs)]
+    calls = [math.ceil(READING / each) for each in once]  # so that reading the clock, which takes a microsecond, does not count
+    counts = [max(1, round(block / (each * n))) for each, n in zip(once, calls)]
+    pairs = [(seconds(ours, counts[0], calls[0]), seconds(theirs, counts[1], calls[1])) for _ in range(rounds)]
     return statistics.median(a / b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 

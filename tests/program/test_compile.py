@@ -13,6 +13,7 @@ import pytest
 import symgrad
 from symgrad import nn
 from symgrad.func import functional_call, grad, hessian, hvp, jacobian, jet, jvp, vmap
+from symgrad.program import backends
 from tests.support.threads import run_in_threads
 
 X, Y = symgrad.tensor([0.3, -0.7, 1.9]), symgrad.tensor([1.1, 0.4, -0.2])
@@ -393,3 +394,24 @@ def test_transforms_and_compiled_functions_are_captured_by_their_functions():
         weight.mul_(2.0)
     (row,) = f.report.programs
     assert row["runs"] == 4 and not f.report.uncompiled
+
+
+@pytest.mark.skipif(not backends.has_compiler(), reason="no C compiler")
+def test_auto_goes_on_in_c_when_that_pays(monkeypatch):
+    f = symgrad.compile(energy)
+    same(f(X, Y), energy(X, Y))
+    monkeypatch.setattr(backends, "PATIENCE", (0.0, 0.0))
+    for _ in range(3):
+        same(f(X, Y), energy(X, Y))
+    (row,) = f.report.programs
+    assert row["backend"] == "c" and row["runs"] == 4
+
+
+def test_without_a_compiler_numpy_serves(monkeypatch):
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", "")
+    f = symgrad.compile(energy, backend="c")
+    for _ in range(2):
+        same(f(X, Y), energy(X, Y))
+    (row,) = f.report.programs
+    assert row["backend"] == "numpy" and "compiler" in row["note"]

@@ -138,6 +138,18 @@ E &= \frac{v_{4}}{2.0}
                                                           r"v_{3} &= \operatorname{getitem}\left(x_{0}, 0\right) \\"]
 
 
+def test_latex_puts_numbers_with_an_exponent_in_parentheses():
+    f = symgrad.compile(lambda x: 1e-30 ** x)
+    f(symgrad.ones(2))
+    assert symgrad.to_latex(f).splitlines()[1] == r"f &= \left(1.0 \cdot 10^{-30}\right)^{x_{0}}"
+
+
+def test_a_long_result_is_returned_without_a_name():
+    f = symgrad.compile(lambda x: (x.sin() + x.cos() + x.exp() + x.tanh() + x.sigmoid()) * (x.atan() - x.sinh()))
+    f(symgrad.ones(2))
+    assert "return (np.sin(x0)" in symgrad.to_python(f)
+
+
 def test_dot(energy):
     assert symgrad.to_dot(energy, names=["x", "w"]) == r"""digraph program {
     node [shape=box]

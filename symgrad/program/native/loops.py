@@ -11,8 +11,8 @@ from symgrad.program.native.writer import Writer
 
 __all__ = ["elements", "vectors"]
 
-CACHE = 192 * 1024  # the bytes that the buffers of a block may take
-LONGEST = 48  # the operations in one loop
+CACHE = 128 * 1024  # the bytes that the buffers of a block may take
+LONGEST = 2000  # the operations in one loop; what does not fit into registers costs less than buffers between loops
 
 
 def scalar_text(writer: Writer, x: Ref, item: Item | None) -> str:

@@ -40,7 +40,7 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
         operands = [values[i] for i in step.ins]
         out = function(*(arguments(step, operands) if step.params or step.name in LISTS else operands))
         if out.shape != words.shape:
-            out = broadcast(out, words.shape)
+            raise Unsupported(f"{step.name} of the shape {step.shape}, where {out.shape} was expected")
         values.append(out if out.node.dtype is words.dtype else words.astype(out, words.dtype))
     return graph, [values[i] for i in program.outputs]
 

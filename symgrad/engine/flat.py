@@ -1,0 +1,200 @@
+"""Pullbacks of elementwise ops as flat functions, for numbers and for Tensors; their source is written from the partial derivatives of the ops.
+
+A rule is a function of any carrier, called by way of two others. In a pullback of one carrier it can be one function: its partial derivatives are
+called once with terms, which record what a rule computes. For numbers the terms become expressions; for Tensors they become the nodes that the ops of
+the terms record, without a Tensor for each. A rule that calls helpers, which may ask for values, is called as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.engine.recording import make_tensor
+from symgrad.engine.saved import traced_args
+from symgrad.engine.traced import traced
+from symgrad.graph.node import TRACKED, Node, next_sequence, node_class
+from symgrad.graph.op import REGISTRY, Op
+
+__all__ = ["write_rules"]
+
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+Rule = Callable[..., Any]
+
+
+class _Term:
+    """A value in a rule: an argument, or a word of the carriers' protocol with its arguments."""
+
+    def __init__(self, word: str, *args: Any):
+        self.word, self.args = word, args
+
+    def __neg__(self) -> _Term:
+        return _Term("neg", self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a term has no truth value")
+
+
+def _operator(word: str) -> None:
+    name = word.replace("div", "truediv")
+    setattr(_Term, f"__{name}__", lambda self, other: _Term(word, self, other))
+    setattr(_Term, f"__r{name}__", lambda self, other: _Term(word, *((self, other) if word in ("add", "mul") else (other, self))))  # as of Tensors
+
+
+for _word in SIGNS:
+    _operator(_word)
+
+
+class _Words:
+    """The carrier of terms."""
+
+    def __getattr__(self, word: str) -> Callable[..., _Term]:
+        return lambda *args: _Term(word, *args)
+
+
+def _cotangents(op: Op) -> list[Any] | None:
+    """The cotangents of the arguments as terms, None for zero; None for an op whose rule must be called."""
+    partials = getattr(op.vjp, "partials", None)
+    if partials is None or op.parameters:
+        return None
+    g, given = _Term("g"), [_Term("y"), *(_Term(f"x{i}") for i in range(len(partials)))]
+    found: list[Any] = []
+    for partial in partials:
+        if callable(partial):
+            try:
+                if not REGISTRY.keys() >= {*partial.__code__.co_names}:  # all that it calls
+                    return None
+                partial = partial(_Words(), *given)
+            except (AttributeError, TypeError):  # it asks for values
+                return None
+        if isinstance(partial, _Term):
+            found.append(g * partial)  # type: ignore[operator]
+        elif partial in (None, 0):
+            found.append(None)
+        else:
+            found.append(g if partial == 1 else -g if partial == -1 else g * partial)  # type: ignore[operator]
+    return found
+
+
+def _read(term: Any) -> set[str]:
+    """The arguments that a term reads."""
+    if not isinstance(term, _Term):
+        return set()
+    return set().union(*map(_read, term.args)) if term.args else {term.word}
+
+
+def _names(letter: str, terms: list[Any]) -> str:
+    """A name for each argument, as a tuple."""
+    return "".join(f"{letter}{i}, " for i in range(len(terms)))
+
+
+def _applied(word: str, args: Sequence[str]) -> str:
+    """A word with its arguments in Python."""
+    if word in SIGNS:
+        return f"({args[0]} {SIGNS[word]} {args[1]})"
+    return f"(-{args[0]})" if word == "neg" else f"{word}({', '.join(args)})"
+
+
+def _expression(term: Any) -> str:
+    """A term in Python."""
+    if not isinstance(term, _Term):
+        return repr(term)
+    return _applied(term.word, [*map(_expression, term.args)]) if term.args else term.word
+
+
+def _of_numbers(op: Op, terms: list[Any], call: str) -> Rule:
+    """The pullback of numbers; `call` calls the rule itself."""
+    read = set[str]().union(*map(_read, terms))
+    lines = ["y = node.value"] * ("y" in read) + [f"{_names('x', terms)} = node.args"] * bool(read - {"g", "y"})
+    found = [*map(_expression, terms)]
+    if len(terms) > 1:
+        lines.append(f"{_names('p', terms)} = parents")
+        found = [text if text in ("g", "None") else f"None if p{i} is None else {text}" for i, text in enumerate(found)]
+    return _written(op, lines, f"return {', '.join(found)}", call, {**vars(numeric), **WORDS})
+
+
+def _of_tensors(op: Op, terms: list[Any], call: str) -> Rule:
+    """The pullback of Tensors of one shape in float64. Raises LookupError for a word that is not an elementwise op of these arguments."""
+    words, count = dict(WORDS), 0
+    lines = ["y, gv, gn = node.value, g._value, g._node_slot",
+             "if not (type(y) is type(gv) is float64 or type(y) is type(gv) is ndarray and y.dtype is gv.dtype is FLOAT64):", f" return {call}",
+             "gf = 0 if gn is None else gn.flags & TRACKED", f"{_names('x', terms)} = node.args", f"{_names('n', terms)} = node.parents"]
+    lines += [f"f{i} = 0 if n{i} is None else n{i}.flags & TRACKED" for i in range(len(terms))]
+    known = {"g": ("gv", "gn", "gf"), "y": ("y", "node", "node.flags & TRACKED")} | {f"x{i}": (f"x{i}", f"n{i}", f"f{i}") for i in range(len(terms))}
+
+    def step(term: Any) -> tuple[str, str, str]:
+        """The names of the value, the node and the flags of a term, after the lines that compute them."""
+        nonlocal count
+        if not isinstance(term, _Term):
+            return repr(term), "None", "0"
+        if not term.args:
+            return known[term.word]
+        op = REGISTRY[term.word]
+        if op.kind != "elementwise" or op.parameters or op.arity != len(term.args) or op.selects or not op.differentiable:
+            raise LookupError(op.name)
+        values, nodes, flags = zip(*map(step, term.args))
+        count += 1
+        v, m, f, make = (f"{letter}_{count}" for letter in ("v", "m", "f", "make"))
+        words[make] = functools.partial(object.__new__, node_class(op, broadcasts=False))
+        words[op.name] = getattr(numeric, op.name)
+        inside.extend([f"{v} = {_applied(op.name, values)}", f"{f} = {' | '.join(flags)}", f"{m} = None", f"if {f}:", f" {m} = {make}()",
+                       f" {m}.args, {m}.parents, {m}.value = ({', '.join(values)},), ({', '.join(nodes)},), {v}",
+                       f" {m}.flags, {m}.sequence_nr = {f}, next_sequence()"])
+        return v, m, f
+
+    found = []
+    for i, term in enumerate(terms):
+        inside: list[str] = []
+        v, m, _ = step(term)
+        if v in ("None", "gv"):
+            found.append(v[:-1] if v == "gv" else v)
+            continue
+        inside += [f"t{i} = make_tensor()", f"t{i}._value, t{i}._node_slot, t{i}._view = {v}, {m}, None"]
+        lines += inside if len(terms) == 1 else [f"t{i} = None", f"if parents[{i}] is not None:", *[f" {line}" for line in inside]]
+        found.append(f"t{i}")
+    return _written(op, lines, f"return {', '.join(found)}", call, words)
+
+
+def _written(op: Op, lines: list[str], result: str, call: str, words: dict[str, Any]) -> Rule:
+    """The function with these lines; an error of Python numbers, which NumPy would not raise, is left to the rule itself."""
+    text = "\n  ".join([f"def pull({call.partition('(')[2]}:\n try:", *lines, f"{result}\n except ArithmeticError:", f"return {call}"])
+    exec(compile(text, f"{__file__}: {op.name}", "exec"), words)
+    return words.pop("pull")  # type: ignore[no-any-return]
+
+
+def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None]:
+    """Set the pullback `by_numbers` or `by_tensors` of a class of nodes.
+
+    It is a tuple: whether there is one parent, the pullback, which is called as `pull(node, g)` for one parent and as `pull(node, g, parents)` for
+    several, and `saves` of the class.
+    """
+    op, kind = cls.op, "numbers" if numbers else "tensors"
+    single = not cls.calls_code and op.arity == 1 and not cls.broadcasts
+    name = f"{'one' if single else 'all'}_{kind}"
+    rule = WORDS[name]
+    if not (cls.calls_code or cls.broadcasts and not numbers) and cls.vjp is op.vjp and (terms := _cotangents(op)) is not None:
+        with contextlib.suppress(LookupError):
+            rule = (_of_numbers if numbers else _of_tensors)(op, terms, f"{name}(node, g)" if single else f"{name}(node, g, parents)")
+    found = single, rule, cls.saves
+    setattr(cls, f"by_{kind}", found)
+    return found
+
+
+def _called(node: Node, g: Any, parents: Any) -> Any:
+    return node.vjp(numeric, g, node.value, node.args, parents)
+
+
+def _traced(node: Node, g: Any, parents: Any) -> Any:
+    return node.vjp(traced, g, *traced_args(node), parents)
+
+
+WORDS: dict[str, Any] = {
+    "all_numbers": _called, "one_numbers": lambda node, g: _called(node, g, node.parents)[0],
+    "all_tensors": _traced, "one_tensors": lambda node, g: _traced(node, g, node.parents)[0],
+    "float64": np.float64, "ndarray": np.ndarray, "FLOAT64": np.dtype(np.float64), "TRACKED": TRACKED, "make_tensor": make_tensor,
+    "next_sequence": next_sequence, "__name__": __name__}
