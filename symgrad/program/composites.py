@@ -53,7 +53,7 @@ def _direction(b: Any, xs: list[int]) -> int:
 def _pow(b: Any, xs: list[int]) -> int | None:
     """A power; NumPy has short cuts for arrays to some numbers."""
     x, exponent = xs[0], b.constants.get(xs[1])
-    if not b.specs[x].shape or not b.specs[xs[1]].shape and type(exponent) not in (int, float):
+    if not b.specs[xs[1]].shape and type(exponent) not in (int, float):
         return None
     match exponent if type(exponent) in (int, float) else None:
         case 1:

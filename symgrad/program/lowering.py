@@ -76,7 +76,10 @@ class Lowered:
             self.step, self.sign_is_absorbed = step, absorbs[slot]
             self.by_slot.append(self._lowered([self.by_slot[i] for i in step.ins]))
             if step.name == "place" and self._readers[slot] == 1 and self.ops[-1].kind == "place":
-                self._placed[self.by_slot[-1]] = self.ops[-1]
+                elements = np.broadcast_to(0, step.shape)[step.params[0]].shape
+                given = self.specs[self.ops[-1].ins[0]].shape
+                if given == elements or not given:
+                    self._placed[self.by_slot[-1]] = self.ops[-1]
         self.outputs = [self.by_slot[i] for i in program.outputs]
         self._drop_unused()
 
