@@ -33,7 +33,7 @@ from symgrad.engine.saved import traced_args, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
 from symgrad.graph.modes import special
-from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, TANGENT, Node, all_threads
+from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
 __all__ = ["pullback"]
@@ -116,7 +116,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         if release:
             if saves and not flags & NAMED:  # as `release_node` does
                 node.flags, node.args, node.value = flags | RELEASED, None, freed
-            elif saves is not False or type(y) is not float64:  # of which nothing is worth releasing
+            elif saves is not False or type(y) is not float64 and y.nbytes > SMALL:
                 release_node(node)
         if single:
             (p,) = parents

@@ -186,7 +186,7 @@ FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # parame
 
 def _finishing(op: Op) -> Lifted:
     """The last step of an op: the Tensor of a value, with its node."""
-    make, mask = node_class(op), TRACKED if op.differentiable else NAMED
+    make, mask = constructor(node_class(op)), TRACKED if op.differentiable else NAMED
 
     def finish(args: tuple, parents: tuple, y: Any, flags: int) -> Tensor:
         out = make_tensor()

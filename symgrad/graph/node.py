@@ -19,7 +19,7 @@ from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
 __all__ = ["BARRED", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
-           "SELECTED", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
+           "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED = 1, 2, 4, 8, 16, 32, 64, 256
 TRACKED = GRADIENT | NAMED | TANGENT | SELECTED  # the flags that a node inherits; one of the first three is the reason for recording an op

@@ -170,8 +170,8 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
         return _register(name, "linear", forward, pull, lambda xp, tangents, y, args: forward(xp, tangents[0], *args[1:]), 1, **rest)
 
     def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        return tuple(None if need is None else transpose(xp, g, x.shape, *args[arity:])
-                     for transpose, x, need in zip(transposes, args, needs))
+        rest = args[arity:]
+        return tuple([None if need is None else transpose(xp, g, x.shape, *rest) for transpose, x, need in zip(transposes, args, needs)])
 
     def jvp_all(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
         return forward(xp, *(xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)), *args[arity:])

@@ -50,13 +50,13 @@ NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide
 
 
 def _any_requires_grad(args: Any) -> bool:
-    return any(isinstance(a, Tensor) and a.requires_grad for a in args)
+    return any([isinstance(a, Tensor) and a.requires_grad for a in args])
 
 
 def _is_recorded(args: Any) -> bool:
     """Whether an operation on these arguments is recorded, be it only by the recorder of a Function's forward."""
     flags = thread.modes.recorder.flags
-    return any(isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args)
+    return any([isinstance(a, Tensor) and (node := a._node) is not None and node.flags & flags for a in args])
 
 
 def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., Any] | None = None) -> Callable[..., Tensor]:

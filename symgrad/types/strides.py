@@ -66,8 +66,10 @@ class Geometry:
         if base.flags.c_contiguous and not any([s % item for s in view.strides]):
             offset, rest = divmod(address(view) - address(base), item) if view.size else (0, 0)
             strides = tuple([s // item for s in view.strides])
-            reach = [s * (n - 1) for s, n in zip(strides, view.shape)]
-            if not view.size or not rest and offset + sum([r for r in reach if r < 0]) >= 0 and offset + sum([r for r in reach if r > 0]) < base.size:
+            low = high = offset
+            for s, n in zip(strides, view.shape):
+                low, high = (low + s * (n - 1), high) if s < 0 else (low, high + s * (n - 1))
+            if not view.size or not rest and low >= 0 and high < base.size:
                 return cls(view.shape, base.size, strides, offset), None
         wanted, known = (_offsets(a.shape, a.strides, address(a)).reshape(-1) for a in (view, base))
         known = np.append(known, -1)  # a sentinel below all addresses

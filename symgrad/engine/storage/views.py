@@ -89,7 +89,7 @@ class View:
     __slots__ = ("base", "made", "since", "_known_geometry")
 
     def __init__(self, base: Tensor, made: str):
-        self.base, self.made = base, made
+        self.base, self.made, self.since = base, made, all_threads.written
         self._known_geometry: tuple[np.ndarray, np.ndarray, tuple[Geometry, np.ndarray | None]] | None = None
 
     @property
@@ -192,7 +192,7 @@ def register_view(view: Tensor, source: Tensor, made: str = "") -> Tensor:
         meta.array = base._value
         meta.views.clear()
     view._view = View(base, made)
-    view._view.renew(view)
+    meta.add(ref(view))
     if node is None:
         if base._node_slot is not None and base._node_slot.requires_grad:
             view._node_slot = UnrecordedLeaf(view, view._value, True)
