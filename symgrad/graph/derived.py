@@ -33,6 +33,8 @@ def _unrolled(partials: tuple[Any, ...], parameters: bool) -> Rule:
         if not callable(partial):
             if partial == -1:
                 return lambda xp, g, y, args, needs: (-g,)
+            if partial == 1:
+                return lambda xp, g, y, args, needs: (g,)
             return (lambda xp, g, y, args, needs: (None,)) if partial in (None, 0) else lambda xp, g, y, args, needs: (g * partial,)
         if parameters:
             return lambda xp, g, y, args, needs: (g * partial(xp, y, *args),)
