@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from symgrad.program.native import find_compiler, native
+from symgrad.program.native import find_compiler, mathematics, native
 from symgrad.program.program import Operand, Program, interpreter
 from tests.support.programs import Builder, Slot
 
@@ -82,6 +82,16 @@ def test_every_elementwise_word_at_edges(dtype: Any) -> None:
         x, y = (np.ascontiguousarray(z.ravel(), dtype) for z in np.meshgrid(EDGES, EDGES))
     program, names = all_words(x, y)
     run_both(program, [x, y], 4 if dtype is np.float64 else 6, names)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_platforms_without_functions_of_vectors(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mathematics, "has_vector_function", lambda *_: False)
+    with np.errstate(all="ignore"):
+        x = np.asarray(EDGES, dtype)
+    program, names = all_words(x, x[::-1].copy())
+    assert "lmvec" not in str(mathematics.libraries(native(program).source))
+    run_both(program, [x, x[::-1].copy()], 4 if dtype is np.float64 else 6, names)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

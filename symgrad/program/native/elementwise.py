@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.program.native.nodes import BOOL, FLOAT32, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array
+from symgrad.program.native.nodes import BOOL, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array
 
 __all__ = ["Elementwise"]
 
 ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-ROUNDING = ("floor", "ceil", "rint", "trunc")
+ROUNDING = ("floor", "ceil", "trunc")
 PREDICATES = ("isfinite", "isnan", "isinf")
 CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
          "asinh", "acosh", "atanh")
 BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
 ON_BOOLS = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
-FLOATS = (FLOAT64, FLOAT32)
 
 
 class Elementwise:
@@ -272,7 +271,7 @@ def words(elementwise: Elementwise) -> dict[str, Callable[..., Ref]]:
     """The function of each elementwise word."""
     out: dict[str, Callable[..., Ref]] = {}
     for names, function in ((ARITHMETIC, elementwise.arithmetic), (COMPARISONS, elementwise.compare), (PREDICATES, elementwise.predicate),
-                            (CALLS + BINARY_CALLS, elementwise.call), (("floor", "ceil", "trunc"), elementwise.rounding)):
+                            (CALLS + BINARY_CALLS, elementwise.call), (ROUNDING, elementwise.rounding)):
         for name in names:
             out[name] = lambda *args, function=function, name=name: function(name, *args)
     return out
