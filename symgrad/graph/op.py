@@ -123,17 +123,19 @@ def _forward_of(name: str, forward: Rule | None, names: str) -> Rule:
     return call
 
 
-def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = REAL, jvp: Rule | None = None, **rest: Any) -> Op:
+def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = REAL, vjp: Rule | None = None, jvp: Rule | None = None,
+                **rest: Any) -> Op:
     """Register an elementwise op: y = f(x1, ..., xn), broadcast.
 
     Each partial is a rule `(xp, y, *xs)` for dy/dxi, a number where it is constant, or None where the argument is not differentiated, such as a
-    condition. `forward` None is the carrier's function of that name. `jvp` replaces the pushforward of an op that maps complex values to real ones.
+    condition. `forward` None is the carrier's function of that name. `vjp` replaces the pullback derived from the partials where one
+    computation gives several of them, `jvp` the pushforward of an op that maps complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
     parameters = len(inspect.signature(rule).parameters) > len(partials) + 1
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
-    pull = elementwise_vjp(partials, parameters)
+    pull = vjp or elementwise_vjp(partials, parameters)
     return _register(name, "elementwise", rule, pull, jvp or elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
 
 
