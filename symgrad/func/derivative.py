@@ -23,12 +23,13 @@ from symgrad.autograd.engine import grad, one
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.dual import Dual, DualCarrier
+from symgrad.carriers.recorded import Recorded
 from symgrad.engine.replay import push, pushforward
 from symgrad.engine.saved import read, verify_all
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input, unshared
 from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, recording, rule_op
-from symgrad.func.steps import Walk, gradient_steps, steps_of, walk_of
+from symgrad.func.steps import Walk, gradient_steps, recorded_coefficients, steps_of, walk_of
 from symgrad.graph.modes import thread
 from symgrad.graph.node import Node
 
@@ -57,6 +58,10 @@ class ScalarGradient(Walk):
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of the gradient of an order, by some of the ends, along a vector; None if an op does not support it."""
         steps, count = self._steps, self.count
+        if thread.modes.program is not None and [*needs] == [*range(count)] and not any([
+                t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
+            found = recorded_coefficients(self, direction, order)
+            return [None if t is None else t * float(math.factorial(order)) for t in found]
         if steps is not None and order < steps.rows and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
             if self._direction is None or not _are_equal(direction, self._direction):
@@ -95,6 +100,8 @@ class ScalarGradient(Walk):
 
 def _are_equal(a: Direction, b: Direction) -> bool:
     """Whether two vectors are equal, by a cheap comparison that may be False for equal ones."""
+    if thread.modes.program is not None:
+        return all([x is y or type(x) is type(y) is Recorded and x.entry is y.entry for x, y in zip(a, b)])
     return all([x is y or x is not None and y is not None and Batched not in (type(x), type(y)) and x.shape == y.shape and bool(np.all(x == y))
                 for x, y in zip(a, b)])
 

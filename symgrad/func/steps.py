@@ -22,7 +22,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.program.passes import PassProgram, fits, known_program, recording
 from symgrad.program.signature import signature_of
 
-__all__ = ["Walk", "curve_steps", "gradient_steps", "steps_of", "unobserved", "walk_of"]
+__all__ = ["Walk", "curve_steps", "gradient_steps", "recorded_coefficients", "steps_of", "unobserved", "walk_of"]
 
 float64, ndarray = np.float64, np.ndarray
 
@@ -186,6 +186,20 @@ def curve_steps(walk: Walk, order: int, constants: Constants, lengths: Sequence[
     return PassProgram(walk.path, rows, [*vectors, *[np.ones_like(walk.root.value) for there in present if there]], walk.ends)
 
 
+def recorded_coefficients(walk: Walk, direction: Sequence[Any], order: int) -> list[Any]:
+    """The coefficient of an order of the gradient along a vector, as a part of a larger program that is being recorded."""
+    once = _SeriesPass(walk, order, _constants_of(walk), lambda node: (node.value, node.args), [end.value for end in walk.ends])
+    once.push([[np.zeros_like(end.value) if v is None else v] for v, end in zip(direction, walk.ends[:walk.count])])
+    found = once.pull(one(walk.root.value), range(walk.count))
+    return once.rows(lambda: [[coefficient(g, order) for g in found]])[0]
+
+
+def _constants_of(walk: Walk) -> tuple[tuple[int, int], ...]:
+    """The places of arguments that are not the values of their nodes: the number of the node, and of the argument."""
+    return tuple([(i, k) for i, node in enumerate(walk.path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
+                  if (p is None or p.value is not a) and type(a) not in NUMBERS])
+
+
 def coefficient(x: Any, k: int) -> Any:
     """A coefficient of a series or a constant, None for zero."""
     return (x.terms[k] if k < len(x.terms) else None) if type(x) is Series else x if k == 0 else None
@@ -199,8 +213,7 @@ def steps_of(kind: Callable[..., PassProgram], walk: Walk, order: int, *rest: An
     form = signature_of(walk.ends, path, walk.root)
     if form is None:
         return None
-    constants = tuple([(i, k) for i, node in enumerate(path) for k, (p, a) in enumerate(zip(node.parents, node.args))  # type: ignore[arg-type]
-                       if (p is None or p.value is not a) and type(a) not in NUMBERS])
+    constants = _constants_of(walk)
     kept = tuple([i for i, node in enumerate(path) if hasattr(node, "residual")])
     key = kind, form, constants, kept, order, walk.count, walk.root.value.dtype, rest
     return known_program(key, lambda: kind(walk, order, constants, *rest))
