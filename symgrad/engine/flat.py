@@ -17,14 +17,16 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.engine.recording import make_tensor
 from symgrad.engine.saved import traced_args
+from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.graph.node import TRACKED, Node, next_sequence, node_class
+from symgrad.graph.node import TRACKED, Node, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["write_rules"]
+__all__ = ["FLOAT64", "float64", "ndarray", "sum_of_tensors", "write_rules"]
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 Rule = Callable[..., Any]
+float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 
 
 class _Term:
@@ -190,6 +192,20 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
     return found
 
 
+def sum_of_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """a + b, of two cotangents of one node."""
+    x, z, p, q = a._value, b._value, a._node_slot, b._node_slot
+    if not (type(x) is type(z) is float64 or type(x) is type(z) is ndarray and x.dtype is z.dtype is FLOAT64 and x.shape == z.shape):
+        return a + b  # type: ignore[operator]
+    out, y = make_tensor(), x + z
+    flags = (0 if p is None else p.flags & TRACKED) | (0 if q is None else q.flags & TRACKED)
+    out._value, out._node_slot, out._view = y, _make_sum((x, z), (p, q), y, flags) if flags else None, None
+    return out
+
+
+_make_sum = constructor(node_class(REGISTRY["add"], broadcasts=False))
+
+
 def _called(node: Node, g: Any, parents: Any) -> Any:
     return node.vjp(numeric, g, node.value, node.args, parents)
 
@@ -201,5 +217,5 @@ def _traced(node: Node, g: Any, parents: Any) -> Any:
 WORDS: dict[str, Any] = {
     "all_numbers": _called, "one_numbers": lambda node, g: _called(node, g, node.parents)[0],
     "all_tensors": _traced, "one_tensors": lambda node, g: _traced(node, g, node.parents)[0],
-    "float64": np.float64, "ndarray": np.ndarray, "FLOAT64": np.dtype(np.float64), "TRACKED": TRACKED, "make_tensor": make_tensor,
+    "float64": float64, "ndarray": ndarray, "FLOAT64": FLOAT64, "TRACKED": TRACKED, "make_tensor": make_tensor,
     "next_sequence": next_sequence, "__name__": __name__}
