@@ -19,6 +19,7 @@ from symgrad.engine.recording import make_tensor
 from symgrad.engine.saved import traced_args
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
+from symgrad.graph.closures import specialized
 from symgrad.graph.node import BARRED, TRACKED, Node, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 
@@ -184,6 +185,7 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
         with contextlib.suppress(LookupError):
             rule = (_of_numbers if numbers else _of_tensors)(op, terms, f"{name}(node, g)" if single else f"{name}(node, g, parents)")
     if numbers and single and cls.vjp is op.vjp and (transpose := getattr(op.vjp, "transpose", None)) is not None:
+        @specialized
         def rule(node: Node, g: Any) -> Any:
             args: Any = node.args
             return transpose(numeric, g, args[0].shape, *args[1:])
@@ -194,7 +196,9 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
 
 
 def sum_of_tensors(a: Tensor, b: Tensor) -> Tensor:
-    """a + b, of two cotangents of one node."""
+    """a + b, of two cotangents of one node, which may be bundles of Tensors."""
+    if type(a) is not Tensor or type(b) is not Tensor:
+        return a + b  # type: ignore[operator]
     x, z, p, q = a._value, b._value, a._node_slot, b._node_slot
     flags = (0 if p is None else p.flags & TRACKED) | (0 if q is None else q.flags & TRACKED)
     if flags is BARRED or not (type(x) is type(z) is float64 or type(x) is type(z) is ndarray and x.dtype is z.dtype is FLOAT64

@@ -14,7 +14,6 @@ from symgrad.engine.cotangents import (
     Cotangents,
     Heap,
     Read,
-    bare,
     conjugated,
     fitted,
     guarded_vjp,
@@ -23,6 +22,7 @@ from symgrad.engine.cotangents import (
     receivers,
     release_node,
     send,
+    shape_of,
 )
 from symgrad.engine.flat import FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
@@ -134,7 +134,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 if p is not following:
                     _undefined(pending, heap, zeros, node, p, hooked)
                 continue
-            if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else bare(c)).shape != p.value.shape:
+            if broadcasts and type(c) is not float64 and (c.shape if type(c) is ndarray else shape_of(c, y)) != p.value.shape:
                 c = fitted(xp, c, y, p.value)
             if p is following:
                 ahead = sum_of_tensors(ahead, c) if tensors else ahead + c  # noqa: F821  bound together with `following`
