@@ -45,21 +45,14 @@ class Base:
     is current is in the set, also after an interrupt at any point.
     """
 
-    __slots__ = ("tensor", "array", "views", "limit", "mixed", "_start", "__weakref__")
+    __slots__ = ("tensor", "array", "views", "limit", "mixed", "start", "__weakref__")
 
     def __init__(self, tensor: Tensor):
         self.tensor, self.array = ref(tensor), tensor._value  # the array that the geometry of views refers to
         self.views, self.limit = set[weakref.ref[Tensor]](), 64  # the views whose nodes are current
-        self._start: tuple[np.ndarray | None, int] = None, 0
+        self.start: tuple[Any, int] = None, 0  # an array and its address, which takes long to ask for
         self.mixed = False  # whether a view is in a graph that the base is not in
         counter_of(tensor._value).notify(self)
-
-    @property
-    def start(self) -> int:
-        """The address of the array."""
-        if self._start[0] is not self.array:
-            self._start = self.array, address(self.array)
-        return self._start[1]
 
     def prune(self) -> None:
         """Remove dead views."""
@@ -113,9 +106,10 @@ class View:
         base_meta, known = self.base_meta, self._known_geometry
         array = base_meta.array
         if known is None or known[0] is not view or known[1] is not array:
-            geometry = (Geometry.of(view, array, base_meta.start) if view.dtype == array.dtype else
-                        Geometry.of(view, recast(array, None, view.dtype)[0]))
-            known = self._known_geometry = view, array, geometry
+            units, _ = recast(array, None, view.dtype)
+            if base_meta.start[0] is not units:
+                base_meta.start = units, address(units)
+            known = self._known_geometry = view, array, Geometry.of(view, units, base_meta.start[1])
         return known[2]
 
 
