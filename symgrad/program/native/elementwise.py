@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.program.native.mathematics import BINARY_CALLS, CALLS
 from symgrad.program.native.nodes import BOOL, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array
 
 __all__ = ["Elementwise"]
@@ -16,9 +17,6 @@ ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 ROUNDING = ("floor", "ceil", "trunc")
 PREDICATES = ("isfinite", "isnan", "isinf")
-CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
-         "asinh", "acosh", "atanh")
-BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
 ON_BOOLS = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
 
 

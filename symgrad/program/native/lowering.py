@@ -28,8 +28,10 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
     graph = Graph()
     values = [graph.add("input", (), (i,), tuple(x.shape), np.dtype(x.dtype)) for i, x in enumerate(program.inputs)]
     words = _Words(graph)
-    for x in program.constants:
+    for i, x in enumerate(program.constants):
         values.append(words.value(x))
+        if values[-1].node.op == "constant":
+            graph.numbers[values[-1].node.params[0]] = i
     for step in program.steps:
         function = words.table.get(step.name)
         if function is None:

@@ -116,6 +116,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.constants: list[np.ndarray] = []
+        self.numbers: dict[int, int] = {}  # of those that are constants of the program: their numbers there
         self._found: dict[Hashable, Ref] = {}
 
     def add(self, op: str, operands: tuple[Ref, ...], params: tuple, shape: tuple[int, ...], dtype: np.dtype) -> Ref:

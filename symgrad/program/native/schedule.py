@@ -116,7 +116,7 @@ class Schedule:
                 node.place = Place(node.params[0], 0) if node.shape else Place(None, self._more(8))
         for i, node in enumerate(constants):
             node.place = Place(self.inputs + i, 0)
-        self.constants = [self.graph.constants[node.params[-1]] for node in constants]
+        self.constants = [node.params[-1] for node in constants]  # their numbers in the graph
         self.table_size += len(constants)
         for node in self.outputs:
             node.place = Place(self.table_size, 0) if node.shape else Place(None, self._more(8))
