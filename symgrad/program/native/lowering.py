@@ -14,7 +14,7 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
 from symgrad.program.native.indexing import has_recorded, recorded_positions
-from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, selections, view
+from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, permuted, row_major, selections, view
 from symgrad.program.native.products import einsum
 from symgrad.program.program import LISTS, Program, arguments
 
@@ -84,7 +84,7 @@ class _Words(Elementwise):
         return view(x, lambda a: a.reshape(shape)) or self.reshape(self.materialized(x), shape)
 
     def permute(self, x: Ref, dims: Sequence[int]) -> Ref:
-        return Ref(x.node, x.offset, tuple(x.shape[d] for d in dims), tuple(x.strides[d] for d in dims))
+        return permuted(x, dims)
 
     def broadcast_to(self, x: Ref, shape: tuple[int, ...]) -> Ref:
         return broadcast(x, tuple(shape))

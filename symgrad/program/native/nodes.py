@@ -178,6 +178,11 @@ def broadcast(x: Ref, shape: tuple[int, ...]) -> Ref:
     return Ref(x.node, x.offset, shape, (0,) * lead + tuple(s if n == m else 0 for n, m, s in zip(x.shape, shape[lead:], x.strides)))
 
 
+def permuted(x: Ref, axes: Sequence[int]) -> Ref:
+    """The elements of a value with its axes in another order."""
+    return Ref(x.node, x.offset, tuple([x.shape[d] for d in axes]), tuple([x.strides[d] for d in axes]))
+
+
 def view(x: Ref, change: Any) -> Ref | None:
     """The view that a function of arrays gives, in the strides of `x`; None if it copies."""
     base = np.empty(max(1, x.node.size), np.int8)
