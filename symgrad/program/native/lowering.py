@@ -213,7 +213,7 @@ class _Words(Elementwise):
             return self.to("add", x, self.place(values, index, x.shape))
         base = () if is_zeros(x) else (x,)
         if is_basic(index):
-            return self._assemble(*base or (None,), x.shape, [(values, lambda a: _read(a, index))])
+            return self._assemble(base[0] if base else None, x.shape, [(values, lambda a: _read(a, index))])
         at = self._indexed(index, x.shape)
         values = self._contiguous(broadcast(_without_leading_ones(self.astype(values, self.dtype), at.ndim), at.shape))
         return self.graph.add("put", (*base, values, at), (), x.shape, self.dtype)
