@@ -125,14 +125,17 @@ class Emission(Writer):
         self.loop(outer, f"{kind_of_x} a = {start}; {head}a = {fold}(a, {name}({source} + {x.offset}{{0}}{at}, {count}, {step})); "
                          f"{target}[0{{1}}] = a;")
 
-    def _product(self, node: Node) -> None:
-        a, b = node.operands
+    def _product(self, node: Node, name: str = "product", more: str = "") -> None:
+        a, b = node.operands[:2]
         m, n, k = node.shape[-2], node.shape[-1], a.shape[-1]
         outer = dimensions(a.shape[:-2], a.strides[:-2], b.strides[:-2], row_major(node.shape)[:-2])
-        name = self.routine("product", C_TYPES[node.dtype])
+        name = self.routine(name, C_TYPES[node.dtype])
         steps = ", ".join(map(str, (m, n, k, *a.strides[-2:], *b.strides[-2:])))
-        self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "
+        self.loop(outer or ((1, 0, 0, 0),), f"{name}(blas, {more}{self.pointer(node)}{{2}}, {self.pointer(a.node)} + {a.offset}{{0}}, "
                                             f"{self.pointer(b.node)} + {b.offset}{{1}}, {steps});")
+
+    def _selected(self, node: Node) -> None:
+        self._product(node, "selected", f"{int(node.params[0])}, {self.pointer(node.operands[2].node)}, ")
 
 
 def _routine_order(key: tuple[str, str]) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
 from symgrad.program.native.indexing import has_recorded, recorded_positions
-from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, view
+from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, permuted, row_major, selections, view
 from symgrad.program.native.products import einsum
 from symgrad.program.program import LISTS, Program, arguments
 
@@ -28,8 +28,11 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
     graph = Graph()
     values = [graph.add("input", (), (i,), tuple(x.shape), np.dtype(x.dtype)) for i, x in enumerate(program.inputs)]
     words = _Words(graph)
-    for x in program.constants:
+    for i, x in enumerate(program.constants):
         values.append(words.value(x))
+        node = values[-1].node
+        if node.op == "constant":
+            graph.numbers[node.params[0]], graph.selections[node] = i, selections(x)
     for step in program.steps:
         function = words.table.get(step.name)
         if function is None:
@@ -81,7 +84,7 @@ class _Words(Elementwise):
         return view(x, lambda a: a.reshape(shape)) or self.reshape(self.materialized(x), shape)
 
     def permute(self, x: Ref, dims: Sequence[int]) -> Ref:
-        return Ref(x.node, x.offset, tuple(x.shape[d] for d in dims), tuple(x.strides[d] for d in dims))
+        return permuted(x, dims)
 
     def broadcast_to(self, x: Ref, shape: tuple[int, ...]) -> Ref:
         return broadcast(x, tuple(shape))
@@ -311,7 +314,21 @@ class _Words(Elementwise):
         """The product of two stacks of matrices."""
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a, b = (broadcast(self._for_blas(x), (*lead, *x.shape[-2:])) for x in (a, b))
-        return self.graph.add("product", (a, b), (), (*lead, a.shape[-2], b.shape[-1]), self.dtype)
+        shape = *lead, a.shape[-2], b.shape[-1]
+        for x, right in ((a, False), (b, True)):
+            at = self._selection(x, right)
+            if at is not None:
+                return self.graph.add("selected", (a, b, self._positions(at)), (right,), shape, self.dtype)
+        return self.graph.add("product", (a, b), (), shape, self.dtype)
+
+    def _selection(self, x: Ref, right: bool) -> Any:
+        """The rows of the other operand, or the columns of one on the left, that a product with a constant matrix selects; None if it does not."""
+        rows, columns = self.graph.selections.get(x.node, (None, None))
+        if x.offset or set(x.shape[-2:]) == {1}:
+            return None
+        if x.shape[-2:] == x.node.shape and x.strides[-2:] == row_major(x.node.shape):
+            return columns if right else rows
+        return (rows if right else columns) if x.shape[-2:] == x.node.shape[::-1] and x.strides[-2:] == (1, x.node.shape[1]) else None
 
     def _for_blas(self, x: Ref) -> Ref:
         """A stack of matrices whose rows or columns are adjacent in memory."""

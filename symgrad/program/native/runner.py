@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
+import pickle
 import sys
 import weakref
 from collections.abc import Sequence
@@ -14,8 +15,8 @@ import numpy as np
 from symgrad.program.native.blas import addresses
 from symgrad.program.native.compiler import compiled
 from symgrad.program.native.emission import Emission
+from symgrad.program.native.keys import program_key
 from symgrad.program.native.lowering import lower
-from symgrad.program.native.mathematics import libraries
 from symgrad.program.native.schedule import ALIGNMENT, Schedule
 from symgrad.program.program import Program
 
@@ -41,20 +42,29 @@ class Native:
     """A compiled program. It may be called by several threads at a time: each call has work memory of its own."""
 
     def __init__(self, program: Program):
-        graph, outputs = lower(program)
-        schedule = Schedule(graph, outputs, len(program.inputs))
-        emission = Emission(schedule)
-        self.source = emission.text
-        self._object = compiled(self.source, libraries(self.source))
+        self._program = program
+        self._object, notes = compiled(program_key(program), self._written)
         weakref.finalize(self, _ctypes.dlclose, self._object._handle).atexit = False
         self._run = self._object.run
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
-        self._blas = ctypes.addressof(addresses()) if "blas, " in self.source else 0
-        self._constants = schedule.constants
-        self._layout = _Layout(schedule, emission.scratch)
+        self._layout: _Layout = pickle.loads(notes)
+        self._blas = ctypes.addressof(addresses()) if self._layout.blas else 0
+        self._constants = [np.asarray(program.constants[x], order="C") if type(x) is int else x for x in self._layout.constants]
         self._inputs = [(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs]
-        self._outputs = [(node.shape, node.dtype) for node in schedule.outputs]
+        self._outputs = [program.spec(slot) for slot in program.outputs]
         self._pool: list[_Memory] = []
+
+    @property
+    def source(self) -> str:
+        """The text in C."""
+        return self._written()[0]
+
+    def _written(self) -> tuple[str, bytes]:
+        """The text, and the notes that a run needs beside the object."""
+        graph, outputs = lower(self._program)
+        schedule = Schedule(graph, outputs, len(self._program.inputs))
+        emission = Emission(schedule)
+        return emission.text, pickle.dumps(_Layout(schedule, emission))
 
     @property
     def nbytes(self) -> int:
@@ -102,12 +112,14 @@ class Native:
 class _Layout:
     """The sizes and the places in the memory of a call."""
 
-    def __init__(self, schedule: Schedule, scratch: int):
-        self.work, self.scratch = schedule.work + ALIGNMENT, scratch + ALIGNMENT
+    def __init__(self, schedule: Schedule, emission: Emission):
+        self.work, self.scratch = schedule.work + ALIGNMENT, emission.scratch + ALIGNMENT
         self.table_size = schedule.table_size
         self.inputs = [(node.params[0], node.place.offset, node.dtype) for node in schedule.nodes if node.op == "input" and not node.shape]
         self.results = [(i, node.place.offset, node.dtype) for i, node in enumerate(schedule.outputs) if node.place.table is None]
         self.first_constant = schedule.inputs
+        self.constants = [schedule.graph.numbers.get(i, schedule.graph.constants[i]) for i in schedule.constants]  # those of the program by number
+        self.blas = "blas, " in emission.text
         self.nbytes = self.work + self.scratch
 
 
