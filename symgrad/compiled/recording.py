@@ -25,8 +25,8 @@ from symgrad.program.backends import Running
 from symgrad.program.cache import programs
 from symgrad.program.program import Program, Spec
 from symgrad.program.recorder import ProgramRecorder
+from symgrad.types.trees import LEAF, flatten
 from symgrad.types.trees import Spec as Form
-from symgrad.types.trees import flatten
 
 __all__ = ["Recorder", "Variant", "call_tree", "substituted"]
 
@@ -42,6 +42,7 @@ class Variant:
         self.running, self.captures, self.used, self.captured = running, captures, used, captured
         self.reads, self.form, self.leaves, self.guarded = reads, form, leaves, guarded
         self.seconds, self.recorded, self.runs = seconds, recorded, 0
+        self.single = form is LEAF and leaves[0] is OUTPUT
         self.mismatch = self.why = ""  # why it did not hold for a call, and why it was recorded beside another
 
     def saved(self) -> tuple[Any, ...]:
@@ -63,7 +64,7 @@ class Variant:
     def run(self, values: Sequence[Any]) -> Any:
         """The result for the values of the arguments; NotImplemented where the program is not valid for them, or GUARDED."""
         captures = self.captures
-        if captures.checks and (name := captures.changed()) is not None:
+        if (name := captures.changed()) is not None:
             self.mismatch = f"the captured value {name} has changed"
             return NotImplemented
         if self.used:
@@ -77,14 +78,19 @@ class Variant:
             found = self.running(values)
         except (ArithmeticError, LookupError, ValueError):  # such as an index out of range: the function says what is wrong
             return NotImplemented
-        count = len(found) - len(self.reads)
-        for now, before in zip(found[count:], self.reads):
-            if not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
-                self.mismatch = f"the function read {np.array2string(np.asarray(before), threshold=4)}, and now {np.array2string(now, threshold=4)}"
-                return NotImplemented
-        if self.guarded and any([y.dtype.kind in "fc" and np.isnan(y).any() for y in found[:count]]):
+        if self.reads:
+            count = len(found) - len(self.reads)
+            for now, before in zip(found[count:], self.reads):
+                if not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
+                    texts = [np.array2string(np.asarray(x), threshold=4) for x in (before, now)]
+                    self.mismatch = f"the function read {texts[0]}, and now {texts[1]}"
+                    return NotImplemented
+            found = found[:count]
+        if self.guarded and any([y.dtype.kind in "fc" and np.isnan(y).any() for y in found]):
             return GUARDED
         self.runs += 1
+        if self.single:
+            return wrap(found[0])
         outputs = iter(found)
         return self.form.unflatten([wrap(next(outputs)) if leaf is OUTPUT else leaf for leaf in self.leaves])
 
@@ -99,14 +105,36 @@ OUTPUT = Marker.OUTPUT
 GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
 
 
-def _argument(x: Any) -> tuple[Any, ...]:
-    """The kind of a leaf: a tensor, an array or a number that may differ, with its shape and dtype; or a fixed value."""
-    if isinstance(x, Tensor):
-        value = x._value
-        return "tensor", value.shape, value.dtype
-    if isinstance(x, (np.ndarray, np.generic)):
-        return "array", x.shape, x.dtype
-    return ("float",) if type(x) is float else ("fixed", type(x), x)
+FLOAT = ("float",)
+
+
+def _arguments(leaves: Sequence[Any]) -> tuple[list[tuple[Any, ...]], list[Any], bool, bool]:
+    """The kind of each leaf: a tensor, an array or a number that may differ, with its shape and dtype, or a fixed value; the values that may differ.
+
+    Then whether a tensor may require a gradient, and whether all values are plain arrays. One loop, since it is part of the overhead of each call.
+    """
+    arguments: list[tuple[Any, ...]] = []
+    values: list[Any] = []
+    tracked, plain = False, True
+    for x in leaves:
+        if isinstance(x, Tensor):
+            value = x._value
+            arguments.append(("tensor", value.shape, value.dtype))
+            values.append(value)
+            if x._node_slot is not None:
+                tracked = True
+            if isinstance(value, DuckArray):
+                plain = False
+        elif type(x) is float:
+            arguments.append(FLOAT)
+            values.append(np.float64(x))
+        elif isinstance(x, (np.ndarray, np.generic)):
+            arguments.append(("array", x.shape, x.dtype))
+            values.append(x)
+        else:
+            arguments.append(("fixed", type(x), x))
+            plain = plain and not isinstance(x, DuckArray)
+    return arguments, values, tracked, plain
 
 
 def call_tree(function: Callable[..., Any], tree: Any) -> Any:
@@ -114,13 +142,15 @@ def call_tree(function: Callable[..., Any], tree: Any) -> Any:
     return function(*tree[0], **tree[1]) if type(tree) is list else function(*tree)
 
 
-def is_plain(leaves: Sequence[Any]) -> bool:
-    """Whether a call can run as a program: no other transform, recorder or mode is around it, and its tensors have plain values."""
-    modes = thread.modes
-    if special and (modes.recorder is not DEFAULT or modes.observers or modes.batches or modes.level is not None or modes.inference
-                    or modes.program is not None) or all_threads.anomaly is not None:
+def is_plain() -> bool:
+    """Whether a call can run as a program: no other transform, recorder or mode is around it."""
+    if all_threads.anomaly is not None:
         return False
-    return not any([isinstance(x, Tensor) and isinstance(x._value, DuckArray) or isinstance(x, DuckArray) for x in leaves])
+    if not special:
+        return True
+    modes = thread.modes
+    return not (modes.recorder is not DEFAULT or modes.observers or modes.batches or modes.level is not None or modes.inference
+                or modes.program is not None)
 
 
 @contextlib.contextmanager
@@ -175,11 +205,11 @@ class Recorder:
         self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
     def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None, Sequence[Any], Any]:
-        """The result of a call, and the program that computed it (None for the function itself); the leaves of the arguments, and their structure."""
+        """The result of a call, the program that computed it if it may require a gradient, the leaves of the arguments, and their structure."""
         leaves, form = flatten([args, kwargs] if kwargs else args)
-        if not is_plain(leaves):
+        arguments, values, tracked, plain = _arguments(leaves)
+        if not (plain and is_plain()):
             return self.function(*args, **kwargs), None, leaves, form
-        arguments = [_argument(x) for x in leaves]
         newest = self._newest
         if newest is not None and form is newest[0] and arguments == newest[1]:
             key, found = newest[2], newest[3]
@@ -194,19 +224,17 @@ class Recorder:
                 found = []
             else:
                 self._newest = form, arguments, key, found
-        values = [x._value if isinstance(x, Tensor) else np.float64(x) if type(x) is float else x
-                  for x, a in zip(leaves, arguments) if a[0] != "fixed"]
         for variant in found:
             out = variant.run(values)
             if out is GUARDED:
                 break
             if out is not NotImplemented:
-                return out, variant, leaves, form
+                return out, variant if tracked or variant.used else None, leaves, form
         else:
             variant, reason = self._new_variant(leaves, form, arguments, values, key, found)
             out = GUARDED if variant is None else variant.run(values)
-            if out is not NotImplemented and out is not GUARDED:
-                return out, variant, leaves, form
+            if variant is not None and out is not NotImplemented and out is not GUARDED:
+                return out, variant if tracked or variant.used else None, leaves, form
             if reason:
                 out = self.function(*args, **kwargs)
                 self.reasons[key] = reason  # not before: an error of the function itself is no reason
@@ -231,7 +259,7 @@ class Recorder:
     def prepare(self, args: tuple) -> None:
         """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""
         leaves, form = flatten(args)
-        arguments = tuple([_argument(x) for x in leaves])
+        arguments = tuple(_arguments(leaves)[0])
         key = self.key, form, arguments
         if programs.get(key) is None:
             with contextlib.suppress(Exception):  # a function that reads values, or without this derivative

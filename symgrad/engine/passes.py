@@ -109,6 +109,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             y, args = (node.value, node.args) if read is None else read(node)
             if is_complex(g):
                 y, args = conjugated(xp, y, args)
+            guarded = guarded or node.selects  # the graphs of other carriers have no flag of it
             found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
         if release:
             if saves and not flags & NAMED:  # as `release_node` does

@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         page.PAGE.write_text(page.text(tables, on), encoding="utf-8")
     missing = sorted({row.beside for each in tables for row in each if row.figure == "not installed"})
     if missing:
-        print(f"Not measured: {' and '.join(missing)}. To install what is missing: {INSTALL}")
+        print(f"Not measured: {'; '.join(missing)}. To install what is missing: {INSTALL}")
     return 0
 
 

@@ -67,10 +67,11 @@ def chains(timing: Timing) -> Iterator[Row]:
 
 
 def jax_float64() -> Any:
-    """JAX with float64, or None."""
+    """JAX with float64, or None; it computes in the thread that calls it, since the CPU time of handing small work over varies tenfold."""
     jax = optional("jax")
     if jax is not None:
         jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
     return jax
 
 

@@ -27,7 +27,8 @@ class Problem:
     def of(self, xp: Any, array: Callable[[np.ndarray], Any]) -> tuple[Callable[[Any], Any], Any]:
         """The function of x alone and the point in a library whose arrays `array` makes, the constants made beforehand."""
         constants = tuple(array(c) for c in self.constants)
-        return lambda x: self.function(xp, x, *constants), array(self.point)
+        function = self.function
+        return lambda x: function(xp, x, *constants), array(self.point)
 
 
 def rosenbrock(xp: Any, x: Any) -> Any:

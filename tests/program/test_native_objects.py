@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from symgrad.cli import main
-from symgrad.program.native import Unsupported, compiler, find_compiler, native, store
+from symgrad.program.native import Unsupported, compiler, find_compiler, mathematics, native, runner, store
+from symgrad.program.native.keys import program_key
 from symgrad.program.program import Program, Spec, Step, interpreter
 from tests.support.programs import Builder, chain
 
@@ -45,6 +46,52 @@ def test_an_object_is_found_again(objects: Path, monkeypatch: pytest.MonkeyPatch
     assert native(small())([np.arange(3.0)])[0].tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(TypeError):
         native(small(3.0))
+
+
+@needs_compiler
+def test_no_text_is_written_for_an_object_on_disk(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def weighted(weights: np.ndarray) -> Program:
+        b = Builder()
+        x = b.input(np.arange(6.0).reshape(3, 2))
+        picked = b.getitem(x, (np.array([2, 0]),))  # whose positions are no constant of the program
+        return b.program(b.mul(b.mm(x, b.constant(weights)), 0.5), b.add(b.constant(np.float64(weights[0, 0])), b.sum(picked)), b.constant(weights.T))
+
+    x, weights = np.arange(6.0).reshape(3, 2), np.arange(2.0, 6.0).reshape(2, 2)
+    text = native(weighted(weights)).source
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "lower", None)
+        for w in (weights, -3 * weights):  # the elements of constant arrays are no part of the text
+            product, total, copied = native(weighted(w))([x])
+            np.testing.assert_array_equal(product, x @ w * 0.5)
+            assert total == w[0, 0] + x[[2, 0]].sum()
+            np.testing.assert_array_equal(copied, w.T)
+    assert len(objects_in(objects)) == 1
+    assert native(weighted(weights)).source == text
+
+
+def test_programs_with_different_texts_have_different_keys() -> None:
+    x, number = np.arange(6.0).reshape(2, 3), np.float64(2.0)
+    keys = set()
+    builders = [lambda b, p, q: b.mul(p, q), lambda b, p, q: b.mul(q, p), lambda b, p, q: b.mul(p, 2.0), lambda b, p, q: b.mul(p, 2),
+                lambda b, p, q: b.mul(p, np.float32(2)), lambda b, p, q: b.mul(p, -0.0), lambda b, p, q: b.mul(p, 0.0), lambda b, p, q: b.sum(p, 0),
+                lambda b, p, q: b.sum(p, (0,)), lambda b, p, q: b.sum(p, (0,), True), lambda b, p, q: b.astype(p, np.float32),
+                lambda b, p, q: b.astype(p, np.int64), lambda b, p, q: b.getitem(p, (0, slice(0, 2))), lambda b, p, q: b.getitem(p, (0, slice(0, 3))),
+                lambda b, p, q: b.getitem(p, (0, np.array([0, 1]))), lambda b, p, q: b.getitem(p, (0, np.array([0, 2]))), lambda b, p, q: p,
+                lambda b, p, q: b.mul(p, np.ones(3)), lambda b, p, q: b.mul(p, np.ones((1, 3)))]
+    for build in builders:
+        b = Builder()
+        keys.add(program_key(b.program(build(b, b.input(x), b.input(number)))))
+    keys.add(program_key(Program([Spec((2, 3), np.dtype(">f8")), Spec((), FLOAT)], [], [], [0])))
+    assert len(keys) == len(builders) + 1
+
+
+@needs_compiler
+def test_objects_belong_to_the_functions_of_vectors_of_the_platform(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, _ = chain((500,), 1)
+    native(program)
+    monkeypatch.setattr(mathematics, "has_vector_function", lambda *_: False)
+    native(program)
+    assert len(objects_in(objects)) == (2 if mathematics._libmvec() else 1)
 
 
 @needs_compiler
@@ -227,23 +274,40 @@ def test_functions_of_scalars_and_of_arrays_in_one_program() -> None:
             np.testing.assert_allclose(a, c, 1e-15)
 
 
+class Subclass(np.ndarray):
+    """An array of another type."""
+
+
 @needs_compiler
-def test_inputs_may_be_strided_and_numbers() -> None:
+def test_inputs_may_be_strided_and_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.arange(24.0).reshape(4, 6)
     b = Builder()
     p, q = b.input(x[:, ::2].T), b.input(np.float64(2.0))
     program = b.program(b.mul(p, q), b.sin(q))
-    for inputs in ([x[:, ::2].T, np.float64(3.0)], [np.asfortranarray(x[:, ::2].T), 3.0], [x[:, ::2].T, np.array(3.0)]):
-        for a, c in zip(native(program)(inputs), interpreter(program)([inputs[0], np.float64(3.0)])):
-            np.testing.assert_array_equal(a, c)
+    swapped = np.ascontiguousarray(x[:, ::2].T).astype(">f8")
+    for known in (True, False):  # whether C reads the objects
+        monkeypatch.setattr(runner, "READS_OBJECTS", known and runner.READS_OBJECTS)
+        for inputs in ([x[:, ::2].T, np.float64(3.0)], [np.asfortranarray(x[:, ::2].T), 3.0], [x[:, ::2].T, np.array(3.0)],
+                       [np.ascontiguousarray(x[:, ::2].T), 3], [np.ascontiguousarray(x[:, ::2].T).view(Subclass), 3.0]):
+            for a, c in zip(native(program)(inputs), interpreter(program)([np.asarray(inputs[0]), np.float64(3.0)]), strict=True):
+                np.testing.assert_array_equal(a, c)
+        with pytest.raises(TypeError, match="input 0"):
+            native(program)([swapped, 3.0])
 
 
 @needs_compiler
 def test_inputs_of_another_shape_or_dtype_are_refused() -> None:
     run = native(small())
-    for wrong in (np.arange(4.0), np.arange(3), np.arange(3.0).astype(np.float32)):
+    for wrong in (np.arange(4.0), np.arange(3), np.arange(3.0).astype(np.float32), np.ones((3, 1)), np.float64(1.0)):
         with pytest.raises(TypeError, match="input 0"):
             run([wrong])
+    for count in (0, 2):
+        with pytest.raises(TypeError, match=f"{count} inputs"):
+            run([np.arange(3.0)] * count)
+
+
+def test_c_reads_the_objects_of_this_interpreter() -> None:
+    assert runner.READS_OBJECTS == (sys.implementation.name == "cpython")
 
 
 @pytest.mark.parametrize("step, spec", (

@@ -57,7 +57,8 @@ def attacked(op, parameters, backend, narrow=False):
                 for again in ("", ", again"):
                     compare(arrays(compiled(*tensors)), expected, what + again, terms)
                 terms = max(terms, largest(expected)) if order else 0.0
-                assert not compiled.report.uncompiled, f"{what}: {compiled.report}"
+                report = compiled.report
+                assert not report.uncompiled and {(row["backend"], row["note"]) for row in report.programs} == {(backend, "")}, f"{what}: {report}"
                 count += 1
     return count
 

@@ -11,8 +11,10 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from symgrad.program.native.mathematics import libraries, vector_functions
 from symgrad.program.native.nodes import Unsupported
 from symgrad.program.native.store import stored
 
@@ -36,26 +38,28 @@ def find_compiler() -> list[str] | None:
     return None
 
 
-def compiled(source: str, libraries: tuple[str, ...]) -> ctypes.CDLL:
-    """The object of a text, compiled for this machine or found on disk."""
+def compiled(key: bytes, write: Callable[[], tuple[str, bytes]]) -> tuple[ctypes.CDLL, bytes]:
+    """The object with a key, and its notes: found on disk, or compiled for this machine from the text that `write` returns with the notes."""
     command = find_compiler()
     if command is None:
         raise Unsupported("no C compiler was found; CC may name one")
-    key = hashlib.sha256(repr((source, FLAGS, libraries, _identity(command), _cpu())).encode()).hexdigest()[:40]
+    whole = repr((key, FLAGS, vector_functions(), _identity(command), _cpu()))
 
-    def build(path: Path) -> None:
+    def build(path: Path) -> bytes:
+        source, notes = write()
         for machine in (["-march=native"], []):  # some compilers do not know the option
             try:
-                done = subprocess.run([*command, *FLAGS, *machine, "-o", str(path), "-", *libraries], input=source.encode(), capture_output=True,
-                                      timeout=SECONDS)
+                done = subprocess.run([*command, *FLAGS, *machine, "-o", str(path), "-", *libraries(source)], input=source.encode(),
+                                      capture_output=True, timeout=SECONDS)
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise Unsupported(f"the compiler {command[0]} failed: {error}") from None
             if not done.returncode:
-                return
+                return notes
         raise Unsupported(f"the compiler {command[0]} failed: {done.stderr.decode(errors='replace').strip()[:2000]}")
 
+    path, notes = stored(hashlib.sha256(whole.encode()).hexdigest()[:40], build)
     try:
-        return ctypes.CDLL(str(stored(key, build)))
+        return ctypes.CDLL(str(path)), notes
     except OSError as error:
         raise Unsupported(f"the compiled object cannot be used: {error}") from None
 

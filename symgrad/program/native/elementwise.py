@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.program.native.nodes import BOOL, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array
+from symgrad.program.native.mathematics import BINARY_CALLS, CALLS
+from symgrad.program.native.nodes import BOOL, FLOAT64, Graph, Ref, Unsupported, broadcast, is_weak, literal_array, permuted
 
 __all__ = ["Elementwise"]
 
@@ -16,9 +17,6 @@ ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 ROUNDING = ("floor", "ceil", "trunc")
 PREDICATES = ("isfinite", "isnan", "isinf")
-CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
-         "asinh", "acosh", "atanh")
-BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
 ON_BOOLS = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and"}
 
 
@@ -67,6 +65,10 @@ class Elementwise:
         else:
             parts = tuple([x if x.shape == shape and 0 not in x.strides else Ref(x.node, x.offset, (), ()) if x.is_uniform else broadcast(x, shape)
                            for x in operands])
+            order = _memory_order(parts)
+            if order is not None:
+                out = self.primitive(op, tuple([permuted(x, order) if x.shape else x for x in parts]), dtype)
+                return permuted(out, sorted(range(len(order)), key=order.__getitem__))
         lane = _lane(parts, dtype)
         if size != 1 and lane == "g":
             parts = tuple([x if not x.shape or x.is_contiguous else self.materialized(x) for x in parts])
@@ -251,6 +253,18 @@ class Elementwise:
         for k in range(2 * order + 40, order, -1):
             downward = self.to("div", self.to("sub", waves[k % 4], self.to("mul", small_u, downward)), k)
         return self.to("mul", self.where(large, upward, downward), math.pi**order)
+
+
+def _memory_order(operands: tuple[Ref, ...]) -> list[int] | None:
+    """The order of axes in which all operands that do not repeat are in row-major order; None if it is the present one, or there is none."""
+    found = None
+    for x in operands:
+        if x.shape and 0 not in x.strides:
+            order = sorted(range(x.ndim), key=lambda i: -x.strides[i])
+            if found is not None and order != found or x.is_contiguous or min(x.strides) < 0 or not permuted(x, order).is_contiguous:
+                return None
+            found = order
+    return found
 
 
 def _lane(operands: tuple[Ref, ...], dtype: np.dtype) -> str:

@@ -14,7 +14,22 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
 from symgrad.program.native.indexing import has_recorded, recorded_positions
-from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, row_major, view
+from symgrad.program.native.nodes import (
+    C_TYPES,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Graph,
+    Ref,
+    Unsupported,
+    broadcast,
+    filling,
+    is_zeros,
+    permuted,
+    row_major,
+    selections,
+    view,
+)
 from symgrad.program.native.products import einsum
 from symgrad.program.program import LISTS, Program, arguments
 
@@ -28,8 +43,12 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
     graph = Graph()
     values = [graph.add("input", (), (i,), tuple(x.shape), np.dtype(x.dtype)) for i, x in enumerate(program.inputs)]
     words = _Words(graph)
-    for x in program.constants:
-        values.append(words.value(x))
+    for i, x in enumerate(program.constants):
+        number = filling(x)
+        values.append(words.value(x) if number is None else graph.full(number, x.shape, x.dtype))
+        node = values[-1].node
+        if node.op == "constant":
+            graph.numbers[node.params[0]], graph.selections[node] = i, selections(x)
     for step in program.steps:
         function = words.table.get(step.name)
         if function is None:
@@ -81,7 +100,7 @@ class _Words(Elementwise):
         return view(x, lambda a: a.reshape(shape)) or self.reshape(self.materialized(x), shape)
 
     def permute(self, x: Ref, dims: Sequence[int]) -> Ref:
-        return Ref(x.node, x.offset, tuple(x.shape[d] for d in dims), tuple(x.strides[d] for d in dims))
+        return permuted(x, dims)
 
     def broadcast_to(self, x: Ref, shape: tuple[int, ...]) -> Ref:
         return broadcast(x, tuple(shape))
@@ -192,11 +211,12 @@ class _Words(Elementwise):
         values = self.value(values)
         if accumulate:
             return self.to("add", x, self.place(values, index, x.shape))
+        base = () if is_zeros(x) else (x,)
         if is_basic(index):
-            return self._assemble(x, x.shape, [(values, lambda a: _read(a, index))])
+            return self._assemble(base[0] if base else None, x.shape, [(values, lambda a: _read(a, index))])
         at = self._indexed(index, x.shape)
         values = self._contiguous(broadcast(_without_leading_ones(self.astype(values, self.dtype), at.ndim), at.shape))
-        return self.graph.add("put", (x, values, at), (), x.shape, self.dtype)
+        return self.graph.add("put", (*base, values, at), (), x.shape, self.dtype)
 
     def strided(self, x: Ref, geometry: Any) -> Ref:
         return self._take(x, self.reshape(x, (x.size,)).positions()[geometry.positions] if x.is_contiguous
@@ -311,7 +331,21 @@ class _Words(Elementwise):
         """The product of two stacks of matrices."""
         lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a, b = (broadcast(self._for_blas(x), (*lead, *x.shape[-2:])) for x in (a, b))
-        return self.graph.add("product", (a, b), (), (*lead, a.shape[-2], b.shape[-1]), self.dtype)
+        shape = *lead, a.shape[-2], b.shape[-1]
+        for x, right in ((a, False), (b, True)):
+            at = self._selection(x, right)
+            if at is not None:
+                return self.graph.add("selected", (a, b, self._positions(at)), (right,), shape, self.dtype)
+        return self.graph.add("product", (a, b), (), shape, self.dtype)
+
+    def _selection(self, x: Ref, right: bool) -> Any:
+        """The rows of the other operand, or the columns of one on the left, that a product with a constant matrix selects; None if it does not."""
+        rows, columns = self.graph.selections.get(x.node, (None, None))
+        if x.offset or set(x.shape[-2:]) == {1}:
+            return None
+        if x.shape[-2:] == x.node.shape and x.strides[-2:] == row_major(x.node.shape):
+            return columns if right else rows
+        return (rows if right else columns) if x.shape[-2:] == x.node.shape[::-1] and x.strides[-2:] == (1, x.node.shape[1]) else None
 
     def _for_blas(self, x: Ref) -> Ref:
         """A stack of matrices whose rows or columns are adjacent in memory."""

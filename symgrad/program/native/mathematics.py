@@ -12,7 +12,12 @@ import re
 import sys
 from collections.abc import Iterable
 
-__all__ = ["IN_PAIRS", "SCALAR", "VECTOR", "function_texts", "libraries", "number_text", "scalar_call", "used_functions"]
+__all__ = ["BINARY_CALLS", "CALLS", "IN_PAIRS", "SCALAR", "VECTOR", "function_texts", "libraries", "number_text", "scalar_call", "used_functions",
+           "vector_functions"]
+
+CALLS = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech_square",
+         "asinh", "acosh", "atanh")
+BINARY_CALLS = ("pow", "atan2", "hypot", "fmod", "remainder", "floor_divide")
 
 PRELUDE = """\
 #include <math.h>
@@ -200,6 +205,11 @@ def has_vector_function(op: str, lane: str, arguments: int) -> bool:
     """Whether the platform has a function of vectors."""
     return op not in ("fmod", "remainder", "floor_divide") and hasattr(
         _libmvec(), f"_ZGVbN{2 if lane == 'd' else 4}{'v' * arguments}_{op}{'' if lane == 'd' else 'f'}")
+
+
+def vector_functions() -> list[str]:
+    """The platform's functions of vectors that texts may call."""
+    return [f"{op}${lane}{n}" for n, ops in ((1, CALLS), (2, BINARY_CALLS)) for op in ops for lane in "df" if has_vector_function(op, lane, n)]
 
 
 def libraries(source: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Graph", "Node", "Ref", "Unsupported"]
+__all__ = ["Graph", "Node", "Ref", "Unsupported", "filling", "is_zeros", "selections"]
 
 BOOL, FLOAT64, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
 C_TYPES = {BOOL: "unsigned char", FLOAT64: "double", FLOAT32: "float", INT64: "int64_t", np.dtype(np.int32): "int32_t"}
@@ -109,6 +109,33 @@ def dimensions(shape: Sequence[int], *strides: Sequence[int]) -> tuple[tuple[int
     return tuple(out)
 
 
+def filling(x: Any) -> float | None:
+    """The number that all elements of a constant array of floats are; None for others."""
+    if not isinstance(x, np.ndarray) or x.dtype not in (FLOAT64, FLOAT32) or x.size < 2:
+        return None
+    bits = x.view(np.int64 if x.dtype == FLOAT64 else np.int32)
+    first = bits[(0,) * x.ndim]
+    return float(x[(0,) * x.ndim]) if bits[(-1,) * x.ndim] == first and (bits == first).all() else None
+
+
+def is_zeros(x: Ref) -> bool:
+    """Whether all elements are the literal zero."""
+    return x.node.op == "literal" and x.node.params[0] in ("0", "0.0", "False")
+
+
+def selections(x: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Where the rows, and the columns, of a matrix of zeros have their only one; None if not all of them have one."""
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind != "f" or not x.size:
+        return None, None
+    return _ones(x), _ones(x.T)
+
+
+def _ones(x: np.ndarray) -> np.ndarray | None:
+    if any(np.count_nonzero(row) != 1 or 1 not in row for row in (x[0], x[-1])) or np.count_nonzero(x) != len(x):
+        return None
+    at = x.argmax(1)
+    return at if (x[np.arange(len(x)), at] == 1).all() else None
+
 
 class Graph:
     """The nodes of a program; an equal node is created once."""
@@ -116,6 +143,8 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.constants: list[np.ndarray] = []
+        self.selections: dict[Node, Any] = {}  # of constant matrices
+        self.numbers: dict[int, int] = {}  # of those that are constants of the program: their numbers there
         self._found: dict[Hashable, Ref] = {}
 
     def add(self, op: str, operands: tuple[Ref, ...], params: tuple, shape: tuple[int, ...], dtype: np.dtype) -> Ref:
@@ -161,6 +190,11 @@ def broadcast(x: Ref, shape: tuple[int, ...]) -> Ref:
     if lead < 0 or any(n not in (1, m) for n, m in zip(x.shape, shape[lead:])):
         raise Unsupported(f"a broadcast from {x.shape} to {shape}")
     return Ref(x.node, x.offset, shape, (0,) * lead + tuple(s if n == m else 0 for n, m, s in zip(x.shape, shape[lead:], x.strides)))
+
+
+def permuted(x: Ref, axes: Sequence[int]) -> Ref:
+    """The elements of a value with its axes in another order."""
+    return Ref(x.node, x.offset, tuple([x.shape[d] for d in axes]), tuple([x.strides[d] for d in axes]))
 
 
 def view(x: Ref, change: Any) -> Ref | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from symgrad.program.native.matrices import PRODUCTS
+
 __all__ = ["ROUTINES", "routine_text"]
 
 TYPES = {"d": "double", "f": "float", "b": "unsigned char", "l": "int64_t", "i": "int32_t"}
@@ -114,42 +116,7 @@ APART int64_t argmin_#(const T *x, long n, long s) {
   for (long i = 1; i < n && best == best; i++) if (x[i * s] < best || x[i * s] != x[i * s]) { best = x[i * s]; at = i; }
   return at;
 }"""),
-    # Products of matrices in row-major memory, c = a b, with the strides of a and b.
-    "dot": ((), """\
-APART T dot_#(const T *a, long s, const T *b, long t, long n) {
-  T r[8] = {0}, rest = 0;
-  long i = 0;
-  for (; i + 8 <= n; i += 8) for (int j = 0; j < 8; j++) r[j] += a[(i + j) * s] * b[(i + j) * t];
-  for (; i < n; i++) rest += a[i * s] * b[i * t];
-  return ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7])) + rest;
-}"""),
-    "product": (("dot",), """\
-typedef void gemm_t_#(const char *, const char *, const int *, const int *, const int *, const T *, const T *, const int *, const T *, const int *,
-                      const T *, T *, const int *);
-typedef void gemv_t_#(const char *, const int *, const int *, const T *, const T *, const int *, const T *, const int *, const T *, T *, const int *);
-APART void product_#(void **blas, T *c, const T *a, const T *b, long m, long n, long k, long ai, long ak, long bk, long bj) {
-  const int M = m, N = n, K = k;
-  const T one = 1, zero = 0;
-  if (!k) { memset(c, 0, m * n * sizeof(T)); return; }
-  if (m == 1 && n == 1 && k <= 512) { *c = dot_#(a, ak, b, bk, k); return; }
-  if (m * n * k <= 512) {
-    for (long i = 0; i < m; i++) for (long j = 0; j < n; j++) c[i * n + j] = dot_#(a + i * ai, ak, b + j * bj, bk, k);
-    return;
-  }
-  const int ta = k == 1 || (ak == 1 && (m == 1 || ai >= k)) ? 0 : 1, tb = n == 1 || (bj == 1 && (k == 1 || bk >= n)) ? 0 : 1;
-  const int lda = ta ? (k > 1 ? ak : m) : (m > 1 ? ai : k), ldb = tb ? (n > 1 ? bj : k) : (k > 1 ? bk : n), LA = lda > 0 ? lda : 1;
-  if (n == 1 && bk > 0) {
-    const int step = bk, unit = 1;
-    ((gemv_t_# *)blas[BLAS_GEMV])(ta ? "N" : "T", ta ? &M : &K, ta ? &K : &M, &one, a, &LA, b, &step, &zero, c, &unit);
-    return;
-  }
-  if (m == 1 && ak > 0) {
-    const int step = ak, unit = 1;
-    ((gemv_t_# *)blas[BLAS_GEMV])(tb ? "T" : "N", tb ? &K : &N, tb ? &N : &K, &one, b, &ldb, a, &step, &zero, c, &unit);
-    return;
-  }
-  ((gemm_t_# *)blas[BLAS_GEMM])(tb ? "T" : "N", ta ? "T" : "N", &N, &M, &K, &one, b, &ldb, a, &LA, &zero, c, &N);
-}"""),
+    **PRODUCTS,
 }
 for _kind, _start in (("prod", "x[0]"), ("amax", "x[0]"), ("amin", "x[0]"), ("all", "1"), ("any", "0")):
     _first = 1 if _start == "x[0]" else 0

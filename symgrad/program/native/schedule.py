@@ -12,6 +12,7 @@ __all__ = ["Item", "Place", "Schedule"]
 PART = 150  # the nodes in one function of the text: compilers take more time for longer ones
 ALIGNMENT = 64
 SOURCES = ("input", "constant", "literal")
+REAL = ("d", "f")
 
 
 class Place(NamedTuple):
@@ -51,7 +52,7 @@ class Schedule:
         """A node of its own for each output."""
         out: list[Node] = []
         for i, x in enumerate(outputs):
-            if x.node.op in SOURCES or x.node in out or not (x.is_whole and x.shape == x.node.shape):
+            if x.node.op in SOURCES or x.node in out or not x.is_whole or bool(x.shape) != bool(x.node.shape):
                 x = self.graph.add("copy", (x,), (i,), x.shape, x.dtype)
             out.append(x.node)
         return out
@@ -76,7 +77,10 @@ class Schedule:
             for x in node.operands:
                 if x.node.op not in SOURCES:
                     node.level = max(node.level, x.node.level + (not is_direct(x, node)))
-            groups.setdefault((node.level, node.lane, node.size) if node.lane else (node.level, node.number), []).append(node)
+        self._sink()
+        for node in self.nodes:
+            if node.op not in SOURCES:
+                groups.setdefault((node.level, node.lane, node.size) if node.lane else (node.level, node.number), []).append(node)
         items = []
         for key in sorted(groups, key=lambda key: (key[0], groups[key][0].number)):
             nodes = groups[key]
@@ -94,6 +98,20 @@ class Schedule:
             item.part = part
             count += len(item.nodes)
         return items
+
+    def _sink(self) -> None:
+        """Compute elementwise nodes in the loop of their first reader, which then needs no memory for them."""
+        latest: dict[Node, tuple[int, bool]] = {}  # the last level at which a node can be computed, and whether it has a reader there
+        kept = set(self.outputs)
+        for node in reversed(self.nodes):
+            level, is_read = latest.get(node, (node.level, False))
+            if is_read and level > node.level and node.lane in REAL and node not in kept:
+                node.level = level
+            for x in node.operands:
+                direct = is_direct(x, node)
+                at = node.level - (not direct), direct
+                before = latest.get(x.node, at)
+                latest[x.node] = at if at[0] < before[0] else (before[0], before[1] or direct) if at[0] == before[0] else before
 
     def _place(self) -> None:
         """Choose the places of the nodes that have memory."""
@@ -116,7 +134,7 @@ class Schedule:
                 node.place = Place(node.params[0], 0) if node.shape else Place(None, self._more(8))
         for i, node in enumerate(constants):
             node.place = Place(self.inputs + i, 0)
-        self.constants = [self.graph.constants[node.params[-1]] for node in constants]
+        self.constants = [node.params[-1] for node in constants]  # their numbers in the graph
         self.table_size += len(constants)
         for node in self.outputs:
             node.place = Place(self.table_size, 0) if node.shape else Place(None, self._more(8))
@@ -176,7 +194,7 @@ def is_sum_of_vector(node: Node) -> bool:
     if node.op != "reduce" or node.params != ("sum", 0):
         return False
     x = node.operands[0]
-    return x.node.lane in ("d", "f") and x.is_whole and x.dtype == node.dtype
+    return x.node.lane in REAL and x.is_whole and x.dtype == node.dtype
 
 
 def is_direct(x: Ref, reader: Node) -> bool:

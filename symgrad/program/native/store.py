@@ -1,4 +1,4 @@
-"""Compiled objects on disk, in a private folder: written atomically, with a check sum at their end."""
+"""Compiled objects on disk, in a private folder: written atomically, each with its notes, their size, and a check sum at its end."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ __all__ = ["clear", "contents", "folder", "stored"]
 
 LIMIT = 2**29  # bytes of objects in a folder
 SUFFIX = ".symgrad.so"
+SIZE = 8  # bytes of the size of the notes
 DIGEST = hashlib.sha256().digest_size
 
 
@@ -54,25 +55,31 @@ def _temporary() -> Path:
     return Path(path)
 
 
-def stored(key: str, build: Callable[[Path], None]) -> Path:
-    """The object with a key. A missing or damaged one is built, by one process at a time: `build` writes it to a path."""
+def stored(key: str, build: Callable[[Path], bytes]) -> tuple[Path, bytes]:
+    """The object with a key, and its notes.
+
+    A missing or damaged one is built, by one process at a time: `build` writes it to a path, and returns the notes.
+    """
     path = folder() / (key + SUFFIX)
-    if _is_sound(path):
+    notes = _notes(path)
+    if notes is not None:
         os.utime(path)  # the time of its last use
-        return path
+        return path, notes
     with _locked(path.with_suffix(".lock")):
-        if not _is_sound(path):
+        notes = _notes(path)
+        if notes is None:
             part = path.with_suffix(f".{os.getpid()}.part")
             try:
-                build(part)
+                notes = build(part)
                 with part.open("r+b") as file:
-                    digest = hashlib.sha256(file.read()).digest()
-                    file.write(digest)
+                    data = file.read()
+                    tail = notes + len(notes).to_bytes(SIZE, "little")
+                    file.write(tail + hashlib.sha256(data + tail).digest())
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
             _trim(path.parent)
-    return path
+    return path, notes
 
 
 def _trim(path: Path) -> None:
@@ -84,13 +91,17 @@ def _trim(path: Path) -> None:
             x.unlink(missing_ok=True)
 
 
-def _is_sound(path: Path) -> bool:
-    """Whether an object is there and as it was written; to load a truncated one would end the process."""
+def _notes(path: Path) -> bytes | None:
+    """The notes of an object; None if it is not there as it was written, since to load a truncated one would end the process."""
     try:
         data = path.read_bytes()
     except OSError:
-        return False
-    return len(data) > DIGEST and hashlib.sha256(memoryview(data)[:-DIGEST]).digest() == data[-DIGEST:]
+        return None
+    end = len(data) - DIGEST
+    if end < SIZE or hashlib.sha256(memoryview(data)[:end]).digest() != data[end:]:
+        return None
+    size = int.from_bytes(data[end - SIZE:end], "little")
+    return data[end - SIZE - size:end - SIZE]
 
 
 @contextlib.contextmanager

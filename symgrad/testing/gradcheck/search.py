@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
+from symgrad.algebra.limits import clock
 from symgrad.carriers.digits import Undefined
 from symgrad.engine.tensor import wrap
 from symgrad.frameworks.problem import generators_restored, silence
@@ -27,9 +28,9 @@ from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 __all__ = ["Search", "attack_gradients"]
 
 RANDOM_POINTS, SPECIAL_POINTS = 16, 8  # if time permits
-SECONDS = 0.15  # for all points but the given one; up to a dozen may take three times as long, and two are always checked
+SECONDS = 0.15  # of the processor, for all points but the given one; up to a dozen may take three times as long, and two are always checked
 FEWEST, AT_LEAST = 12, 2
-SHRINKING, MAX_TRIES = 0.5, 60  # seconds and tries to simplify a point with a wrong derivative
+SHRINKING, MAX_TRIES = 0.5, 60  # seconds of the processor and tries to simplify a point with a wrong derivative
 MAX_NUMBERS = 250  # numbers computed in a recorded computation that SymPy differentiates again
 DIGITS = 1e-9  # a relative error beyond rounding of floats
 DIFFERENCES = 1e-5  # the same if the reference is a finite difference
@@ -76,10 +77,10 @@ class Search:
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
         special = self.special or [np.full(points.given.size, x) for x in reversed(COMMON_VALUES)]
-        start = time.perf_counter()
+        start = clock()
         compared = tries = 0
         while wrong is None and compared < RANDOM_POINTS + SPECIAL_POINTS and tries < 4 * RANDOM_POINTS:
-            seconds = time.perf_counter() - start
+            seconds = clock() - start
             if seconds > SECONDS and max(compared, tries // 2) >= (FEWEST if seconds < 3 * SECONDS else AT_LEAST):
                 break
             tries += 1
@@ -244,9 +245,9 @@ class Search:
             report.left_out["a derivative differs, and does not beside the point"] += 1
             return
         given = vector is points.given
-        end = time.perf_counter() + SHRINKING
+        end = clock() + SHRINKING
         if not given:
-            vector = shrink_values(vector, lambda v: time.perf_counter() < end and self._wrong(v) is not None, MAX_TRIES)
+            vector = shrink_values(vector, lambda v: clock() < end and self._wrong(v) is not None, MAX_TRIES)
         where, found = "a weighted sum of the outputs", self._wrong(vector)
         for name in points.each_output(MAX_SINGLE):
             single = self._wrong(vector)
