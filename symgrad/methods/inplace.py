@@ -120,9 +120,10 @@ def _write_result(self: Tensor, result: Tensor, name: str, alias: bool = False) 
 
 def _is_simple_view(meta: Any, x: np.ndarray, p: Node | None) -> bool:
     """Whether a view and its base are computed and require grad, and nothing forbids a write."""
-    if type(meta) is not View or meta.made or not x.flags.c_contiguous or not x.flags.writeable:
+    if p is None or not p.flags & GRADIENT or not p.parents or type(meta) is not View or meta.made:
         return False
-    return all([node is not None and node.flags & GRADIENT and node.parents for node in (p, meta.base._node_slot)])
+    node, memory = meta.base._node_slot, x.flags
+    return node is not None and bool(node.flags & GRADIENT and node.parents) and memory.c_contiguous and memory.writeable
 
 
 def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
