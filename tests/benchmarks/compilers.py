@@ -16,6 +16,7 @@ from tests.benchmarks.compiled import BACKENDS, CHAIN, beside, jax_float64
 from tests.benchmarks.problems import DENSE, make
 from tests.benchmarks.table import Row, Timing, optional, spell, torch_one_thread
 
+LEFT_OUT = "left out"  # of a quick run, for torch compiles half a minute
 SLOW = ("quadratic-500", "logistic-10000x100")  # problems for which CasADi's set-up takes a second or, for the first, 45 seconds
 
 
@@ -35,6 +36,7 @@ def torch_gradient(shape: tuple[int, ...]) -> Callable[[], Any] | None:
     torch = torch_one_thread()
     if torch is None:
         return None
+    torch._dynamo.reset()
     compiled = torch.compile(functools.partial(chain, torch), dynamic=False)
     x, y = (torch.full(shape, value, dtype=torch.float64, requires_grad=True) for value in (X, Y))
     ones = torch.ones(shape, dtype=torch.float64)
@@ -53,7 +55,9 @@ def first_call(make_step: Callable[[], Callable[[], Any] | None]) -> str:
 
 def chains(timing: Timing) -> Iterator[Row]:
     """The chain's gradient beside what JAX makes of it."""
-    yield Row(f"set-up of the gradient of {6 * ROUNDS} ops, jax.jit", "", first_call(lambda: jitted_gradient((10,))), "")
+    work = f"set-up of the gradient of {6 * ROUNDS} ops"
+    yield Row(f"{work}, jax.jit", "", first_call(lambda: jitted_gradient((10,))), "")
+    yield Row(f"{work}, torch.compile", "", first_call(lambda: torch_gradient((10,))) if timing.block else LEFT_OUT, "")
     for shape in CHAIN:
         x, y = (symgrad.full(shape, value) for value in (X, Y))
         for backend in BACKENDS:
@@ -63,6 +67,11 @@ def chains(timing: Timing) -> Iterator[Row]:
                 theirs()
             yield beside(f"{6 * ROUNDS} ops compiled, {backend}, shape {shape}", "jax.jit", backend, functools.partial(f.gradient, x, y), theirs,
                          None, timing, 1e-8)
+            if shape == (10,) and timing.block:
+                yield beside(f"{6 * ROUNDS} ops compiled, {backend}, shape {shape}", "torch.compile", backend, functools.partial(f.gradient, x, y),
+                             torch_gradient(shape), None, timing, 1e-8)
+            elif shape == (10,):
+                yield Row(f"{6 * ROUNDS} ops compiled, {backend}, shape {shape}", "torch.compile", LEFT_OUT, "")
 
 
 class Casadi:
