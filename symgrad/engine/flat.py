@@ -17,14 +17,17 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.engine.recording import make_tensor
 from symgrad.engine.saved import traced_args
+from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
-from symgrad.graph.node import TRACKED, Node, next_sequence, node_class
+from symgrad.graph.closures import specialized
+from symgrad.graph.node import BARRED, TRACKED, Node, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["write_rules"]
+__all__ = ["FLOAT64", "float64", "ndarray", "sum_of_tensors", "write_rules"]
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 Rule = Callable[..., Any]
+float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 
 
 class _Term:
@@ -123,7 +126,8 @@ def _of_tensors(op: Op, terms: list[Any], call: str) -> Rule:
     words, count = dict(WORDS), 0
     lines = ["y, gv, gn = node.value, g._value, g._node_slot",
              "if not (type(y) is type(gv) is float64 or type(y) is type(gv) is ndarray and y.dtype is gv.dtype is FLOAT64):", f" return {call}",
-             "gf = 0 if gn is None else gn.flags & TRACKED", f"{_names('x', terms)} = node.args", f"{_names('n', terms)} = node.parents"]
+             "gf = 0 if gn is None else gn.flags & TRACKED", f"if gf is BARRED: return {call}",  # the node of a stale view is regenerated
+             f"{_names('x', terms)} = node.args", f"{_names('n', terms)} = node.parents"]
     lines += [f"f{i} = 0 if n{i} is None else n{i}.flags & TRACKED" for i in range(len(terms))]
     known = {"g": ("gv", "gn", "gf"), "y": ("y", "node", "node.flags & TRACKED")} | {f"x{i}": (f"x{i}", f"n{i}", f"f{i}") for i in range(len(terms))}
 
@@ -181,6 +185,7 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
         with contextlib.suppress(LookupError):
             rule = (_of_numbers if numbers else _of_tensors)(op, terms, f"{name}(node, g)" if single else f"{name}(node, g, parents)")
     if numbers and single and cls.vjp is op.vjp and (transpose := getattr(op.vjp, "transpose", None)) is not None:
+        @specialized
         def rule(node: Node, g: Any) -> Any:
             args: Any = node.args
             return transpose(numeric, g, args[0].shape, *args[1:])
@@ -188,6 +193,23 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
     found = single, rule, cls.saves
     setattr(cls, f"by_{kind}", found)
     return found
+
+
+def sum_of_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """a + b, of two cotangents of one node, which may be bundles of Tensors."""
+    if type(a) is not Tensor or type(b) is not Tensor:
+        return a + b  # type: ignore[operator]
+    x, z, p, q = a._value, b._value, a._node_slot, b._node_slot
+    flags = (0 if p is None else p.flags & TRACKED) | (0 if q is None else q.flags & TRACKED)
+    if flags is BARRED or not (type(x) is type(z) is float64 or type(x) is type(z) is ndarray and x.dtype is z.dtype is FLOAT64
+                               and x.shape == z.shape):
+        return a + b  # type: ignore[operator]  # which regenerates the node of a stale view
+    out, y = make_tensor(), x + z
+    out._value, out._node_slot, out._view = y, _make_sum((x, z), (p, q), y, flags) if flags else None, None
+    return out
+
+
+_make_sum = constructor(node_class(REGISTRY["add"], broadcasts=False))
 
 
 def _called(node: Node, g: Any, parents: Any) -> Any:
@@ -201,5 +223,5 @@ def _traced(node: Node, g: Any, parents: Any) -> Any:
 WORDS: dict[str, Any] = {
     "all_numbers": _called, "one_numbers": lambda node, g: _called(node, g, node.parents)[0],
     "all_tensors": _traced, "one_tensors": lambda node, g: _traced(node, g, node.parents)[0],
-    "float64": np.float64, "ndarray": np.ndarray, "FLOAT64": np.dtype(np.float64), "TRACKED": TRACKED, "make_tensor": make_tensor,
+    "float64": float64, "ndarray": ndarray, "FLOAT64": FLOAT64, "TRACKED": TRACKED, "BARRED": BARRED, "make_tensor": make_tensor,
     "next_sequence": next_sequence, "__name__": __name__}

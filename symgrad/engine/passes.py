@@ -7,8 +7,6 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
 from symgrad.carriers import numeric
 from symgrad.engine.cotangents import (
     MARK,
@@ -16,7 +14,6 @@ from symgrad.engine.cotangents import (
     Cotangents,
     Heap,
     Read,
-    bare,
     conjugated,
     fitted,
     guarded_vjp,
@@ -25,8 +22,9 @@ from symgrad.engine.cotangents import (
     receivers,
     release_node,
     send,
+    shape_of,
 )
-from symgrad.engine.flat import write_rules
+from symgrad.engine.flat import FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.saved import traced_args, verify
@@ -39,7 +37,6 @@ from symgrad.graph.order import upstream
 __all__ = ["pullback"]
 
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # nodes with these flags need more than the clean loop's fast path
-float64, ndarray, FLOAT64 = np.float64, np.ndarray, np.dtype(np.float64)
 _selects = operator.attrgetter("selects")
 
 
@@ -138,15 +135,15 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 if p is not following:
                     _undefined(pending, heap, zeros, node, p, hooked)
                 continue
-            if broadcasts and type(c) is not float64 and (c if type(c) is ndarray else bare(c)).shape != p.value.shape:
+            if broadcasts and type(c) is not float64 and (c.shape if type(c) is ndarray else shape_of(c, y)) != p.value.shape:
                 c = fitted(xp, c, y, p.value)
             if p is following:
-                ahead = ahead + c  # noqa: F821  bound together with `following`
+                ahead = sum_of_tensors(ahead, c) if tensors else ahead + c  # noqa: F821  bound together with `following`
             elif p in pending:
                 if p in owned and read is None:
                     pending[p] += c
                 else:
-                    pending[p] = pending[p] + c
+                    pending[p] = sum_of_tensors(pending[p], c) if tensors else pending[p] + c
                     owned.add(p)
             elif following is None and p.parents:
                 following, ahead = p, c

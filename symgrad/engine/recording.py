@@ -286,9 +286,10 @@ def _product(op: Op) -> Lifted:
 
 def _view(op: Op) -> Lifted:
     """The function of an op whose value is a view of its one argument."""
-    finish = _finishing(op)
+    make, mask = constructor(node_class(op)), TRACKED if op.differentiable else NAMED
     forward, made = op.forward, MANY if op.view == MANY else ""
 
+    @specialized
     def function(input: Any, *rest: Any) -> Tensor:
         if not isinstance(input, Tensor):
             input = wrap(as_value(operand(op, input)))
@@ -300,7 +301,13 @@ def _view(op: Op) -> Lifted:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
-        out = finish((x, *rest), (p,), y, 0 if p is None else p.flags)
+        out = make_tensor()
+        out._value, out._node_slot, out._view = y, None, None
+        flags = 0 if p is None else p.flags & mask
+        if flags and (not special or thread.modes.plain):
+            out._node_slot = make((x, *rest), (p,), y, flags)
+        elif special or flags is BARRED:
+            out._node_slot = recorded(op, (x, *rest), (p,), y)
         if type(y) is Recorded:
             y.recorder.share_memory(input, out)
         base = y.base

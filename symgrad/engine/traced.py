@@ -15,6 +15,7 @@ from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.closures import specialized
 from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_signature", "traced"]
@@ -93,6 +94,7 @@ def _public_function(op: Op, core: Lifted) -> Lifted:
                     given[name] = wrap(as_value(given[name]))
         return bound.args, bound.kwargs
 
+    @specialized
     def function(*args: Any, **kwargs: Any) -> Any:
         if plain and not kwargs and len(args) == arity:
             return core(*args)

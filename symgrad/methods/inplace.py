@@ -20,7 +20,7 @@ from symgrad.engine.recording import convert, core
 from symgrad.engine.saved import keeps_old
 from symgrad.engine.storage.copyslices import interrupt, rebase_history
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.storage.views import base_of, refuse_in_place
+from symgrad.engine.storage.views import View, base_of, refuse_in_place
 from symgrad.engine.storage.writes import (
     alike,
     check_memory,
@@ -37,7 +37,7 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.closures import specialized
 from symgrad.graph.freed import released
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, all_threads, constructor, next_sequence, node_class
+from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, TRACKED, Leaf, Node, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.types.dtypes import DTYPES
@@ -117,29 +117,37 @@ def _write_result(self: Tensor, result: Tensor, name: str, alias: bool = False) 
     return self
 
 
+def _is_simple_view(meta: View, x: np.ndarray, p: Node | None) -> bool:
+    """Whether a view and its base are computed and require grad, and nothing forbids a write."""
+    node = meta.base._node_slot
+    return (p is not None and p.flags & GRADIENT and p.parents and node is not None and node.flags & GRADIENT and node.parents
+            and not meta.made and x.flags.c_contiguous and x.flags.writeable)  # type: ignore[return-value]
+
+
 def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
-    """The hot path for one operand, or for two of one shape and dtype; other calls take the general path."""
+    """The hot path for one operand, or for two of one shape and dtype, of which the first may be a view; other calls take the general path."""
     call: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
     first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
 
     def binary(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
-        x = self._value
-        if type(x) is not np.ndarray or x.base is not None or special or alpha is not None or rounding_mode is not None:
+        x, p, meta = self._value, self._node_slot, self._view
+        view = type(meta) is View
+        if (type(x) is not np.ndarray or special or alpha is not None or rounding_mode is not None
+                or (not _is_simple_view(meta, x, p) if view else x.base is not None)):
             words = {"alpha": alpha, "rounding_mode": rounding_mode}
             return general(self, other, **{word: given for word, given in words.items() if given is not None})
-        p = self._node_slot
         if isinstance(other, Tensor):
             z, q = other._value, other._node_slot
-            if z.dtype is not x.dtype or z.shape != x.shape or z.base is x or z is x:
+            if z.dtype is not x.dtype or z.shape != x.shape or (np.may_share_memory(x, z) if view else z.base is x or z is x):
                 return general(self, other)
         elif type(other) is float and x.dtype.kind == "f":
             z, q = other, None
         else:
             return general(self, other)
         flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
-        if flags is BARRED or (self._view is not None or type(p) is Leaf if flags else not integers and x.dtype.kind in "biu"):
+        if flags is BARRED or (not view and (meta is not None or type(p) is Leaf) if flags else not integers and x.dtype.kind in "biu"):
             return general(self, other)
         stamp(x, name)
         if flags:
@@ -147,6 +155,9 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
             node = make((old, z), (p, q), x, flags)
             try:
                 call(x, z, x)
+                if view:
+                    rebase_history(self, p, node)
+                    return self
                 self._node_slot = node
             except BaseException:
                 interrupt(self)

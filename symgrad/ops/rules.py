@@ -6,6 +6,7 @@ In the tables `_<op>_arguments` checks and normalizes the arguments of an op (it
 
 from __future__ import annotations
 
+import functools
 import math
 
 
@@ -49,6 +50,7 @@ def unsqueeze_reduced(xp, y, shape, dim, keepdim):
     return y if keepdim or len(dim) == len(shape) else xp.reshape(y, tuple(1 if i in dim else n for i, n in enumerate(shape)))
 
 
+@functools.lru_cache(1024)
 def inverse_permutation(order):
     """The order of dimensions that undoes a permutation of them."""
     return tuple(order.index(i) for i in range(len(order)))

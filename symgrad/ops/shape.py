@@ -1,5 +1,6 @@
 """Ops that rearrange elements; all of them are linear."""
 
+import functools
 import math
 
 from symgrad.graph.op import composite, linear, primitive
@@ -7,6 +8,7 @@ from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
 from symgrad.types.devices import IMAGE_AXES
 
 
+@functools.lru_cache(1024)
 def _infer_shape(name, shape, size):
     """The shape in which -1 is replaced by the size that it stands for."""
     if -1 not in size and math.prod(size) == math.prod(shape) and min(size, default=0) >= 0:
@@ -124,7 +126,7 @@ def _transpose_arguments(xp, input, dim0, dim1):
 def _t_arguments(xp, input):
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D; use permute or transpose")
-    return input, tuple(reversed(range(input.ndim)))
+    return input, (1, 0)[2 - input.ndim:]
 
 
 def _movedim_arguments(xp, input, source, destination):

@@ -57,14 +57,14 @@ class Geometry:
         self.shape, self.size, self.strides, self.offset, self._positions = shape, size, strides, offset, positions
 
     @classmethod
-    def of(cls, view: np.ndarray, base: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
-        """The position of a view in its base, and the values of elements outside the base (None if there are none).
+    def of(cls, view: np.ndarray, base: np.ndarray, start: int | None = None) -> tuple[Geometry, np.ndarray | None]:
+        """The position of a view in its base, whose address is `start`, and the values of elements outside the base (None if there are none).
 
         Their positions continue those of the base's elements.
         """
         item = base.itemsize
         if base.flags.c_contiguous and not any([s % item for s in view.strides]):
-            offset, rest = divmod(address(view) - address(base), item) if view.size else (0, 0)
+            offset, rest = divmod(address(view) - (address(base) if start is None else start), item) if view.size else (0, 0)
             strides = tuple([s // item for s in view.strides])
             low = high = offset
             for s, n in zip(strides, view.shape):

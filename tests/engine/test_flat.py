@@ -89,3 +89,15 @@ def test_a_part_that_leads_to_no_asked_input_is_neither_pulled_nor_freed():
     with contextlib.suppress(RuntimeError):
         symgrad.autograd.grad(part, w)
         pytest.fail("the part was freed by its own pullback")
+
+
+@pytest.mark.parametrize("function", [lambda x: x + x, symgrad.sin, lambda x: (x + x) - (x + x) * 1.0 + symgrad.sin(x)])
+def test_a_cotangent_whose_base_was_written_keeps_its_graph(function):
+    x, weights = symgrad.tensor([1.0, 2.0, 3.0], requires_grad=True), symgrad.ones(4, requires_grad=True)
+    base = weights * 2
+    cotangent = base[:3]
+    base.mul_(3.0)
+    (found,) = symgrad.autograd.grad(function(x), x, cotangent, create_graph=True)
+    (slopes,) = symgrad.autograd.grad(function(x).sum(), x)
+    np.testing.assert_allclose(found.detach(), 6 * slopes, rtol=1e-14)
+    np.testing.assert_allclose(symgrad.autograd.grad(found.sum(), weights)[0], [*6 * slopes, 0], rtol=1e-14)

@@ -12,6 +12,7 @@ import sympy
 import symgrad
 from symgrad import func
 from symgrad.autograd import functional
+from symgrad.carriers import numeric
 from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
@@ -389,3 +390,22 @@ def test_a_hessian_has_the_dtype_of_its_function(structure, n):
         assert {t.dtype for row in two(x, y) for t in row} == {symgrad.float32}
     for kind in (None, "auto", "local"):
         assert str(func.jacobian(lambda x: x[1:] * x[:-1], structure=kind)(symgrad.ones(n, dtype=symgrad.float32)).dtype).endswith("float32")
+
+
+def test_hvp_does_not_compute_the_gradient_in_the_weights(monkeypatch):
+    images, weights, v = (symgrad.tensor(np.random.default_rng(k).normal(size=size)) for k, size in enumerate([(5, 4), (4, 3), (4, 3)]))
+    products = []
+    monkeypatch.setattr(numeric, "mm", lambda a, b: products.append(1) or a @ b)
+    func.hvp(lambda w: (images @ w).tanh().sum(), weights, v)
+    assert len(products) == 3  # forward, its tangent, and the tangent of the gradient
+
+
+def test_hvp_whose_value_is_batched_and_whose_tangent_is_not():
+    rng = np.random.default_rng(0)
+    a, w, v, shifts = (symgrad.tensor(rng.normal(size=size)) for size in [(3, 3), (3, 3), (3, 3), (4, 3, 3)])
+
+    def product(shift):
+        return func.hvp(lambda w: ((a @ w).sum(0) ** 2).sum() + ((a @ w + shift) ** 2).sum(), w, v)[1]
+
+    one_by_one = np.stack([product(shift).numpy() for shift in shifts])
+    np.testing.assert_allclose(symgrad.vmap(product)(shifts), one_by_one, rtol=1e-12)

@@ -339,6 +339,21 @@ def test_values_are_computed_in_the_loop_of_their_first_reader() -> None:
     run_both(program, inputs, 0)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_put_into_constants_of_equal_elements(dtype: Any) -> None:
+    x = np.arange(1.0, 5.0).astype(dtype)
+    b = Builder()
+    p, outputs = b.input(x), []
+    for number in (0.0, -0.0, 1.5, math.nan):
+        for whole in (np.full((4, 5), number, dtype), np.broadcast_to(dtype(number), (4, 5)), np.full((5, 4), number, dtype).T):
+            c = b.constant(whole)
+            outputs += [b.put(c, p, (np.arange(4), np.array([3, 1, 4, 1]))), b.put(c, p, (slice(None), 2)),
+                        b.put(c, b.exp(p), (slice(None), 0), True),
+                        b.reshape(b.put(b.reshape(c, (20,)), p, np.array([19, 0, 7, 3])), (2, 10)), c, b.mul(b.reshape(p, (4, 1)), c)]
+    run_both(b.program(*outputs), [x])
+    assert "memset" in native(b.program(*outputs)).source
+
+
 def _later(index: Any) -> Any:
     """The index with its operands one place later."""
     if type(index) is tuple:

@@ -274,23 +274,40 @@ def test_functions_of_scalars_and_of_arrays_in_one_program() -> None:
             np.testing.assert_allclose(a, c, 1e-15)
 
 
+class Subclass(np.ndarray):
+    """An array of another type."""
+
+
 @needs_compiler
-def test_inputs_may_be_strided_and_numbers() -> None:
+def test_inputs_may_be_strided_and_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.arange(24.0).reshape(4, 6)
     b = Builder()
     p, q = b.input(x[:, ::2].T), b.input(np.float64(2.0))
     program = b.program(b.mul(p, q), b.sin(q))
-    for inputs in ([x[:, ::2].T, np.float64(3.0)], [np.asfortranarray(x[:, ::2].T), 3.0], [x[:, ::2].T, np.array(3.0)]):
-        for a, c in zip(native(program)(inputs), interpreter(program)([inputs[0], np.float64(3.0)])):
-            np.testing.assert_array_equal(a, c)
+    swapped = np.ascontiguousarray(x[:, ::2].T).astype(">f8")
+    for known in (True, False):  # whether C reads the objects
+        monkeypatch.setattr(runner, "READS_OBJECTS", known and runner.READS_OBJECTS)
+        for inputs in ([x[:, ::2].T, np.float64(3.0)], [np.asfortranarray(x[:, ::2].T), 3.0], [x[:, ::2].T, np.array(3.0)],
+                       [np.ascontiguousarray(x[:, ::2].T), 3], [np.ascontiguousarray(x[:, ::2].T).view(Subclass), 3.0]):
+            for a, c in zip(native(program)(inputs), interpreter(program)([np.asarray(inputs[0]), np.float64(3.0)]), strict=True):
+                np.testing.assert_array_equal(a, c)
+        with pytest.raises(TypeError, match="input 0"):
+            native(program)([swapped, 3.0])
 
 
 @needs_compiler
 def test_inputs_of_another_shape_or_dtype_are_refused() -> None:
     run = native(small())
-    for wrong in (np.arange(4.0), np.arange(3), np.arange(3.0).astype(np.float32)):
+    for wrong in (np.arange(4.0), np.arange(3), np.arange(3.0).astype(np.float32), np.ones((3, 1)), np.float64(1.0)):
         with pytest.raises(TypeError, match="input 0"):
             run([wrong])
+    for count in (0, 2):
+        with pytest.raises(TypeError, match=f"{count} inputs"):
+            run([np.arange(3.0)] * count)
+
+
+def test_c_reads_the_objects_of_this_interpreter() -> None:
+    assert runner.READS_OBJECTS == (sys.implementation.name == "cpython")
 
 
 @pytest.mark.parametrize("step, spec", (

@@ -45,22 +45,21 @@ class Base:
     is current is in the set, also after an interrupt at any point.
     """
 
-    __slots__ = ("tensor", "array", "views", "limit", "mixed", "__weakref__")
+    __slots__ = ("tensor", "array", "views", "limit", "mixed", "start", "__weakref__")
 
     def __init__(self, tensor: Tensor):
         self.tensor, self.array = ref(tensor), tensor._value  # the array that the geometry of views refers to
         self.views, self.limit = set[weakref.ref[Tensor]](), 64  # the views whose nodes are current
+        self.start: tuple[Any, int] = None, 0  # an array and its address, which takes long to ask for
         self.mixed = False  # whether a view is in a graph that the base is not in
         counter_of(tensor._value).notify(self)
 
-    def add(self, reference: weakref.ref[Tensor]) -> None:
-        """Add a view whose node is, or will be, current."""
-        self.views.add(reference)
-        if len(self.views) > self.limit:
-            for each in list(self.views):
-                if each() is None:
-                    self.views.discard(each)
-            self.limit = 64 + 2 * len(self.views)
+    def prune(self) -> None:
+        """Remove dead views."""
+        for each in list(self.views):
+            if each() is None:
+                self.views.discard(each)
+        self.limit = 64 + 2 * len(self.views)
 
     def current(self) -> list[Tensor]:
         """The live views whose nodes are current."""
@@ -100,13 +99,17 @@ class View:
     def renew(self, view: Tensor) -> None:
         """Mark the view's node as current."""
         self.since = all_threads.written
-        self.base_meta.add(ref(view))
+        self.base_meta.views.add(ref(view))
 
     def geometry(self, view: np.ndarray) -> tuple[Geometry, np.ndarray | None]:
         """The strides and offset of the view in its base, and the values of elements outside of the base."""
         base_meta, known = self.base_meta, self._known_geometry
-        if known is None or known[0] is not view or known[1] is not base_meta.array:
-            known = self._known_geometry = view, base_meta.array, Geometry.of(view, recast(base_meta.array, None, view.dtype)[0])
+        array = base_meta.array
+        if known is None or known[0] is not view or known[1] is not array:
+            units, _ = recast(array, None, view.dtype)
+            if base_meta.start[0] is not units:
+                base_meta.start = units, address(units)
+            known = self._known_geometry = view, array, Geometry.of(view, units, base_meta.start[1])
         return known[2]
 
 
@@ -192,7 +195,9 @@ def register_view(view: Tensor, source: Tensor, made: str = "") -> Tensor:
         meta.array = base._value
         meta.views.clear()
     view._view = View(base, made)
-    meta.add(ref(view))
+    meta.views.add(ref(view))
+    if len(meta.views) > meta.limit:
+        meta.prune()
     if node is None:
         if base._node_slot is not None and base._node_slot.requires_grad:
             view._node_slot = UnrecordedLeaf(view, view._value, True)

@@ -1,10 +1,14 @@
-"""Programs as text in C: one function for the whole program, `run(table, work, blas)`.
+"""Programs as text in C: one function for the whole program, `run(frame, objects)`.
 
-`table` has the pointers to the inputs, the constants and the outputs that are arrays; scalars are in the work memory. The text has no names and
-no strings of the program: only numbers, and the words that the back end knows.
+`frame` has the pointers to the work memory, the scratch memory, BLAS and the expected objects, then the table: pointers to the inputs, the constants
+and the outputs that are arrays; scalars are in the work memory. `objects` are the inputs and the arrays of the outputs as objects of Python, from
+which the table is filled, or null if it is filled already. The text has no names and no strings of the program: only numbers, and the words that the
+back end knows.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from symgrad.program.native import loops
 from symgrad.program.native.mathematics import function_texts
@@ -17,6 +21,33 @@ __all__ = ["Emission"]
 
 REAL = ("d", "f")
 
+# Whether objects are arrays of the expected type, dtype and shape, in row-major order, and then their data in the table. The layout is that of
+# NumPy's ABI behind the head of an object, whose last word is its type: the data, the number of dimensions, the dimensions, the strides, the base,
+# the dtype and the flags. `expected` has the number of words in a head, the count of the objects, and for each object its place in the table, the
+# number of dimensions (-1 for what is no array), the type, the dtype and the dimensions.
+ENTRY = """\
+static int entered(char **table, char **objects, const long *expected) {
+  const long head = *expected++;
+  for (long count = *expected++; count; count--, objects++) {
+    const long at = *expected++, nd = *expected++, *const *x = (const long *const *)*objects + head;
+    if (nd < 0) continue;
+    if ((long)x[-1] != *expected++ || (long)x[5] != *expected++ || *(const int *)(x + 1) != nd || (*(const int *)(x + 6) & 0x101) != 0x101) return 0;
+    for (long d = 0; d < nd; d++) if (x[2][d] != *expected++) return 0;
+    table[at] = (char *)x[0];
+  }
+  return 1;
+}
+"""
+RUN = """\
+long run(char **frame, char **objects) {
+  char *const work = frame[0], *const scratch = frame[1], **const table = frame + 4;
+  void **const blas = (void **)frame[2];
+  if (objects && !entered(table, objects, (const long *)frame[3])) return 2;
+CALLS  const long wrong = *(int64_t *)work;
+  *(int64_t *)work = 0;
+  return wrong;
+}
+"""
 
 class Emission(Writer):
     """The text of a program."""
@@ -29,7 +60,7 @@ class Emission(Writer):
         calls = "".join(f"  part{i}(table, work, scratch, blas);\n" for i in range(len(parts)))
         self.text = "\n".join([
             function_texts(self.used, lanes), *[routine_text(*key) for key in sorted(self.routines, key=_routine_order)], *bodies,
-            "void run(char **table, char *work, char *scratch, void **blas) {", calls + "}", ""])
+            ENTRY, RUN.replace("CALLS", calls)])
 
     def _function(self, number: int, part: list[Item]) -> str:
         self.lines, self.pointers, self.part = [], {}, part[0].part
@@ -64,14 +95,20 @@ class Emission(Writer):
     def _wrapped(self, node: Node) -> None:
         self._call("wrapped", node, self.pointer(node), self._source(node.operands[0]), node.size, node.params[0], "(int64_t *)work")
 
+    def _start(self, node: Node, base: Sequence[Ref]) -> None:
+        """Fill the memory of a node with the elements of a base, or with zeros."""
+        target = self.pointer(node)
+        self.write("  " + (self.gather(target, self.pointer(base[0].node), base[0], "0", str(node.size)) if base else
+                           f"memset({target}, 0, {node.size * node.dtype.itemsize});"))
+
     def _put(self, node: Node) -> None:
-        x, values, at = node.operands
-        self.write("  " + self.gather(self.pointer(node), self.pointer(x.node), x, "0", str(node.size)))
+        *base, values, at = node.operands
+        self._start(node, base)
         self._call("put", node, self.pointer(node), self._source(values), self.pointer(at.node), at.size)
 
     def _add_at(self, node: Node) -> None:
         g, at = node.operands
-        self.write(f"  memset({self.pointer(node)}, 0, {node.size * node.dtype.itemsize});")
+        self._start(node, ())
         self._call("add_at", node, self.pointer(node), self._source(g), self.pointer(at.node), at.size)
 
     def _pick(self, node: Node) -> None:
@@ -81,11 +118,8 @@ class Emission(Writer):
     def _assemble(self, node: Node) -> None:
         kind, *places = node.params
         target, operands = self.pointer(node), list(node.operands)
-        if kind == "base":
-            base = operands.pop(0)
-            self.write("  " + self.gather(target, self.pointer(base.node), base, "0", str(node.size)))
-        elif kind == "zeros":
-            self.write(f"  memset({target}, 0, {node.size * node.dtype.itemsize});")
+        if kind != "tiled":
+            self._start(node, [operands.pop(0)] if kind == "base" else ())
         for x, (offset, strides) in zip(operands, places):
             dims = dimensions(x.shape, strides, x.strides)
             if not dims:

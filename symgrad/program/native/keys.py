@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.program.native.nodes import Unsupported, selections
+from symgrad.program.native.nodes import Unsupported, filling, selections
 from symgrad.program.program import Operand, Program
 from symgrad.types.strides import Geometry
 
@@ -21,11 +21,16 @@ PLAIN = frozenset((int, float, bool, str, type(None), type(Ellipsis)))
 
 
 def program_key(program: Program) -> bytes:
-    """A key that is equal for programs with the same text; the elements of constant arrays are no part of it, except for those that select."""
-    constants = [(x.shape, x.dtype.str, *_plain(selections(x))) if isinstance(x, (np.ndarray, np.generic)) else _plain(x) for x in program.constants]
+    """A key that is equal for programs with the same text."""
+    constants = [_constant(x) for x in program.constants]
     steps = [(s.name, s.ins, _plain(s.params) if s.params else (), s.shape, s.dtype.str) for s in program.steps]
     parts = _writer(), [(x.shape, x.dtype.str) for x in program.inputs], constants, steps, program.outputs
     return marshal.dumps(parts, 2)  # the last version that writes equal values equally
+
+
+def _constant(x: Any) -> Any:
+    """What the text depends on: not the elements of an array, unless they are equal or select rows."""
+    return (x.shape, x.dtype.str, repr(filling(x)), _plain(selections(x))) if isinstance(x, (np.ndarray, np.generic)) else _plain(x)
 
 
 @functools.cache

@@ -14,7 +14,22 @@ from symgrad.carriers.structure import is_basic
 from symgrad.program.native import elementwise
 from symgrad.program.native.elementwise import Elementwise
 from symgrad.program.native.indexing import has_recorded, recorded_positions
-from symgrad.program.native.nodes import C_TYPES, FLOAT32, FLOAT64, INT64, Graph, Ref, Unsupported, broadcast, permuted, row_major, selections, view
+from symgrad.program.native.nodes import (
+    C_TYPES,
+    FLOAT32,
+    FLOAT64,
+    INT64,
+    Graph,
+    Ref,
+    Unsupported,
+    broadcast,
+    filling,
+    is_zeros,
+    permuted,
+    row_major,
+    selections,
+    view,
+)
 from symgrad.program.native.products import einsum
 from symgrad.program.program import LISTS, Program, arguments
 
@@ -29,7 +44,8 @@ def lower(program: Program) -> tuple[Graph, list[Ref]]:
     values = [graph.add("input", (), (i,), tuple(x.shape), np.dtype(x.dtype)) for i, x in enumerate(program.inputs)]
     words = _Words(graph)
     for i, x in enumerate(program.constants):
-        values.append(words.value(x))
+        number = filling(x)
+        values.append(words.value(x) if number is None else graph.full(number, x.shape, x.dtype))
         node = values[-1].node
         if node.op == "constant":
             graph.numbers[node.params[0]], graph.selections[node] = i, selections(x)
@@ -195,11 +211,12 @@ class _Words(Elementwise):
         values = self.value(values)
         if accumulate:
             return self.to("add", x, self.place(values, index, x.shape))
+        base = () if is_zeros(x) else (x,)
         if is_basic(index):
-            return self._assemble(x, x.shape, [(values, lambda a: _read(a, index))])
+            return self._assemble(base[0] if base else None, x.shape, [(values, lambda a: _read(a, index))])
         at = self._indexed(index, x.shape)
         values = self._contiguous(broadcast(_without_leading_ones(self.astype(values, self.dtype), at.ndim), at.shape))
-        return self.graph.add("put", (x, values, at), (), x.shape, self.dtype)
+        return self.graph.add("put", (*base, values, at), (), x.shape, self.dtype)
 
     def strided(self, x: Ref, geometry: Any) -> Ref:
         return self._take(x, self.reshape(x, (x.size,)).positions()[geometry.positions] if x.is_contiguous

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Graph", "Node", "Ref", "Unsupported", "selections"]
+__all__ = ["Graph", "Node", "Ref", "Unsupported", "filling", "is_zeros", "selections"]
 
 BOOL, FLOAT64, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.int64)
 C_TYPES = {BOOL: "unsigned char", FLOAT64: "double", FLOAT32: "float", INT64: "int64_t", np.dtype(np.int32): "int32_t"}
@@ -107,6 +107,20 @@ def dimensions(shape: Sequence[int], *strides: Sequence[int]) -> tuple[tuple[int
         else:
             out.append((n, *steps))
     return tuple(out)
+
+
+def filling(x: Any) -> float | None:
+    """The number that all elements of a constant array of floats are; None for others."""
+    if not isinstance(x, np.ndarray) or x.dtype not in (FLOAT64, FLOAT32) or x.size < 2:
+        return None
+    bits = x.view(np.int64 if x.dtype == FLOAT64 else np.int32)
+    first = bits[(0,) * x.ndim]
+    return float(x[(0,) * x.ndim]) if bits[(-1,) * x.ndim] == first and (bits == first).all() else None
+
+
+def is_zeros(x: Ref) -> bool:
+    """Whether all elements are the literal zero."""
+    return x.node.op == "literal" and x.node.params[0] in ("0", "0.0", "False")
 
 
 def selections(x: Any) -> tuple[np.ndarray | None, np.ndarray | None]:

@@ -18,24 +18,32 @@ from symgrad.program.native.emission import Emission
 from symgrad.program.native.keys import program_key
 from symgrad.program.native.lowering import lower
 from symgrad.program.native.schedule import ALIGNMENT, Schedule
-from symgrad.program.program import Program
+from symgrad.program.program import Program, Spec
 
 __all__ = ["Native", "native"]
 
 KEPT = 8  # sets of work memory
-pointer_at = ctypes.c_void_p.from_address
+WRONG_INDEX, UNEXPECTED = 1, 2  # what a run returns
+FRAME = 4  # pointers before the table
+WORD = ctypes.sizeof(ctypes.c_void_p)
+HEAD = object.__basicsize__ // WORD  # words of an object before what its type adds
+ITEMS = tuple.__basicsize__  # bytes of a tuple before its items
 
 
-def _data_offset() -> int:
-    """Where an array object has its pointer to the elements, which NumPy's ABI puts after the head of the object; 0 if it is not there.
+def _layout_is_known() -> bool:
+    """Whether the objects of this interpreter have the layout that C programs read; to ask for it in Python takes ten times as long."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_long) != WORD or np.ndarray.__basicsize__ < (HEAD + 7) * WORD:
+        return False
+    x = np.empty((2, 3))
+    both = x, x
+    words, items = (ctypes.c_long * (HEAD + 7)).from_address(id(x)), (ctypes.c_long * 2).from_address(id(both) + ITEMS)
+    numbers = [ctypes.c_int.from_address(id(x) + (HEAD + i) * WORD).value for i in (1, 6)]
+    if (words[HEAD - 1], words[HEAD], words[HEAD + 5], *items) != (id(np.ndarray), x.ctypes.data, id(x.dtype), id(x), id(x)):
+        return False
+    return [*numbers, *(ctypes.c_long * 2).from_address(words[HEAD + 2])] == [2, x.flags.num, 2, 3]
 
-    To read it so takes a tenth of the time of `x.ctypes.data`, which counts for small arrays.
-    """
-    x = np.empty(1)
-    return object.__basicsize__ if sys.implementation.name == "cpython" and pointer_at(id(x) + object.__basicsize__).value == x.ctypes.data else 0
 
-
-DATA = _data_offset()
+READS_OBJECTS = _layout_is_known()
 
 
 class Native:
@@ -46,12 +54,18 @@ class Native:
         self._object, notes = compiled(program_key(program), self._written)
         weakref.finalize(self, _ctypes.dlclose, self._object._handle).atexit = False
         self._run = self._object.run
-        self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 4, None
-        self._layout: _Layout = pickle.loads(notes)
-        self._blas = ctypes.addressof(addresses()) if self._layout.blas else 0
-        self._constants = [np.asarray(program.constants[x], order="C") if type(x) is int else x for x in self._layout.constants]
-        self._inputs = [(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs]
-        self._outputs = [program.spec(slot) for slot in program.outputs]
+        self._run.argtypes, self._run.restype = [ctypes.c_void_p] * 2, ctypes.c_long
+        layout: _Layout = pickle.loads(notes)
+        self._layout = layout
+        self._constants = [np.asarray(program.constants[x], order="C") if type(x) is int else x for x in layout.constants]
+        inputs, outputs = [Spec(tuple(x.shape), np.dtype(x.dtype)) for x in program.inputs], [program.spec(slot) for slot in program.outputs]
+        self._arrays = [spec for spec in outputs if spec.shape]
+        self._count = len(outputs)
+        first = layout.first_constant + len(self._constants)
+        self._places = [*enumerate(inputs), *enumerate(self._arrays, first)]  # in the table, of inputs and outputs
+        self._expected = np.array([HEAD, len(self._places), *[number for at, (shape, dtype) in self._places for number in (
+            (at, len(shape), id(np.ndarray), id(dtype), *shape) if shape else (at, -1))]], ctypes.c_long)
+        self._blas = ctypes.addressof(addresses()) if layout.blas else 0
         self._pool: list[_Memory] = []
 
     @property
@@ -72,41 +86,44 @@ class Native:
         return self._layout.nbytes + sum(x.nbytes for x in self._constants)
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        arrays = [np.empty(shape, dtype) for shape, dtype in self._arrays]
+        objects = *inputs, *arrays
+        if len(objects) != len(self._places):
+            raise TypeError(f"{len(inputs)} inputs for a program with {len(self._places) - len(arrays)}")
         try:
             memory = self._pool.pop()
         except IndexError:
-            memory = _Memory(self._layout, self._constants)
-        table, kept = memory.table, []
-        for i, (x, (shape, dtype)) in enumerate(zip(inputs, self._inputs, strict=True)):
+            memory = _Memory(self._layout, self._constants, self._blas, self._expected)
+        for i, scalar in memory.scalars:
+            scalar[()] = objects[i]
+        status = self._run(memory.address, id(objects) + ITEMS) if READS_OBJECTS else UNEXPECTED
+        if status == UNEXPECTED:
+            kept = self._fill(memory, objects)
+            status = self._run(memory.address, 0)
+            del kept
+        out = arrays
+        if memory.results:
+            rest = iter(arrays)
+            out = [next(rest) if i not in memory.results else memory.results[i][()] for i in range(self._count)]
+        if len(self._pool) < KEPT:
+            self._pool.append(memory)
+        if status == WRONG_INDEX:
+            raise IndexError("an index is out of bounds")
+        return out
+
+    def _fill(self, memory: _Memory, objects: Sequence[Any]) -> list[np.ndarray]:
+        """Put pointers to the inputs and outputs into the table; return copies of inputs in row-major order, which must stay alive."""
+        kept = []
+        for i, (x, (at, (shape, dtype))) in enumerate(zip(objects, self._places)):
             if not shape:
-                if i in memory.scalars:  # a step reads it
-                    memory.scalars[i][()] = x
                 continue
             if x.shape != shape or x.dtype != dtype:
                 raise TypeError(f"input {i} has shape {x.shape} and dtype {x.dtype}; the program was compiled for {shape} and {dtype}")
             if not x.flags.c_contiguous:
                 x = np.ascontiguousarray(x)
                 kept.append(x)
-            table[i] = pointer_at(id(x) + DATA).value if DATA else x.ctypes.data
-        out: list[Any] = []
-        at = memory.first_output
-        for shape, dtype in self._outputs:
-            if shape:
-                y = np.empty(shape, dtype)
-                table[at] = pointer_at(id(y) + DATA).value if DATA else y.ctypes.data
-                at += 1
-                out.append(y)
-            else:
-                out.append(None)
-        self._run(memory.table_address, memory.work_address, memory.scratch_address, self._blas)
-        if memory.flag[()]:
-            memory.flag[()] = 0
-            raise IndexError("an index is out of bounds")
-        for i, result in memory.results:
-            out[i] = result[()]
-        if len(self._pool) < KEPT:
-            self._pool.append(memory)
-        return out
+            memory.frame[FRAME + at] = x.ctypes.data
+        return kept
 
 
 class _Layout:
@@ -126,20 +143,16 @@ class _Layout:
 class _Memory:
     """The work memory of one call, with the table of pointers."""
 
-    def __init__(self, layout: _Layout, constants: Sequence[np.ndarray]):
+    def __init__(self, layout: _Layout, constants: Sequence[np.ndarray], blas: int, expected: np.ndarray):
         self._base = np.zeros(layout.work + layout.scratch + ALIGNMENT, np.uint8)
-        start = -self._base.ctypes.data % ALIGNMENT
-        work = self._base[start:]
-        self.work_address = work.ctypes.data
-        self.scratch_address = self.work_address + -(-layout.work // ALIGNMENT) * ALIGNMENT
-        self.table = (ctypes.c_void_p * max(1, layout.table_size))()
-        self.table_address = ctypes.addressof(self.table)
-        for i, x in enumerate(constants, layout.first_constant):
-            self.table[i] = x.ctypes.data
-        self.first_output = layout.first_constant + len(constants)
-        self.flag = np.ndarray((), np.int64, work)
-        self.scalars = {i: np.ndarray((), dtype, work, offset) for i, offset, dtype in layout.inputs}
-        self.results = [(i, np.ndarray((), dtype, work, offset)) for i, offset, dtype in layout.results]
+        work = self._base[-self._base.ctypes.data % ALIGNMENT:]
+        scratch = work[-(-layout.work // ALIGNMENT) * ALIGNMENT:]
+        self.frame = (ctypes.c_void_p * (FRAME + layout.table_size))(work.ctypes.data, scratch.ctypes.data, blas, expected.ctypes.data)
+        self.address = ctypes.addressof(self.frame)
+        for i, x in enumerate(constants, FRAME + layout.first_constant):
+            self.frame[i] = x.ctypes.data
+        self.scalars = [(i, np.ndarray((), dtype, work, offset)) for i, offset, dtype in layout.inputs]
+        self.results = {i: np.ndarray((), dtype, work, offset) for i, offset, dtype in layout.results}
 
 
 def native(program: Program) -> Native:

@@ -52,7 +52,7 @@ class Schedule:
         """A node of its own for each output."""
         out: list[Node] = []
         for i, x in enumerate(outputs):
-            if x.node.op in SOURCES or x.node in out or not (x.is_whole and x.shape == x.node.shape):
+            if x.node.op in SOURCES or x.node in out or not x.is_whole or bool(x.shape) != bool(x.node.shape):
                 x = self.graph.add("copy", (x,), (i,), x.shape, x.dtype)
             out.append(x.node)
         return out
