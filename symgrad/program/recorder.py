@@ -141,7 +141,7 @@ class ProgramRecorder:
         numbers = [e.number for e in operands]
         if name in COMMUTING:
             numbers.sort()
-        key = name, *numbers, parameter_key(params)
+        key = (name, *numbers, parameter_key(params)) if params else (name, *numbers)
         found = self._known.get(key)
         if found is None:
             found = self._folded(name, operands, params, spec) or self._new(name, operands, params, spec)
@@ -150,7 +150,10 @@ class ProgramRecorder:
 
     def _folded(self, name: str, operands: tuple[Entry, ...], params: tuple, spec: Spec) -> Entry | None:
         """The constant that a word of constants gives; None if an operand is no constant, or the result is large."""
-        if any([e.name != "constant" for e in operands]) or np.prod(spec.shape, dtype=float) * spec.dtype.itemsize > LARGEST_FOLDED:
+        for e in operands:
+            if e.name != "constant":
+                return None
+        if np.prod(spec.shape, dtype=float) * spec.dtype.itemsize > LARGEST_FOLDED:
             return None
         with np.errstate(all="ignore"):
             y = call(_step(name, operands, params, spec), [e.value for e in operands])
@@ -204,9 +207,10 @@ class ProgramRecorder:
         Its inputs are the first `required` ones, and those of the others that are used.
         """
         ends = [self.entry(x) for x in outputs] + [entry for entry, _ in self.reads]
-        used = set(_upstream(ends))
-        numbers = [i for i, x in enumerate(self.inputs) if i < required or x.entry in used]
-        return self._program(ends, [self.inputs[i].entry for i in numbers]), numbers
+        used = _upstream(ends)
+        read = {e.params[0] for e in used if e.name == "input"}
+        numbers = [i for i in range(len(self.inputs)) if i < required or i in read]
+        return self._program(ends, [self.inputs[i].entry for i in numbers], used), numbers
 
     def stages(self, rows: Sequence[Sequence[Any]]) -> list[Program]:
         """A program for each row of outputs: its inputs are those of the recording and the last outputs of the programs before it."""
@@ -220,19 +224,20 @@ class ProgramRecorder:
         for k, row in enumerate(ends):
             later = {e for each in ends[k + 1:] for e in each} | {o for each in needed[k + 1:] for e in each for o in e.operands}
             carried = [e for e in needed[k] if e in later and e.name != "constant"]
-            out.append(self._program([*row, *carried], inputs))
+            out.append(self._program([*row, *carried], inputs, _upstream([*row, *carried], set(inputs).__contains__)))
             inputs = inputs + carried
         return out
 
     def define(self, name: str, operand: Any, value: Recorded) -> None:
         """Let a word of an operand be a value that is recorded already."""
-        self._known[name, self.entry(operand).number, parameter_key(())] = value.entry
+        self._known[name, self.entry(operand).number] = value.entry
 
     @staticmethod
-    def _program(ends: Sequence[Entry], inputs: Sequence[Entry]) -> Program:
+    def _program(ends: Sequence[Entry], inputs: Sequence[Entry], entries: Sequence[Entry]) -> Program:
+        """The program of some inputs; `entries` are those that the ends need beyond them, in order."""
         at = {e: i for i, e in enumerate(inputs)}
         steps, constants = [], []
-        for e in _upstream(ends, at.__contains__):
+        for e in entries:
             if e.name == "constant":
                 constants.append(e)
             elif e not in at:

@@ -58,7 +58,8 @@ def attacked(op, parameters, backend, narrow=False):
                     compare(arrays(compiled(*tensors)), expected, what + again, terms)
                 terms = max(terms, largest(expected)) if order else 0.0
                 report = compiled.report
-                assert not report.uncompiled and {(row["backend"], row["note"]) for row in report.programs} == {(backend, "")}, f"{what}: {report}"
+                elsewhere = [row for row in report.programs if row["backend"] != backend and "complex" not in row["note"]]
+                assert not report.uncompiled and not elsewhere, f"{what}: {report}"  # C has no complex numbers
                 count += 1
     return count
 
