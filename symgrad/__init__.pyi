@@ -878,6 +878,10 @@ def roll(input: TensorLike, shifts: Integers, dims: Integers | None = None) -> T
     """The elements shifted cyclically along `dims`, or over the flattened input."""
 def clone(input: TensorLike, *, memory_format: Any = None) -> Tensor:
     """A differentiable copy, in the memory order of the input, or in that of `memory_format`."""
+def erf(input: TensorLike) -> Tensor:
+    """The error function. DLMF 7.2.1."""
+def erfc(input: TensorLike) -> Tensor:
+    """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
 float64: DType
 double: DType
 float32: DType

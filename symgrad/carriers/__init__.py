@@ -5,6 +5,8 @@
 a name that is not in the protocol is an error in the rule.
 """
 
+from symgrad.carriers.special.table import SPECIAL
+
 ELEMENTWISE = (
     "add", "sub", "mul", "div", "neg", "indicator",
     "abs", "sign", "exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt",
@@ -14,6 +16,7 @@ ELEMENTWISE = (
     "pow", "atan2", "hypot", "direction", "logaddexp", "maximum", "minimum", "where", "remainder", "fmod", "floor_divide",
     "conj",
     "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not", "isfinite", "isnan", "isinf",
+    *SPECIAL,
 )
 
 STRUCTURE = (

@@ -22,6 +22,7 @@ from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
+from symgrad.carriers.special.adapting import of_balls as _special_functions
 
 
 class Maybe:
@@ -229,6 +230,7 @@ isnan = isinf = _each(lambda x: False if x.is_finite() else MAYBE)
 
 _softpluses = _each(lambda x, beta: _softplus(beta * x) / beta, 2)
 sinc_derivative = _each(_sinc_derivative, 2)
+globals().update(_special_functions())
 
 
 def softplus(x: Any, beta: float = 1.0) -> Any:

@@ -29,6 +29,7 @@ from symgrad.carriers.sets import (
     union,
     with_levels,
 )
+from symgrad.carriers.special.table import SPECIAL
 
 __all__ = ["DIRECT", "dependence", "with_interactions", "reduced"]
 
@@ -52,7 +53,7 @@ PIECEWISE_CONSTANT = ("sign", "floor", "ceil", "round", "trunc", "floor_divide",
 PIECEWISE_LINEAR = ("add", "sub", "neg", "conj", "abs", "relu", "maximum", "minimum", "remainder", "fmod")
 SMOOTH = ("exp", "exp2", "exp2_derivative", "expm1", "log", "log2", "log10", "log_derivative", "log1p", "sqrt", "rsqrt", "square", "reciprocal",
           "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "sech", "sech_square", "asinh", "acosh", "atanh", "sigmoid",
-          "sigmoid_slope", "logsigmoid", "softplus", "sinc_derivative", "one_minus_square", "atan2", "hypot", "direction", "logaddexp")
+          "sigmoid_slope", "logsigmoid", "softplus", "sinc_derivative", "one_minus_square", "atan2", "hypot", "direction", "logaddexp", *SPECIAL)
 
 
 # Structure: functions that move elements act on all blocks

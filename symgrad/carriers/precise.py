@@ -21,6 +21,7 @@ from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import context, working_precision
 from symgrad.carriers.digits import with_bounded_arguments as _bounded
+from symgrad.carriers.special.adapting import of_cells as _special_functions
 
 GUARD = 30
 is_precise = True  # its numbers are a reference, so that a declared formula that disagrees with them is not used
@@ -159,6 +160,7 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 
 
 sinc_derivative = _each(_sinc_derivative, 2)
+globals().update(_special_functions("digits", context, lambda function: _real(_bounded(function))))
 
 
 def softmax(x: Any, dim: Any) -> Any:

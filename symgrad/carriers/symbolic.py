@@ -14,6 +14,7 @@ import sympy
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.special.adapting import of_cells as _special_functions
 
 LARGEST = 2**53  # the largest integer-valued float that is shown as an integer; larger ones may be rounded
 
@@ -134,6 +135,7 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 
 
 sinc_derivative = _each(_sinc_derivative, 2)
+globals().update(_special_functions("formula", sympy))
 
 
 def _assuming(expr: Any, condition: Any, holds: bool, depth: int = 4) -> Any:

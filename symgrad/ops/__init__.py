@@ -1,6 +1,21 @@
 """The rule tables. Importing this package fills the registry."""
 
-from symgrad.ops import arithmetic, arranging, elementary, indexing, linalg, mixed, neural, parts, placing, reduction, selection, shape, writing
+from symgrad.ops import (
+    arithmetic,
+    arranging,
+    elementary,
+    indexing,
+    linalg,
+    mixed,
+    neural,
+    parts,
+    placing,
+    reduction,
+    selection,
+    shape,
+    special,
+    writing,
+)
 
 __all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
-           "writing"]
+           "special", "writing"]

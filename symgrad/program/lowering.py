@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers import PROTOCOL
+from symgrad.carriers.special.table import SPECIAL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.composites import COMPOSITE
 from symgrad.program.program import LISTS, Program, Spec, has_operand
@@ -48,7 +49,8 @@ ORDERED = {"sign", "maximum", "minimum", "amax", "amin", "floor_divide", "remain
 REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 VIEWS = {"reshape", "view", "permute", "broadcast_to", "getitem", "diagonal"}
 # Words whose results are in memory of their own, when the carrier is called.
-FRESH = {*UFUNCS, "exp2_derivative", "log_derivative", "rsqrt", "sech", "sech_square", "sigmoid", "sigmoid_slope", "logsigmoid", "softplus", "relu",
+FRESH = {*UFUNCS, *SPECIAL,
+         "exp2_derivative", "log_derivative", "rsqrt", "sech", "sech_square", "sigmoid", "sigmoid_slope", "logsigmoid", "softplus", "relu",
          "sinc_derivative", "one_minus_square", "direction", "where", "pow", "indicator", "copy", "prod", "amax", "amin", "cumsum", "cumprod",
          "logsumexp", "softmax", "log_softmax", "centred", "norm", "all", "any", "argmax", "argmin", "place", "put", "cat", "stack", "flip", "roll",
          "matmul", "mm", "mv", "dot", "diagonal_place", "trace", "tril", "triu", "zeros_like", "ones_like", "eye_like", "strided_add", "astype"}

@@ -1,0 +1,74 @@
+"""The special functions of each carrier, from the rows of the table; libraries are imported when a function is first computed."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, aligned_data
+from symgrad.carriers.cells import each
+from symgrad.carriers.digits import Undecided
+from symgrad.carriers.recorded import Recorded
+from symgrad.carriers.special.table import SPECIAL
+
+__all__ = ["of_arrays", "of_balls", "of_cells"]
+
+
+@functools.cache
+def _scipy() -> Any:
+    return importlib.import_module("scipy.special")
+
+
+def of_arrays() -> dict[str, Callable[..., Any]]:
+    """The functions of the numeric carrier. Types with fewer digits than float32 are computed in float32."""
+    return {name: _of_arrays(name) for name in SPECIAL}
+
+
+def _of_arrays(name: str) -> Callable[..., Any]:
+    row = SPECIAL[name]
+    arrays, count = row.arrays, row.arity
+
+    def call(*args: Any) -> Any:
+        xs, params = args[:count], args[count:]
+        for x in xs:
+            if type(x) is Recorded:
+                return x.recorder.emit(name, xs, params)
+        batches = [x for x in xs if type(x) is Batched]
+        if batches:
+            level, ndim = max([x.level for x in batches]), max([getattr(x, "ndim", 0) for x in xs])
+            return Batched(call(*[aligned_data(x, level, ndim) for x in xs], *params), level)
+        dtype = np.result_type(*[x for x in xs if hasattr(x, "dtype")] or xs)
+        small = dtype.kind not in "fc" or dtype.itemsize < 4
+        if small:
+            xs = tuple([np.asarray(x, np.float32) for x in xs])
+        with np.errstate(all="ignore"):
+            y = getattr(_scipy(), arrays)(*xs, *params) if isinstance(arrays, str) else arrays(_scipy(), *xs, *params)
+        return np.asarray(y).astype(dtype)[()] if small else y
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def of_cells(carrier: str, module: Any, wrap: Callable[..., Any] = lambda function: function) -> dict[str, Callable[..., Any]]:
+    """The functions of a carrier of numbers or expressions, which are computed one by one with a library, an mpmath context or SymPy."""
+
+    def cells(function: Callable[..., Any], arity: int) -> Callable[..., Any]:
+        return lambda *args: each(wrap(lambda *xs: function(module, *xs, *map(int, args[arity:]))), arity)(*args[:arity])
+
+    return {name: cells(getattr(row, carrier), row.arity) for name, row in SPECIAL.items()}
+
+
+def of_balls() -> dict[str, Callable[..., Any]]:
+    """The functions of balls. One without an enclosure raises Undecided."""
+
+    def cells(name: str, function: Callable[..., Any] | None, arity: int) -> Callable[..., Any]:
+        def refuse(*args: Any) -> Any:
+            raise Undecided(f"{name} has no enclosure")
+
+        return lambda *args: each(lambda *xs: (function or refuse)(*xs, *map(int, args[arity:])), arity)(*args[:arity])
+
+    return {name: cells(name, row.balls, row.arity) for name, row in SPECIAL.items()}

@@ -1,0 +1,28 @@
+"""The table of special functions: one row for each, read by every carrier.
+
+A row names an elementwise function and says how it is computed: of arrays (a ufunc of `scipy.special`, or a function of that module and arrays), of
+many-digit numbers (a function of an mpmath context and numbers), as a SymPy expression (a function of the module and expressions), and of balls.
+Integer parameters, such as an order, follow the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from symgrad.carriers.special import errors
+
+__all__ = ["SPECIAL", "Row"]
+
+
+class Row(NamedTuple):
+    """A special function of `arity` values, followed by parameters; None where there is no enclosure."""
+
+    arrays: str | Callable[..., Any]
+    digits: Callable[..., Any]
+    formula: Callable[..., Any]
+    balls: Callable[..., Any] | None = None
+    arity: int = 1
+
+
+SPECIAL: dict[str, Row] = {name: Row(*row) for family in (errors,) for name, row in family.ROWS.items()}
