@@ -82,6 +82,10 @@ class Node(NamedAsInTorch):
         self.flags = flags
         self.sequence_nr = next_sequence()
 
+    def __lt__(self, other: Node) -> bool:
+        """The order of nodes of one sequence number in a pullback's heap: any, since they are a node with hooks and its copy without."""
+        return True
+
     @property
     def requires_grad(self) -> bool:
         """Whether gradients flow through this node."""

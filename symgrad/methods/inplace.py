@@ -45,6 +45,7 @@ from symgrad.types.dtypes import DTYPES
 __all__ = ["augmented", "in_place"]
 
 METHODS = MethodTable()
+ndarray = np.ndarray
 
 NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative}  # operators in the carrier
 
@@ -117,11 +118,12 @@ def _write_result(self: Tensor, result: Tensor, name: str, alias: bool = False) 
     return self
 
 
-def _is_simple_view(meta: View, x: np.ndarray, p: Node | None) -> bool:
+def _is_simple_view(meta: Any, x: np.ndarray, p: Node | None) -> bool:
     """Whether a view and its base are computed and require grad, and nothing forbids a write."""
-    node = meta.base._node_slot
-    return (p is not None and p.flags & GRADIENT and p.parents and node is not None and node.flags & GRADIENT and node.parents
-            and not meta.made and x.flags.c_contiguous and x.flags.writeable)  # type: ignore[return-value]
+    if p is None or not p.flags & GRADIENT or not p.parents or type(meta) is not View or meta.made:
+        return False
+    node, memory = meta.base._node_slot, x.flags
+    return node is not None and bool(node.flags & GRADIENT and node.parents) and memory.c_contiguous and memory.writeable
 
 
 def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
@@ -132,10 +134,9 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
     first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
 
     def binary(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
-        x, p, meta = self._value, self._node_slot, self._view
-        view = type(meta) is View
-        if (type(x) is not np.ndarray or special or alpha is not None or rounding_mode is not None
-                or (not _is_simple_view(meta, x, p) if view else x.base is not None)):
+        x, p = self._value, self._node_slot
+        if (type(x) is not ndarray or special or alpha is not None or rounding_mode is not None
+                or (view := x.base is not None) and not _is_simple_view(self._view, x, p)):
             words = {"alpha": alpha, "rounding_mode": rounding_mode}
             return general(self, other, **{word: given for word, given in words.items() if given is not None})
         if isinstance(other, Tensor):
@@ -147,7 +148,7 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         else:
             return general(self, other)
         flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
-        if flags is BARRED or (not view and (meta is not None or type(p) is Leaf) if flags else not integers and x.dtype.kind in "biu"):
+        if flags is BARRED or (not view and (self._view is not None or type(p) is Leaf) if flags else not integers and x.dtype.kind in "biu"):
             return general(self, other)
         stamp(x, name)
         if flags:
@@ -170,7 +171,7 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
 
     def unary(self: Tensor) -> Tensor:
         x = self._value
-        if type(x) is not np.ndarray or x.base is not None or special or x.dtype.kind != "f":
+        if type(x) is not ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
         p = self._node_slot
         flags = 0 if p is None else p.flags & TRACKED

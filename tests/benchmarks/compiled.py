@@ -24,7 +24,7 @@ STEPS, WIDTH = 200, 0.02  # of the ODE
 BACKENDS = ("numpy", "c")
 
 
-def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs: Any, bar: float | None, timing: Timing, rtol: float) -> Row:
+def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs: Any, bar: float | None, timing: Timing, rtol: float | None) -> Row:
     """The row of a compiled function, which is called once before; without a compiler C has no figure."""
     if backend == "c" and not has_compiler():
         return Row(work, other, "no compiler", "" if bar is None else f"{bar:.2f}")

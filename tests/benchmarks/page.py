@@ -15,7 +15,7 @@ from tests.benchmarks.table import Row, table
 __all__ = ["PAGE", "machine", "text"]
 
 PAGE = Path(__file__).parents[2] / "examples" / "guide" / "benchmarks.md"
-PACKAGES = ("numpy", "torch", "autograd", "jax")
+PACKAGES = ("numpy", "torch", "autograd", "jax", "casadi")
 TEMPLATE = """# Benchmarks
 
 You want to know what a call costs, beside PyTorch, HIPS autograd and NumPy by hand.
@@ -52,7 +52,7 @@ by hand in NumPy, with formulas that keep their digits, the Laplacian of this ne
 ## Compiled functions
 
 By `symgrad.compile`, with generated NumPy source and with C; set-up is the first call, by the clock, and counts nowhere else. The other sides are
-torch without compilation and `jax.jit`, whose compilation does not count either.
+torch without compilation, and compilers: `jax.jit` and `torch.compile`, and for Hessians CasADi, which computes and returns their nonzeros only.
 
 {compiled}
 

@@ -330,3 +330,16 @@ def test_an_index_with_arrays_selects_from_the_view_of_its_other_parts(index, re
     z[index] = w
     assert z.grad_fn.name().rpartition("::")[2] == written
     assert symgrad.autograd.grad(z.sum(), w)[0].item() == y.numel() == z.sum().item() - 12
+
+
+def test_a_view_with_a_hook_is_used_before_it_is_written():
+    x = symgrad.ones(4, requires_grad=True)
+    base = x * 1
+    seen, view = [], base[1:]
+    view.register_hook(seen.append)
+    before = (view + 1).exp().sum()
+    view.add_(1.0)
+    (before + (view + 1).exp().sum() + view.exp().sum()).backward()
+    e = np.exp(1.0)
+    np.testing.assert_allclose(x.grad, [0, *[2 * e**2 + e**3] * 3], rtol=1e-14)
+    np.testing.assert_allclose(seen[0], [e**2] * 3, rtol=1e-14)

@@ -299,3 +299,8 @@ def test_differences_pass_over_ties_where_slopes_do_not_add_up():
     assert check_differences(middle, shapes=((3,),), inputs=[np.zeros(3)], tangents=tangents).verdict == "passed"
     with pytest.raises(CheckFailure, match="not the limit of differences"):
         check_differences(first_of_all, shapes=((3,),), inputs=[np.array([1.0, 2.0, 3.0])], tangents=tangents)
+
+
+def test_differences_see_small_terms_beside_large_ones_that_cancel():
+    x = np.array([[0.8403476957423663, 40.7, -21.533702587341242]] * 2)
+    check_differences(REGISTRY["softmax"], parameters=((1,),), inputs=[x], cotangent=np.array([[-1.0, 1.0, -1.0], [1.0, -1.0, 1.0]]))

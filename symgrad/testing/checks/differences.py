@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -140,12 +141,13 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
         return
 
     def below(at: Arrays) -> list[Any]:
-        return [np.sum(subject.value(at) * g)] if order == 1 else subject.gradient(at, g, *rest)
+        return [_sum(subject.value(at) * g)] if order == 1 else subject.gradient(at, g, *rest)
 
     def here(at: Arrays, direction: Sequence[np.ndarray | None] = direction) -> list[Any]:
         if order > 1:
             return subject.gradient(at, g, *rest, direction)
-        return [sum(float(np.sum(c * t)) for c, t in zip(subject.gradient(at, g), direction) if c is not None and t is not None)]
+        terms = [np.ravel(c * t) for c, t in zip(subject.gradient(at, g), direction) if c is not None and t is not None]
+        return [_sum(np.concatenate(terms or [np.zeros(0)]))]
 
     def rounding(i: int) -> float:
         """One rounding of the terms that cancel along the direction, by the op's own derivative with other signs of the tangents."""
@@ -172,6 +174,12 @@ def along(attack: Attack, example: Example, order: int, keeps_ties: bool = False
                 if not keeps_ties and side[0].shape == side[1].shape and not _is_additive(slopes, direction, i, side[1]):
                     continue  # a tie, say: the function has one-sided slopes there, and no derivative
                 raise
+
+
+def _sum(terms: np.ndarray) -> float:
+    """The sum, rounded once: otherwise terms that a large one swallows before it cancels would be missing from differences without a trace."""
+    total = float(np.sum(terms))
+    return math.fsum(terms.ravel().tolist()) if np.isfinite(np.abs(terms).sum()) else total
 
 
 def _with_other_signs(direction: Sequence[np.ndarray | None]) -> list[list[np.ndarray | None]]:
