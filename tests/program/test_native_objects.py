@@ -306,6 +306,7 @@ def test_inputs_of_another_shape_or_dtype_are_refused() -> None:
             run([np.arange(3.0)] * count)
 
 
+@needs_compiler
 def test_c_reads_the_objects_of_this_interpreter() -> None:
     assert runner.READS_OBJECTS == (sys.implementation.name == "cpython")
 

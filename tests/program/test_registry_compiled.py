@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import symgrad
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.program.backends import has_compiler
 from symgrad.testing.checks.compiled import KINDS, compiled_derivatives
@@ -90,3 +91,13 @@ def test_c(op, parameters, narrow):
     attacked(op, parameters, "c", narrow)
 
 
+@needs_compiler
+def test_a_hessian_as_a_function_runs_in_c():
+    x = symgrad.tensor([0.3, 0.7, -0.2])
+
+    def f(x):
+        return (x[1:].sin() * x[:-1] ** 2).sum() + (x[0] * x).exp().sum()
+
+    compiled = symgrad.compile(symgrad.func.hessian(f), backend="c")
+    compare(arrays(compiled(x)), arrays(symgrad.func.hessian(f)(x)), "the Hessian", 0.0)
+    assert [(row["backend"], row["note"]) for row in compiled.report.programs] == [("c", "")]
