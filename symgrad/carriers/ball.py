@@ -22,7 +22,7 @@ from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
-from symgrad.carriers.special.adapting import of_balls as _special_functions
+from symgrad.carriers.special.cells import of_balls as _special_functions
 
 
 class Maybe:

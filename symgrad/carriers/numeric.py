@@ -62,7 +62,7 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.residuals import WITH_RESIDUAL as WITH_RESIDUAL
-from symgrad.carriers.special.adapting import of_arrays as _special_functions
+from symgrad.carriers.special.arrays import of_arrays as _special_functions
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import indicator, is_basic, zeros_like
 from symgrad.types.indices import check_ordered

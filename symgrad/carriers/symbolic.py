@@ -14,7 +14,7 @@ import sympy
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
-from symgrad.carriers.special.adapting import of_cells as _special_functions
+from symgrad.carriers.special.cells import of_cells as _special_functions
 
 LARGEST = 2**53  # the largest integer-valued float that is shown as an integer; larger ones may be rounded
 

@@ -1,4 +1,4 @@
-"""The special functions of each carrier, from the rows of the table; libraries are imported when a function is first computed."""
+"""The special functions of the numeric carrier, from the rows of the table; SciPy is imported when one is first computed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, aligned_data
-from symgrad.carriers.cells import each
-from symgrad.carriers.digits import Undecided
 from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.special.table import SPECIAL
 
-__all__ = ["of_arrays", "of_balls", "of_cells"]
+__all__ = ["of_arrays"]
 
 
 @functools.cache
@@ -51,24 +49,3 @@ def _of_arrays(name: str) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = name
     return call
-
-
-def of_cells(carrier: str, module: Any, wrap: Callable[..., Any] = lambda function: function) -> dict[str, Callable[..., Any]]:
-    """The functions of a carrier of numbers or expressions, which are computed one by one with a library, an mpmath context or SymPy."""
-
-    def cells(function: Callable[..., Any], arity: int) -> Callable[..., Any]:
-        return lambda *args: each(wrap(lambda *xs: function(module, *xs, *map(int, args[arity:]))), arity)(*args[:arity])
-
-    return {name: cells(getattr(row, carrier), row.arity) for name, row in SPECIAL.items()}
-
-
-def of_balls() -> dict[str, Callable[..., Any]]:
-    """The functions of balls. One without an enclosure raises Undecided."""
-
-    def cells(name: str, function: Callable[..., Any] | None, arity: int) -> Callable[..., Any]:
-        def refuse(*args: Any) -> Any:
-            raise Undecided(f"{name} has no enclosure")
-
-        return lambda *args: each(lambda *xs: (function or refuse)(*xs, *map(int, args[arity:])), arity)(*args[:arity])
-
-    return {name: cells(name, row.balls, row.arity) for name, row in SPECIAL.items()}
