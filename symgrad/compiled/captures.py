@@ -71,7 +71,7 @@ class Captures:
             if id(value) not in self._seen and not isinstance(value, (*PLAIN, np.ndarray)):
                 self._seen.add(id(value))
                 self._held.append(value)
-                if isinstance(value, types.FunctionType):
+                if isinstance(value, types.FunctionType) and not _is_own(value):
                     names |= _names(value.__code__)
                 stack += [part._replace(name=name + part.name) for part in _parts(value)]
                 waiting += [part._replace(name=name + part.name) for part in _shared_parts(value)]
@@ -159,6 +159,11 @@ def _is_opaque(value: Any) -> bool:
     return _is_library(module)
 
 
+def _is_own(function: types.FunctionType) -> bool:
+    """Whether a function is one of this library, which depends on what it closes over alone."""
+    return (function.__module__ or "").partition(".")[0] == "symgrad"
+
+
 def _shared_parts(value: Any) -> Iterator[Part]:
     """The attributes of a module, of a class, or of the class of an object: on which a program depends if code that it comes from has their names."""
     if isinstance(value, types.ModuleType):
@@ -206,6 +211,8 @@ def _parts(value: Any) -> Iterator[Part]:
                 yield Part(f".{name}", "", functools.partial(getattr, cell, "cell_contents"), cell.cell_contents)
             except ValueError:  # an empty cell
                 continue
+        if _is_own(value):
+            return
         yield from _fields(value, ("__defaults__", "__kwdefaults__"))
         space = value.__globals__
         for name in _names(value.__code__):
