@@ -15,6 +15,7 @@ from symgrad.autograd.seeds import one, seeds_of, tensors_of
 from symgrad.carriers import numeric
 from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import copied
+from symgrad.engine.heap import LEAST, hold_heap
 from symgrad.engine.hooks import Pullback, accumulate, hooks_of
 from symgrad.engine.passes import pullback
 from symgrad.engine.saved import traced_args
@@ -38,6 +39,8 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
     hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
     xp, read = (traced, traced_args) if create_graph else (numeric, None)
+    if not retain and seeds and type(value := seeds[0][0].value) is np.ndarray and value.nbytes > LEAST:
+        hold_heap(value.nbytes)
     if hooks is None and (not create_graph or not special):  # numeric rules record nothing, and a FunctionNode sets the modes for user code
         return pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
     with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):

@@ -36,7 +36,7 @@ def beside(work: str, other: str, backend: str, ours: Callable[[], Any], theirs:
 def setup_seconds(backend: str, fresh: bool) -> float:
     """The median time of the first call of the chain's gradient; with `fresh` each time with other constants, so that no object is on disk."""
     times = []
-    for k in range(5):
+    for k in range(11):
         factor = 1.0 + (k + 1) * time.time_ns() * 1e-25 if fresh else 1.0
         f = symgrad.compile(lambda x, y, factor=factor: (chain(symgrad, x * factor if fresh else x, y)).sum(), argnums=(0, 1), backend=backend)
         x, y = (symgrad.full((10,), value) for value in (X, Y))
@@ -67,11 +67,10 @@ def chains(timing: Timing) -> Iterator[Row]:
 
 
 def jax_float64() -> Any:
-    """JAX with float64, or None; it computes in the thread that calls it, since the CPU time of handing small work over varies tenfold."""
+    """JAX with float64, or None."""
     jax = optional("jax")
     if jax is not None:
         jax.config.update("jax_enable_x64", True)
-        jax.config.update("jax_cpu_enable_async_dispatch", False)
     return jax
 
 
