@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ROWS"]
+__all__ = ["ROWS", "square_with_rest"]
+
+
+def square_with_rest(x: Any) -> tuple[Any, Any]:
+    """The rounded square of numbers of double precision, and its rounding error."""
+    split = x * 134217729.0  # 2²⁷ + 1: two halves, whose products are exact
+    large = split - (split - x)
+    square = x * x
+    return square, (large * large - square) + 2 * large * (x - large) + (x - large) ** 2
 
 
 def _slope(special: Any, x: Any) -> Any:
@@ -16,10 +24,7 @@ def _slope(special: Any, x: Any) -> Any:
     high = np.asarray(x, np.float64)
     if np.asarray(x).dtype == np.float32:
         return (2 / np.sqrt(np.pi) * np.exp(-high * high)).astype(np.float32)[()]
-    split = high * 134217729.0  # 2²⁷ + 1: two halves, whose products are exact
-    large = split - (split - high)
-    square = high * high
-    rest = (large * large - square) + 2 * large * (high - large) + (high - large) ** 2
+    square, rest = square_with_rest(high)
     y = np.exp(-square) * (1 - np.where(square < 800, rest, 0.0)) * (2 / np.sqrt(np.pi))
     return np.where(np.abs(high) > 30, np.where(np.isnan(high), high, 0.0), y)[()]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import errors
+from symgrad.carriers.special import activations, errors
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -25,4 +25,4 @@ class Row(NamedTuple):
     arity: int = 1
 
 
-SPECIAL: dict[str, Row] = {name: Row(*row) for family in (errors,) for name, row in family.ROWS.items()}
+SPECIAL: dict[str, Row] = {name: Row(*row) for family in (activations, errors) for name, row in family.ROWS.items()}
