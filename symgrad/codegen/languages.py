@@ -280,7 +280,8 @@ class C(Source, C99CodePrinter):
     """C99, with doubles."""
 
     special = _special("C")
-    ops = OPERATORS | special[0] | {op: text for op, text in _calls("", C99CodePrinter._kf).items() if op not in ("conj", "real", "imag", "angle")} | {
+    ops = OPERATORS | special[0] | {
+        op: text for op, text in _calls("", C99CodePrinter._kf).items() if op not in ("conj", "real", "imag", "angle")} | {
         op: f"9 symgrad_{op}({{0}})" for op in ("sign", "sech", "sinc", "sinc1", "sinc2", "sinc3")} | {
         "abs": "9 fabs({0})", "round": "9 rint({0})", "rsqrt": "5 1.0 / sqrt({0})", "pow": "9 pow({0}, {1})", "square": "5 {0:6} * {0:6}",
         "maximum": "9 fmax({0}, {1})", "minimum": "9 fmin({0}, {1})", "relu": "9 fmax({0}, 0.0)",
