@@ -68,7 +68,8 @@ def attacked(op, parameters, backend, narrow=False):
                     compare(arrays(compiled(*tensors)), expected, what + again, terms)
                 terms = max(terms, largest(expected)) if order else 0.0
                 report = compiled.report
-                elsewhere = [row for row in report.programs if row["backend"] != backend and "complex" not in row["note"] and not is_special(row["note"])]
+                elsewhere = [row for row in report.programs
+                             if row["backend"] != backend and "complex" not in row["note"] and not is_special(row["note"])]
                 assert not report.uncompiled and not elsewhere, f"{what}: {report}"  # C has no complex numbers and few special functions
                 count += 1
     return count
