@@ -65,7 +65,7 @@ SELU = _module("SELU", function=F.selu, doc="`ELU` times a scale, with which lay
 SiLU = _module("SiLU", function=F.silu, doc="input sigmoid(input).", inplace=False)
 Mish = _module("Mish", function=F.mish, doc="input tanh(softplus(input)).", inplace=False)
 Softsign = _module("Softsign", function=F.softsign, doc="input / (1 + |input|).")
-Tanhshrink = _module("Tanhshrink", function=F.tanhshrink, doc="input - tanh(input), without cancellation next to 0.")
+Tanhshrink = _module("Tanhshrink", function=F.tanhshrink, doc="input - tanh(input).")
 Hardsigmoid = _module("Hardsigmoid", function=F.hardsigmoid, doc="(input + 3) / 6 limited to [0, 1].", shown="", inplace=False)
 Hardswish = _module("Hardswish", function=F.hardswish, doc="input hardsigmoid(input).", shown="", inplace=False)
 Threshold = _module("Threshold", function=F.threshold,

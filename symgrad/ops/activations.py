@@ -7,8 +7,6 @@ from symgrad.ops.rules import axis
 
 elementwise("softsign", None, lambda xp, y, x: xp.square(1 / (1 + xp.abs(x))), public=False,
             special=((0.0,), (-0.0,)), doc="input / (1 + |input|).")
-elementwise("tanhshrink", None, lambda xp, y, x: xp.square(xp.tanh(x)), public=False, special=((0.0,), (-0.0,)),
-            doc="input - tanh(input), without cancellation next to 0.")
 elementwise("gelu_derivative", lambda xp, input, order: xp.gelu_derivative(input, order), lambda xp, y, x, order: xp.gelu_derivative(x, order + 1),
             public=False, special=((0.0,), (-0.0,)), examples=((0,),), node_name="Gelu",
             doc="The derivative of input Φ(input) of any order, Φ the distribution function of the standard normal distribution, accurate in both "
@@ -23,6 +21,12 @@ def gelu(xp, input, approximate="none"):
     if approximate == "none":
         return xp.gelu_derivative(input, 0)
     return input * xp.sigmoid(math.sqrt(8 / math.pi) * (input * (1 + 0.044715 * xp.square(input))))
+
+
+@composite("tanhshrink", public=False)
+def tanhshrink(xp, input):
+    """input - tanh(input)."""
+    return input - xp.tanh(input)
 
 
 @composite("silu", public=False)
