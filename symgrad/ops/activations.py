@@ -4,13 +4,17 @@ import math
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import axis
+from symgrad.types.domains import Domain, Interval
 
 elementwise("softsign", None, lambda xp, y, x: xp.square(1 / (1 + xp.abs(x))), public=False,
             special=((0.0,), (-0.0,)), doc="input / (1 + |input|).")
+NEAR = Domain("NEAR", (Interval(-5.0, 5.0),))  # where exp(-x²/2) keeps its digits as a formula; the rules are accurate everywhere
 elementwise("gelu_derivative", lambda xp, input, order: xp.gelu_derivative(input, order), lambda xp, y, x, order: xp.gelu_derivative(x, order + 1),
-            public=False, special=((0.0,), (-0.0,)), examples=((0,),), node_name="Gelu",
-            doc="The derivative of input Φ(input) of any order, Φ the distribution function of the standard normal distribution, accurate in both "
-                "tails.")
+            domain=NEAR, public=False, examples=((2,),), node_name="Gelu", doc="The derivatives of input Φ(input) of order 2 and more.")
+elementwise("gelu_slope", None, lambda xp, y, x: xp.gelu_derivative(x, 2), domain=NEAR, public=False, node_name="Gelu",
+            doc="The derivative of input Φ(input), accurate in the left tail and next to its root.")
+elementwise("gelu_exact", None, lambda xp, y, x: xp.gelu_slope(x), public=False, special=((0.0,), (-0.0,)), node_name="Gelu",
+            doc="input Φ(input), Φ the distribution function of the standard normal distribution, accurate in the left tail.")
 
 
 @composite("gelu", public=False)
@@ -19,7 +23,7 @@ def gelu(xp, input, approximate="none"):
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, but got {approximate!r}")
     if approximate == "none":
-        return xp.gelu_derivative(input, 0)
+        return xp.gelu_exact(input)
     return input * xp.sigmoid(math.sqrt(8 / math.pi) * (input * (1 + 0.044715 * xp.square(input))))
 
 

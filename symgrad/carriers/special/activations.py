@@ -1,4 +1,4 @@
-"""Activations whose obvious formulas cancel."""
+"""Activations whose obvious formulas cancel: φ is the density and Φ the distribution function of the standard normal distribution."""
 
 from __future__ import annotations
 
@@ -24,64 +24,82 @@ def _in_double(function: Any) -> Any:
     return call
 
 
-def _hermite(x: Any, n: int) -> tuple[Any, Any]:
-    """The polynomials He of order n and n - 1. DLMF 18.9.1."""
-    above, below = 0 * x + 1, 0 * x
-    for k in range(n):
-        above, below = x * above - k * below, above
-    return above, below
+@_in_double
+def _density(special: Any, x: Any) -> Any:
+    """exp(-x²/2) / √(2π): two factors, since the rounding of x² would cost x² roundings of the result."""
+    x = np.clip(x, -100, 100)
+    near = np.rint(x * 64) / 64  # its square is exact
+    return np.exp(-near * near / 2) * np.exp((near - x) * (near + x) / 2) / np.sqrt(2 * np.pi)
+
+
+def _below(special: Any, x: Any) -> Any:
+    """The integral of the density up to x."""
+    tail = _density(special, x) * special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) * np.sqrt(np.pi / 2)
+    return np.where(x < -1, tail, special.erfc(-x / np.sqrt(2)) / 2)
 
 
 @_in_double
-def _gelu(special: Any, x: Any, order: int) -> Any:
-    """The derivative of x Φ(x): φ has two factors, since the rounding of x² would cost x² roundings; Φ is φ times erfcx in the left tail."""
-    inside = np.clip(x, -100, 100)
-    near = np.rint(inside * 64) / 64  # its square is exact
-    density = np.exp(-near * near / 2) * np.exp((near - inside) * (near + inside) / 2)
-    if order < 2:
-        tail = density * special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) / 2
-        below = np.where(x < -1, tail, special.erfc(-x / np.sqrt(2)) / 2)
-        if order == 0:
-            return np.where(x == -np.inf, 0.0, x * below)
-        y = below + np.where(np.isinf(x), 0.0, x) * density / np.sqrt(2 * np.pi)
-        step = np.where(np.abs(x - ROOT) < 0.3, (x - ROOT) - REST_OF_ROOT, 0.0)
-        return np.where(np.abs(x - ROOT) < 0.3, np.polynomial.polynomial.polyval(step, _coefficients_at_root()), y)
-    return _far(inside, order) * density / np.sqrt(2 * np.pi)
+def _gelu(special: Any, x: Any) -> Any:
+    return np.where(x == -np.inf, 0.0, x * _below(special, x))
 
 
-def _far(x: Any, order: int) -> Any:
-    """The derivative of x Φ(x) of order 2 or more, divided by φ(x)."""
-    above, below = _hermite(x, order - 1)
+@_in_double
+def _slope(special: Any, x: Any) -> Any:
+    """Φ + x φ, and its Taylor series next to its root, where the two terms cancel."""
+    step = (x - ROOT) - REST_OF_ROOT
+    near = np.abs(step) < 0.3
+    series = np.polynomial.polynomial.polyval(np.where(near, step, 0.0), _coefficients_at_root())
+    return np.where(near, series, _below(special, x) + np.where(np.isinf(x), 0.0, x) * _density(special, x))
+
+
+def _polynomial(x: Any, order: int) -> Any:
+    """The derivative of x Φ(x) of order 2 or more, divided by φ(x), from the recurrence of the polynomials He. DLMF 18.9.1."""
+    above, below = 0 * x + 1, 0 * x
+    for k in range(order - 1):
+        above, below = x * above - k * below, above
     return (-1) ** (order - 1) * (x * above - order * below)
+
+
+@_in_double
+def _derivative(special: Any, x: Any, order: int) -> Any:
+    return _polynomial(np.clip(x, -100, 100), order) * _density(special, x)
 
 
 @cache
 def _coefficients_at_root() -> list[float]:
-    """Those of the Taylor series of the derivative of x Φ(x) at its root, next to which the two terms of the formula cancel."""
+    """Those of the Taylor series of Φ + x φ."""
     density = math.exp(-ROOT * ROOT / 2) / math.sqrt(2 * math.pi)
-    return [0.0, *(_far(ROOT, k + 1) * density / math.factorial(k) for k in range(1, 22))]
+    return [0.0, *(_polynomial(ROOT, k + 1) * density / math.factorial(k) for k in range(1, 22))]
 
 
-def _gelu_of_numbers(erfc: Any, library: Any, x: Any, order: int) -> Any:
-    """The derivative of x Φ(x), with a library's functions."""
-    density = library.exp(-x * x / 2) / library.sqrt(2 * library.pi)
-    if order < 2:
-        below = erfc(-x / library.sqrt(2)) / 2
-        return x * below if order == 0 else below + x * density
-    return _far(x, order) * density
+def _density_of(library: Any, x: Any) -> Any:
+    return library.exp(-x * x / 2) / library.sqrt(2 * library.pi)
 
 
-class _Balls:
-    """The functions of balls that the formula needs."""
-
-    def __init__(self, kind: Any):
-        self.pi, self.exp, self.sqrt = kind.pi(), lambda x: x.exp(), lambda x: kind(x).sqrt()
+def _density_of_ball(x: Any) -> Any:
+    return (-x * x / 2).exp() / (2 * type(x).pi()).sqrt()
 
 
+def _below_of_ball(x: Any) -> Any:
+    return (-x / type(x)(2).sqrt()).erfc() / 2
+
+
+def _sources(text: str) -> dict[str, str]:
+    """A format for every language, from one with `erfc` and `exp`."""
+    names = {"NumPy": ("scipy.special.erfc", "np.exp"), "Torch": ("torch.special.erfc", "torch.exp"),
+             "Jax": ("jax.scipy.special.erfc", "jnp.exp"), "C": ("erfc", "exp")}
+    return {language: text.replace("erfc", erfc).replace("exp", exp) for language, (erfc, exp) in names.items()}
+
+
+BELOW = f"0.5 * erfc({-math.sqrt(0.5)!r} * {{0:6}})"
 ROWS: dict[str, tuple[Any, ...]] = {
     "softsign": (lambda special, x: x / (1 + np.abs(check_ordered(x))), lambda mp, x: x / (1 + abs(x)), lambda sp, x: x / (1 + sp.Abs(x)),
                  lambda x: x / (1 + abs(x)), 1, {"Python": "5 {0:6} / (1 + abs({0}))", "C": "5 {0:6} / (1.0 + fabs({0}))"}),
-    "gelu_derivative": (_gelu, lambda mp, x, n: _gelu_of_numbers(mp.erfc, mp, x, n),
-                        lambda sp, x, n: _gelu_of_numbers(lambda z: 1 + sp.erf(-z), sp, x, n),
-                        lambda x, n: _gelu_of_numbers(lambda z: z.erfc(), _Balls(type(x)), x, n)),
+    "gelu_exact": (_gelu, lambda mp, x: x * mp.erfc(-x / mp.sqrt(2)) / 2, lambda sp, x: x * (1 + sp.erf(x / sp.sqrt(2))) / 2,
+                   lambda x: x * _below_of_ball(x), 1, _sources(f"5 {{0:6}} * {BELOW}")),
+    "gelu_slope": (_slope, lambda mp, x: mp.erfc(-x / mp.sqrt(2)) / 2 + x * _density_of(mp, x),
+                   lambda sp, x: (1 + sp.erf(x / sp.sqrt(2))) / 2 + x * _density_of(sp, x), lambda x: _below_of_ball(x) + x * _density_of_ball(x),
+                   1, _sources(f"4 {BELOW} + {1 / math.sqrt(2 * math.pi)!r} * {{0:6}} * exp(-0.5 * {{0:6}} * {{0:6}})")),
+    "gelu_derivative": (_derivative, lambda mp, x, n: _polynomial(x, n) * _density_of(mp, x), lambda sp, x, n: _polynomial(x, n) * _density_of(sp, x),
+                        lambda x, n: _polynomial(x, n) * _density_of_ball(x)),
 }
