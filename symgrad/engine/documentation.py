@@ -172,7 +172,7 @@ clone.memory_format: the order of the elements in memory, such as `symgrad.conti
 
 SHAPES = _table("""
 clamp, clamp_min, clamp_max, addcmul, addcdiv, lerp, float_power, fmod: the tensors broadcast; the result has the broadcast shape.
-isclose, where, masked_fill: the tensors broadcast; the result has the broadcast shape.
+isclose, where, masked_fill, heaviside, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
 sinc, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
 celu, selu, prelu, threshold, hardshrink, deg2rad, rad2deg: the result has the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
