@@ -6,6 +6,7 @@ from symgrad.ops import (
     arranging,
     elementary,
     floats,
+    fourier,
     indexing,
     linalg,
     mixed,
@@ -19,5 +20,5 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction",
-           "selection", "shape", "special", "writing"]
+__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing",
+           "reduction", "selection", "shape", "special", "writing"]
