@@ -98,8 +98,8 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of (log(var) + (input - target)² / var) / 2 for variances `var`, which are at least `eps`.
 
-    The variances have the shape of the input, with one dimension of size 1, or without the last, where they are shared. `full` adds log(2π) / 2. The limit
-    `eps` has no part in the derivative. Raises ValueError for negative variances, a wrong shape and an unknown reduction.
+    The variances have the shape of the input, with one dimension of size 1, or without the last, where they are shared. `full` adds log(2π) / 2.
+    The limit `eps` has no part in the derivative. Raises ValueError for negative variances, a wrong shape and an unknown reduction.
     """
     if isinstance(var, float):
         if var < 0:
