@@ -14,8 +14,9 @@ from symgrad.ops import (
     selection,
     shape,
     special,
+    special_bessel,
     writing,
 )
 
 __all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
-           "special", "writing"]
+           "special", "special_bessel", "writing"]

@@ -2,7 +2,7 @@
 
 A row names an elementwise function and says how it is computed: of arrays (a ufunc of `scipy.special`, or a function of that module and arrays), of
 many-digit numbers (a function of an mpmath context and numbers), as a SymPy expression (a function of the module and expressions), and of balls.
-Integer parameters, such as an order, follow the values.
+Parameters that are numbers, such as an order, follow the values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import errors
+from symgrad.carriers.special import bessel, errors
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -25,4 +25,4 @@ class Row(NamedTuple):
     arity: int = 1
 
 
-SPECIAL: dict[str, Row] = {name: Row(*row) for family in (errors,) for name, row in family.ROWS.items()}
+SPECIAL: dict[str, Row] = {name: Row(*row) for family in (errors, bessel) for name, row in family.ROWS.items()}

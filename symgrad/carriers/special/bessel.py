@@ -1,0 +1,187 @@
+"""Bessel functions of every order, and the moments that derivatives of the scaled ones are sums of (DLMF chapter 10).
+
+The derivative of e^-|x| I₀ is e^-|x| (I₁ - I₀), and this difference cancels. As integrals (DLMF 10.32.1, 10.32.9) both scaled functions are the first of
+a family in which a derivative is one member, and every member is an integral of positive numbers: for I the mean of (1 - cos t)ᵏ e^(-|x| (1 - cos t))
+over a period, for K the integral of (cosh t - 1)ᵏ e^(-x (cosh t - 1)) from 0 on. The trapezoidal rule computes them to the last digits.
+"""
+
+from __future__ import annotations
+
+import functools
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ROWS"]
+
+STEPS = 64  # of the trapezoidal rule: enough for all digits of a float up to the fifth moment
+LARGEST_ORDER, MIDDLE = 32, 25.0  # whole orders and arguments up to these are computed with more digits, since `jv` and `yv` lose some next to zeros
+NEAR_POLE = 0.02  # below it the moments of K are sums without cancellation
+
+
+def _real(x: Any) -> Any:
+    """The array, in float64; complex numbers are refused."""
+    if np.iscomplexobj(x):
+        raise TypeError("Bessel functions are defined here for real numbers, got complex ones; pass the real part")
+    return np.asarray(x, np.float64)
+
+
+def _of_order(function: Any, reflected: int) -> Any:
+    """A function (special, x, order) of nonnegative whole orders extended to others: the one of -n is that of n times `reflected`ⁿ."""
+    def call(special: Any, x: Any, order: Any) -> Any:
+        sign = 1
+        if order == int(order):
+            sign, order = (reflected ** abs(int(order)) if order < 0 else 1), abs(int(order))
+        return (sign * function(special, _real(x), order)).astype(np.asarray(x).dtype)[()]
+
+    return call
+
+
+def _j(special: Any, x: Any, order: Any) -> Any:
+    y = np.asarray(special.jv(float(order), x))
+    if type(order) is int and order <= LARGEST_ORDER:
+        size = np.abs(x)
+        sign = np.where(x < 0, -1.0 if order % 2 else 1.0, 1.0)
+        y = np.where(size < 1, _series(np.minimum(x, 1), order, -1), y)
+        middle = (size >= 1) & (size < MIDDLE)
+        y[middle] = sign[middle] * _neumann(size[middle], order)[0]
+    return y
+
+
+def _y(special: Any, x: Any, order: Any) -> Any:
+    y = np.asarray(special.yv(float(order), x))
+    if order in (0, 1):
+        y = np.where(x < 0.5, (special.y0, special.y1)[int(order)](x), y)
+    if type(order) is int and order <= LARGEST_ORDER:
+        middle = (x >= 0.5) & (x < MIDDLE)
+        y[middle] = _neumann(x[middle], order)[1]
+    return y
+
+
+def _i(special: Any, x: Any, order: Any) -> Any:
+    if order in (0, 1):
+        return (special.i0, special.i1)[int(order)](x)
+    y = special.iv(float(order), x)
+    return np.where(np.abs(x) < 1, _series(np.minimum(x, 1), order, 1), y) if type(order) is int else y
+
+
+def _k(special: Any, x: Any, order: Any) -> Any:
+    scaled = (special.k0e, special.k1e)[int(order)](x) if order in (0, 1) else special.kve(float(order), x)
+    return np.where(x > 1, scaled * np.exp(-np.maximum(x, 0)), special.kv(float(order), x))
+
+
+def _series(x: Any, order: int, sign: int) -> Any:
+    """The power series of J (sign -1) and I (sign 1) for |x| < 1."""
+    half = np.maximum(x, -1) / 2
+    term = half**order / factorial(order)
+    total = 0.0
+    for i in range(1, 10):
+        total = total + term
+        term = sign * term * (half * half) / (i * (i + order))
+    return total
+
+
+def _neumann(x: Any, order: int) -> tuple[Any, Any]:
+    """J and Y of an order with the digits of a long double, for 0.5 <= x < 25 (DLMF 3.6, 10.8.1, 10.8.3).
+
+    J by the recurrence downwards, divided by J₀ + 2 J₂ + 2 J₄ + ... = 1; Y₀ and Y₁ by series of them, and the recurrence upwards.
+    """
+    x = x.astype(np.longdouble)
+    above, here, total, even, odd, found = np.zeros_like(x), np.ones_like(x), 0 * x, 0 * x, 0 * x, 0 * x
+    for n in range(80, -1, -1):  # `here` is of order n
+        sign = (-1) ** (n // 2)
+        found = here if n == order else found
+        if n % 2 == 0:
+            total += here if n == 0 else 2 * here
+            even += sign * here / (n // 2) if n else 0
+        elif n > 1:
+            k = n // 2
+            odd += sign * n * here / (k * (k + 1))
+        above, here = here, 2 * n * here / x - above
+    zeroth, first = above, -here  # the last step gives the order -1
+    logarithm, pi = np.log(x / 2) + np.longdouble("0.57721566490153286060651209008240243"), np.longdouble("3.14159265358979323846264338327950288")
+    below, here = 2 / pi * (logarithm * zeroth - 2 * even) / total, 2 / pi * ((logarithm - 1) * first - odd - zeroth / x) / total
+    for n in range(1, order):
+        below, here = here, 2 * n * here / x - below
+    return found / total, here if order else below
+
+
+def _i_moment(special: Any, x: Any, order: int) -> Any:
+    size = np.abs(_real(x))
+    if order == 0:
+        return special.i0e(x)
+    step = 2 * np.arcsin(np.sqrt(np.minimum(1.0, (20.0 + 4 * order) / np.maximum(size, 1.0)))) / STEPS
+    return (_trapezoids(np.sin, size, step, order) * step / np.pi).astype(np.asarray(x).dtype)[()]
+
+
+def _k_moment(special: Any, x: Any, order: int) -> Any:
+    given = _real(x)
+    if order == 0:
+        return special.k0e(x)
+    size = np.maximum(given, NEAR_POLE)
+    step = 2 * np.arcsinh(np.sqrt((20.0 + 4 * order) / size)) / STEPS
+    far = _trapezoids(np.sinh, size, step, order) * step
+    near = np.where(given < NEAR_POLE, given, NEAR_POLE)
+    terms = [sum(comb(j, i) * special.kn(abs(j - 2 * i), near) for i in range(j + 1)) / 2**j for j in range(order + 1)]
+    total = np.exp(near) * sum((-1) ** (order - j) * comb(order, j) * term for j, term in enumerate(terms))
+    total = np.where(np.isinf(terms[-1]), terms[-1], total)
+    return np.where(given < NEAR_POLE, total, far).astype(np.asarray(x).dtype)[()]
+
+
+def _trapezoids(sine: Any, size: Any, step: Any, order: int) -> Any:
+    """The sum of uᵏ e^(-size u) for u = 2 sine(t/2)² at the ends of the steps; at the first it is 0, at the last it counts half."""
+    total = np.zeros_like(size)
+    for i in range(1, STEPS + 1):
+        u = 2 * sine(step * (i / 2)) ** 2
+        total += u**order * np.exp(-size * u) * (0.5 if i == STEPS else 1.0)
+    return total
+
+
+def _i_moment_formula(sp: Any, x: Any, order: int) -> Any:
+    powers = [sp.sign(x) ** (j % 2) * sum(comb(j, i) * sp.besseli(abs(j - 2 * i), x) for i in range(j + 1)) / sp.Integer(2) ** j
+              for j in range(order + 1)]
+    return sp.exp(-sp.Abs(x)) * sum((-1) ** j * comb(order, j) * power for j, power in enumerate(powers))
+
+
+def _k_moment_formula(sp: Any, x: Any, order: int) -> Any:
+    powers = [sum(comb(j, i) * sp.besselk(abs(j - 2 * i), x) for i in range(j + 1)) / sp.Integer(2) ** j for j in range(order + 1)]
+    return sp.exp(x) * sum((-1) ** (order - j) * comb(order, j) * power for j, power in enumerate(powers))
+
+
+def _i_moment_digits(mp: Any, x: Any, order: int) -> Any:
+    half = mp.mpf(1) / 2
+    return mp.mpf(2) ** order * mp.rf(half, order) / factorial(order) * mp.hyp1f1(order + half, order + 1, -2 * abs(x))
+
+
+def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
+    half = mp.mpf(1) / 2
+    return mp.mpf(2) ** order * mp.gamma(order + half) * mp.hyperu(order + half, order + 1, 2 * x) if x > 0 else mp.nan
+
+
+@functools.lru_cache(4096)
+def _digits(mp: Any, name: str, x: Any, order: Any, precision: int) -> Any:
+    """A number of mpmath, kept since a derivative asks for those of neighbouring orders again, and each takes milliseconds."""
+    return getattr(mp, name)(order, x)
+
+
+def _of_digits(name: str) -> Any:
+    return lambda mp, x, order: _digits(mp, name, x, order, mp.prec)
+
+
+# name: arrays, digits, formula, balls, arity
+ROWS: dict[str, tuple[Any, ...]] = {
+    "bessel_j": (_of_order(_j, -1), _of_digits("besselj"), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
+                 lambda x, n: x.bessel_j(n)),
+    "bessel_y": (_of_order(_y, -1), _of_digits("bessely"), lambda sp, x, n: sp.bessely(sp.Rational(n), x),
+                 lambda x, n: x.bessel_y(n)),
+    "bessel_i": (_of_order(_i, 1), _of_digits("besseli"), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
+                 lambda x, n: x.bessel_i(n)),
+    "bessel_k": (_of_order(_k, 1), _of_digits("besselk"), lambda sp, x, n: sp.besselk(sp.Rational(n), x),
+                 lambda x, n: x.bessel_k(n)),
+    "i1e": ("i1e", lambda mp, x: mp.besseli(1, x) * mp.exp(-abs(x)), lambda sp, x: sp.exp(-sp.Abs(x)) * sp.besseli(1, x),
+            lambda x: x.bessel_i(1) * (-abs(x)).exp()),
+    "k1e": ("k1e", lambda mp, x: mp.besselk(1, x) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
+    "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula),
+    "bessel_k_moment": (_k_moment, _k_moment_digits, _k_moment_formula),
+}
