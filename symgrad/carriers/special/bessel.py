@@ -68,7 +68,8 @@ def _i(special: Any, x: Any, order: Any) -> Any:
 
 def _k(special: Any, x: Any, order: Any) -> Any:
     scaled = (special.k0e, special.k1e)[int(order)](x) if order in (0, 1) else special.kve(float(order), x)
-    return np.where(x > 1, scaled * np.exp(-np.maximum(x, 0)), special.kv(float(order), x))
+    near = (special.k0, special.k1)[int(order)](x) if order in (0, 1) else special.kv(float(order), x)
+    return np.where(x > 1, scaled * np.exp(-np.maximum(x, 0)), near)
 
 
 def _series(x: Any, order: int, sign: int) -> Any:
@@ -154,34 +155,65 @@ def _i_moment_digits(mp: Any, x: Any, order: int) -> Any:
     return mp.mpf(2) ** order * mp.rf(half, order) / factorial(order) * mp.hyp1f1(order + half, order + 1, -2 * abs(x))
 
 
-def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
-    half = mp.mpf(1) / 2
-    return mp.mpf(2) ** order * mp.gamma(order + half) * mp.hyperu(order + half, order + 1, 2 * x) if x > 0 else mp.nan
-
-
 @functools.lru_cache(4096)
-def _digits(mp: Any, name: str, x: Any, order: Any, precision: int) -> Any:
-    """A number of mpmath, kept since a derivative asks for those of neighbouring orders again, and each takes milliseconds."""
-    return getattr(mp, name)(order, x)
+def _second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
+    """Y (sign -1) or K (sign 1) of a whole order for 0 < x < 1000 by its series (DLMF 10.8.1, 10.31.1), of which mpmath takes a limit in milliseconds.
+
+    Neighbouring orders are asked for again by derivatives, so the numbers are kept.
+    """
+    with mp.workprec(precision + 30 + int(3 * x) + 8 * order):
+        half = x / 2
+        square, logarithm = sign * half * half, mp.log(half) + mp.euler
+        tail, first, k = mp.zero, mp.one / mp.factorial(order), 0
+        term, digamma = first, mp.fsum(mp.one / j for j in range(1, order + 1))
+        while abs(term) * (abs(logarithm) + digamma + 1) > abs(first) * mp.eps / 4:
+            tail += term * (2 * logarithm - digamma)
+            k += 1
+            term *= square / (k * (k + order))
+            digamma += mp.one / k + mp.one / (k + order)
+        head = mp.fsum(mp.factorial(order - i - 1) / mp.factorial(i) * (-square) ** i for i in range(order)) / half**order
+        return (head - (-1) ** order * half**order * tail) / 2 if sign > 0 else (half**order * tail - head) / mp.pi
 
 
-def _of_digits(name: str) -> Any:
-    return lambda mp, x, order: _digits(mp, name, x, order, mp.prec)
+def _second_digits(name: str, sign: int) -> Any:
+    def call(mp: Any, x: Any, order: Any) -> Any:
+        if x == 0:
+            return mp.inf if sign > 0 else -mp.inf
+        if type(order) is int and 0 < x < 1000:
+            value = _second_kind(mp, x, abs(order), sign, mp.prec)
+            return -value if sign < 0 and order < 0 and order % 2 else value
+        return getattr(mp, name)(order, x) if x > 0 else mp.nan
+
+    return call
+
+
+_y_digits, _k_digits = _second_digits("bessely", -1), _second_digits("besselk", 1)
+
+
+def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
+    if not x > 0:
+        return mp.inf if x == 0 else mp.nan
+    if x > 1000:
+        half = mp.mpf(1) / 2
+        return mp.mpf(2) ** order * mp.gamma(order + half) * mp.hyperu(order + half, order + 1, 2 * x)
+    with mp.workprec(mp.prec + 20 + order * max(10, mp.mag(x) + 5)):
+        powers = [mp.fsum(comb(j, i) * _k_digits(mp, x, abs(j - 2 * i)) for i in range(j + 1)) / 2**j for j in range(order + 1)]
+        return mp.exp(x) * mp.fsum((-1) ** (order - j) * comb(order, j) * power for j, power in enumerate(powers))
 
 
 # name: arrays, digits, formula, balls, arity
 ROWS: dict[str, tuple[Any, ...]] = {
-    "bessel_j": (_of_order(_j, -1), _of_digits("besselj"), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
+    "bessel_j": (_of_order(_j, -1), lambda mp, x, n: mp.besselj(n, x), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
                  lambda x, n: x.bessel_j(n)),
-    "bessel_y": (_of_order(_y, -1), _of_digits("bessely"), lambda sp, x, n: sp.bessely(sp.Rational(n), x),
+    "bessel_y": (_of_order(_y, -1), _y_digits, lambda sp, x, n: sp.bessely(sp.Rational(n), x),
                  lambda x, n: x.bessel_y(n)),
-    "bessel_i": (_of_order(_i, 1), _of_digits("besseli"), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
+    "bessel_i": (_of_order(_i, 1), lambda mp, x, n: mp.besseli(n, x), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
                  lambda x, n: x.bessel_i(n)),
-    "bessel_k": (_of_order(_k, 1), _of_digits("besselk"), lambda sp, x, n: sp.besselk(sp.Rational(n), x),
+    "bessel_k": (_of_order(_k, 1), _k_digits, lambda sp, x, n: sp.besselk(sp.Rational(n), x),
                  lambda x, n: x.bessel_k(n)),
     "i1e": ("i1e", lambda mp, x: mp.besseli(1, x) * mp.exp(-abs(x)), lambda sp, x: sp.exp(-sp.Abs(x)) * sp.besseli(1, x),
             lambda x: x.bessel_i(1) * (-abs(x)).exp()),
-    "k1e": ("k1e", lambda mp, x: mp.besselk(1, x) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
+    "k1e": ("k1e", lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
     "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula),
     "bessel_k_moment": (_k_moment, _k_moment_digits, _k_moment_formula),
 }
