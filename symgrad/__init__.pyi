@@ -882,6 +882,34 @@ def erf(input: TensorLike) -> Tensor:
     """The error function. DLMF 7.2.1."""
 def erfc(input: TensorLike) -> Tensor:
     """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+def scaled_modified_bessel_k1(input: TensorLike) -> Tensor:
+    """e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def bessel_j0(input: TensorLike) -> Tensor:
+    """The Bessel function J₀, accurate in every derivative. DLMF 10.2.2."""
+def bessel_j1(input: TensorLike) -> Tensor:
+    """The Bessel function J₁, accurate in every derivative. DLMF 10.2.2."""
+def bessel_y0(input: TensorLike) -> Tensor:
+    """The Bessel function Y₀, accurate in every derivative. DLMF 10.2.3."""
+def bessel_y1(input: TensorLike) -> Tensor:
+    """The Bessel function Y₁, accurate in every derivative. DLMF 10.2.3."""
+def i0(input: TensorLike) -> Tensor:
+    """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
+def i1(input: TensorLike) -> Tensor:
+    """The Bessel function I₁, accurate in every derivative. DLMF 10.25.2."""
+def modified_bessel_i0(input: TensorLike) -> Tensor:
+    """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
+def modified_bessel_i1(input: TensorLike) -> Tensor:
+    """The Bessel function I₁, accurate in every derivative. DLMF 10.25.2."""
+def modified_bessel_k0(input: TensorLike) -> Tensor:
+    """The Bessel function K₀, accurate in every derivative. DLMF 10.25.3."""
+def modified_bessel_k1(input: TensorLike) -> Tensor:
+    """The Bessel function K₁, accurate in every derivative. DLMF 10.25.3."""
+def i0e(input: TensorLike) -> Tensor:
+    """e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2."""
+def i1e(input: TensorLike) -> Tensor:
+    """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
+def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
+    """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
 float64: DType
 double: DType
 float32: DType

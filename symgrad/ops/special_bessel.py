@@ -12,7 +12,7 @@ POSITIVE_EXPONENTS = Domain("POSITIVE_EXPONENTS", (Interval(0.0, 700.0, open_low
 
 
 def _half_sum(word, sign, outer=1):
-    """The derivative outer/2 (f of order n-1, plus sign times f of order n+1); that of order 0 is one function, since those of ±1 are equal up to sign."""
+    """The derivative outer/2 (f of order n-1, plus sign times f of order n+1); for n = 0 both are equal up to sign."""
     def partial(xp, y, x, order):
         f = getattr(xp, word)
         if order == 0:
@@ -38,13 +38,8 @@ elementwise("bessel_k_moment", lambda xp, input, order: xp.bessel_k_moment(input
             doc="The integral of (cosh t - 1)ᵏ e^(-input (cosh t - 1)) from 0 to infinity. DLMF 10.32.9.")
 
 
-def _i1e_slope(xp, y, x):
-    """Moments of first to third order; none of the sums loses more than three bits."""
-    first, second, third = (xp.bessel_i_moment(x, k) for k in (1, 2, 3))
-    return 2 * first - second - xp.abs(x) * (2 * second - third)
-
-
-elementwise("i1e", None, _i1e_slope, domain=EXPONENTS, method=False, doc="e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2.")
+elementwise("i1e_derivative", lambda xp, input, order: xp.i1e_derivative(input, order), lambda xp, y, x, order: xp.i1e_derivative(x, order + 1),
+            domain=EXPONENTS, examples=((0,),), method=False, public=False, doc="The derivative of e^-|input| I₁(input) of any order.")
 elementwise("scaled_modified_bessel_k1", lambda xp, input: xp.k1e(input), lambda xp, y, x: -xp.bessel_k_moment(x, 1) - xp.bessel_k_moment(x, 2),
             domain=POSITIVE_EXPONENTS, method=False, doc="e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3.")
 
@@ -64,5 +59,7 @@ for name, word, order, letter, where in (
         ("modified_bessel_i0", "bessel_i", 0, "I₀", "10.25.2"), ("modified_bessel_i1", "bessel_i", 1, "I₁", "10.25.2"),
         ("modified_bessel_k0", "bessel_k", 0, "K₀", "10.25.3"), ("modified_bessel_k1", "bessel_k", 1, "K₁", "10.25.3")):
     _named(name, word, order, f"The Bessel function {letter}, accurate in every derivative. DLMF {where}.", method=name == "i0")
-_named("i0e", "bessel_i_moment", 0, "e^-|input| I₀(input), the scaled modified Bessel function; the derivative at 0 is 0. DLMF 10.25.2.", method=False)
+_named("i0e", "bessel_i_moment", 0,
+       "e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2.", method=False)
+_named("i1e", "i1e_derivative", 0, "e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2.", method=False)
 _named("scaled_modified_bessel_k0", "bessel_k_moment", 0, "e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3.", method=False)
