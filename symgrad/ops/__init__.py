@@ -15,8 +15,10 @@ from symgrad.ops import (
     shape,
     special,
     special_bessel,
+    special_integrals,
+    special_polynomials,
     writing,
 )
 
 __all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
-           "special", "special_bessel", "writing"]
+           "special", "special_bessel", "special_integrals", "special_polynomials", "writing"]

@@ -243,13 +243,13 @@ def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
 # name: arrays, digits, formula, balls, arity
 ROWS: dict[str, tuple[Any, ...]] = {
     "bessel_j": (_of_order(_j, -1), lambda mp, x, n: mp.besselj(n, x), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
-                 lambda x, n: x.bessel_j(n)),
+                 lambda x, n: x.bessel_j(n), 1, {"NumPy": "9 scipy.special.jv({1}, {0})", "C": "9 jn({1}, {0})"}),
     "bessel_y": (_of_order(_y, -1), _y_digits, lambda sp, x, n: sp.bessely(sp.Rational(n), x),
-                 lambda x, n: x.bessel_y(n)),
+                 lambda x, n: x.bessel_y(n), 1, {"NumPy": "9 scipy.special.yv({1}, {0})", "C": "9 yn({1}, {0})"}),
     "bessel_i": (_of_order(_i, 1), lambda mp, x, n: mp.besseli(n, x), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
-                 lambda x, n: x.bessel_i(n)),
+                 lambda x, n: x.bessel_i(n), 1, {"NumPy": "9 scipy.special.iv({1}, {0})"}),
     "bessel_k": (_of_order(_k, 1), _k_digits, lambda sp, x, n: sp.besselk(sp.Rational(n), x),
-                 lambda x, n: x.bessel_k(n)),
+                 lambda x, n: x.bessel_k(n), 1, {"NumPy": "9 scipy.special.kv({1}, {0})"}),
     "i1e_derivative": (_i1e_derivative, _i1e_digits, _i1e_formula),
     "k1e": ("k1e", lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
     "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula),
