@@ -11,7 +11,8 @@ from symgrad.carriers.special.polynomials import FAMILIES
 from symgrad.ops.special_polynomials import NAMES
 
 X = np.array([-0.9, -0.2, 0.0, 0.4, 1.7])
-SCIPY = {"chebyshev_polynomial_t": "chebyt", "chebyshev_polynomial_u": "chebyu", "hermite_polynomial_h": "hermite", "hermite_polynomial_he": "hermitenorm",
+SCIPY = {"chebyshev_polynomial_t": "chebyt", "chebyshev_polynomial_u": "chebyu", "hermite_polynomial_h": "hermite",
+         "hermite_polynomial_he": "hermitenorm",
          "legendre_polynomial_p": "legendre", "laguerre_polynomial_l": "laguerre", "shifted_chebyshev_polynomial_t": "sh_chebyt",
          "shifted_chebyshev_polynomial_u": "sh_chebyu"}
 
@@ -45,7 +46,8 @@ def test_degrees_are_whole_numbers():
         symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2.0, requires_grad=True))
 
 
-@pytest.mark.parametrize("name, true, at", [("expi", mpmath.ei, (-30.0, -1.0, -1e-9, 0.7, 39.9, 40.1, 690.0)), ("exp1", mpmath.e1, (1e-9, 0.6, 1.0, 30.0)),
+@pytest.mark.parametrize("name, true, at", [("expi", mpmath.ei, (-30.0, -1.0, -1e-9, 0.7, 39.9, 40.1, 690.0)),
+                                            ("exp1", mpmath.e1, (1e-9, 0.6, 1.0, 30.0)),
                                             ("lambertw", mpmath.lambertw, (-0.3, 0.0, 1e-9, 1.0, 1e9, 1e90))])
 def test_integrals_have_all_digits(name, true, at):
     x = tensor(at, requires_grad=True)
