@@ -19,10 +19,11 @@ from symgrad import fft, func
 
 COUNT = 32
 POINTS = 2 * math.pi / COUNT * np.arange(COUNT)
+SAMPLES = tuple(np.sin(POINTS) + np.cos(3 * POINTS) / 2)
 WAVES = fft.fftfreq(COUNT, 1 / COUNT)  # whole wave numbers
 
 
-def energy(u=tuple(np.sin(POINTS) + np.cos(3 * POINTS) / 2)):
+def energy(u=SAMPLES):
     """The energy of the samples of a function."""
     transform = fft.fft(u)
     return math.pi / COUNT**2 * symgrad.sum(WAVES**2 * (transform.real**2 + transform.imag**2))
@@ -30,7 +31,7 @@ def energy(u=tuple(np.sin(POINTS) + np.cos(3 * POINTS) / 2)):
 
 def main():
     """Print the energy and the largest curvature, and assert the closed forms."""
-    u = symgrad.tensor(np.sin(POINTS) + np.cos(3 * POINTS) / 2)
+    u = symgrad.tensor(SAMPLES)
     step = 2 * math.pi / COUNT
     value, gradient, hessian = energy(u).item(), func.grad(energy)(u).numpy(), func.hessian(energy)(u).numpy()
     print(f"energy {value:.15f}, 13π/8 = {13 * math.pi / 8:.15f}")
