@@ -17,8 +17,11 @@ from symgrad.ops import (
     selection,
     shape,
     special,
+    special_bessel,
+    special_integrals,
+    special_polynomials,
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing",
-           "reduction", "selection", "shape", "special", "writing"]
+__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts",
+           "placing", "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials", "writing"]
