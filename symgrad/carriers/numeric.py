@@ -311,6 +311,15 @@ def view_as_complex(x: Any) -> Any:
     return x.view(kind)[..., 0]
 
 
+def dft(x: Any, dim: int, inverse: bool) -> Any:
+    """The discrete Fourier transform of complex numbers along `dim`, without a factor."""
+    if type(x) is Recorded:
+        return x.emit("dft", dim, inverse)
+    if type(x) is Batched:
+        return x._with(dft(x.data, dim + 1, inverse))
+    return np.fft.ifft(x, axis=dim, norm="forward") if inverse else np.fft.fft(x, axis=dim)
+
+
 def flip(x: Any, dims: tuple[int, ...]) -> Any:
     return copy(np.flip(x, dims))
 

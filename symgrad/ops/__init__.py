@@ -4,6 +4,7 @@ from symgrad.ops import (
     arithmetic,
     arranging,
     elementary,
+    fourier,
     indexing,
     linalg,
     mixed,
@@ -17,5 +18,5 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
-           "special", "writing"]
+__all__ = ["arithmetic", "arranging", "elementary", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction",
+           "selection", "shape", "special", "writing"]
