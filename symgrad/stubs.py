@@ -43,7 +43,7 @@ TYPES = {
                      "angle", "src"), "TensorLike"),
     **dict.fromkeys(("k", "r", "n", "start", "length", "offset", "dim2", "dimension", "step", "output_size"), "int"),
     **dict.fromkeys(("equal_nan", "with_replacement", "sparse_grad", "descending", "stable", "largest", "sorted"), "bool"),
-    **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
+    **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf", "eps"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
     **dict.fromkeys(("repeats", "indices_or_sections"), "Integers | Tensor"), "indexing": "str",
 }
 PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid")

@@ -1,7 +1,7 @@
 """Special functions; values and derivatives are words of the carriers."""
 
 from symgrad.graph.op import composite, elementwise
-from symgrad.types.domains import POSITIVE, UNIT_OPEN, Domain, Interval
+from symgrad.types.domains import POSITIVE, Domain, Interval
 
 ZERO = ((0.0,), (-0.0,))
 PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow
@@ -9,9 +9,6 @@ PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  #
 elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x), special=ZERO, doc="The error function. DLMF 7.2.1.")
 elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
 elementwise("erf_slope", None, lambda xp, y, x: -2 * x * y, special=ZERO, public=False, doc="2/√π exp(-input²), the derivative of erf. DLMF 7.10.1.")
-elementwise("erfinv", None, lambda xp, y, x: xp.erfinv_slope(x), domain=UNIT_OPEN, special=ZERO, doc="The inverse of erf. DLMF 7.17.")
-elementwise("erfinv_slope", None, lambda xp, y, x: 2 * xp.erfinv(x) * y * y, domain=UNIT_OPEN, special=ZERO, public=False,
-            doc="√π/2 exp(erfinv(input)²), the derivative of erfinv.")
 elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x), special=ZERO, method=False,
             doc="The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20.")
 elementwise("ndtr_slope", None, lambda xp, y, x: -x * y, special=ZERO, public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr.")
