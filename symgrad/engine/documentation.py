@@ -151,6 +151,9 @@ lerp.weight: the weight, a tensor or a number.
 addcmul.value, addcdiv.value: the number by which the second term is multiplied.
 nan_to_num.nan: the replacement of NaN; None is 0.
 nan_to_num.posinf: the replacement of inf; None is the largest number of the dtype.
+mvlgamma.p: the dimension, an integer from 1.
+polygamma.n: the order of the derivative, an integer from 0.
+logit.eps: the distance from 0 and 1 to which the input is clamped; None clamps nothing.
 nan_to_num.neginf: the replacement of -inf; None is the smallest number of the dtype.
 diff.n: the order of the differences.
 diff.prepend: a tensor joined before the input along `dim`, or None.
@@ -172,8 +175,8 @@ clone.memory_format: the order of the elements in memory, such as `symgrad.conti
 
 SHAPES = _table("""
 clamp, clamp_min, clamp_max, addcmul, addcdiv, lerp, float_power, fmod: the tensors broadcast; the result has the broadcast shape.
-isclose, where, masked_fill, heaviside, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
-sinc, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
+isclose, where, masked_fill, heaviside, xlogy, xlog1py, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
+sinc, entr, mvlgamma, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
 celu, selu, prelu, threshold, hardshrink, deg2rad, rad2deg: the result has the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
