@@ -15,8 +15,9 @@ from symgrad.ops import (
     selection,
     shape,
     special,
+    statistics,
     writing,
 )
 
 __all__ = ["arithmetic", "arranging", "elementary", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction",
-           "selection", "shape", "special", "writing"]
+           "selection", "shape", "special", "statistics", "writing"]
