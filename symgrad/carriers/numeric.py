@@ -52,7 +52,6 @@ from numpy import greater_equal as ge
 from numpy import less as lt
 from numpy import less_equal as le
 from numpy import not_equal as ne
-from numpy import rint as round
 
 from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
@@ -82,7 +81,12 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def sign(x: Any) -> Any:
-    return np.sign(check_ordered(x))
+    return x | x if x.dtype.kind == "b" else np.sign(check_ordered(x))
+
+
+def round(x: Any, out: Any = None) -> Any:
+    """The nearest integers, halves to even; integers keep their dtype."""
+    return +x if x.dtype.kind in "iu" else np.rint(x) if out is None else np.rint(x, out)
 
 
 def maximum(a: Any, b: Any) -> Any:

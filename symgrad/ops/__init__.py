@@ -1,9 +1,11 @@
 """The rule tables. Importing this package fills the registry."""
 
 from symgrad.ops import (
+    activations,
     arithmetic,
     arranging,
     elementary,
+    floats,
     fourier,
     indexing,
     linalg,
@@ -19,5 +21,5 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["arithmetic", "arranging", "elementary", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction",
-           "selection", "shape", "special", "statistics", "writing"]
+__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing",
+           "reduction", "selection", "shape", "special", "statistics", "writing"]

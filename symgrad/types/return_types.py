@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["aminmax", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"]
+__all__ = ["aminmax", "cummax", "cummin", "frexp", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"]
 
 
 class _NamedTuple(tuple):
@@ -43,3 +43,4 @@ def _tuple_type(name: str, *fields: str) -> Any:
 cummax, cummin, kthvalue, max, median, min, mode, nanmedian, sort, topk = (
     _tuple_type(name, "values", "indices") for name in ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"))
 aminmax = _tuple_type("aminmax", "min", "max")
+frexp = _tuple_type("frexp", "mantissa", "exponent")
