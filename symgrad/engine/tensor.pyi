@@ -759,6 +759,8 @@ class Tensor:
         """The error function. DLMF 7.2.1."""
     def erfc(self) -> Tensor:
         """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+    def i0(self) -> Tensor:
+        """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
     @overload
     def nansum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
         """The sum of the elements that are not NaN."""

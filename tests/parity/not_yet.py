@@ -9,7 +9,7 @@ NOT_YET = {
         dropout_ embedding embedding_bag embedding_renorm_ empty_permuted erfinv feature_alpha_dropout feature_alpha_dropout_ feature_dropout
         feature_dropout_ fill frobenius_norm from_dlpack from_file geqrf get_deterministic_debug_mode get_device get_float32_matmul_precision
         grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hash_tensor hinge_embedding_loss histogram
-        histogramdd i0 i0_ igamma igammac index_reduce instance_norm inverse is_deterministic_algorithms_warn_only_enabled is_distributed is_neg
+        histogramdd i0_ igamma igammac index_reduce instance_norm inverse is_deterministic_algorithms_warn_only_enabled is_distributed is_neg
         is_signed is_warn_always_enabled istft kaiser_window kl_div layer_norm lgamma lobpcg logdet logit logit_ lstm lstm_cell lu lu_solve
         lu_unpack margin_ranking_loss matrix_exp matrix_power max_pool1d max_pool1d_with_indices max_pool2d max_pool3d mvlgamma native_batch_norm
         native_channel_shuffle native_dropout native_group_norm native_layer_norm native_norm norm_except_dim nuclear_norm orgqr ormqr
@@ -20,7 +20,7 @@ NOT_YET = {
         while_loop xlogy xlogy_""",
     "Tensor": """
         addbmm addbmm_ apply_ as_strided_scatter bernoulli cholesky cholesky_inverse cholesky_solve const_data_ptr det digamma digamma_ dim_order
-        erfinv erfinv_ geqrf hash_tensor histogram i0 i0_ igamma igamma_ igammac igammac_ index index_reduce index_reduce_ inverse is_distributed
+        erfinv erfinv_ geqrf hash_tensor histogram i0_ igamma igamma_ igammac igammac_ index index_reduce index_reduce_ inverse is_distributed
         is_shared istft lgamma lgamma_ logdet logit logit_ lu lu_solve map2_ map_ matrix_exp matrix_power module_load multinomial mvlgamma mvlgamma_
         orgqr ormqr pinverse polygamma polygamma_ put put_ qr renorm_ resize resize_as scatter_reduce scatter_reduce_ share_memory_ slice_inverse
         slogdet stft storage storage_type svd triangular_solve vdot xlogy xlogy_""",
