@@ -17,8 +17,12 @@ from symgrad.ops import (
     selection,
     shape,
     special,
+    special_bessel,
+    special_integrals,
+    special_polynomials,
+    statistics,
     writing,
 )
 
 __all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing",
-           "reduction", "selection", "shape", "special", "writing"]
+           "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials", "statistics", "writing"]
