@@ -20,8 +20,9 @@ from symgrad.ops import (
     special_bessel,
     special_integrals,
     special_polynomials,
+    statistics,
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts",
-           "placing", "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials", "writing"]
+__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing",
+           "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials", "statistics", "writing"]
