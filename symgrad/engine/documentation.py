@@ -161,6 +161,9 @@ lerp.weight: the weight, a tensor or a number.
 addcmul.value, addcdiv.value: the number by which the second term is multiplied.
 nan_to_num.nan: the replacement of NaN; None is 0.
 nan_to_num.posinf: the replacement of inf; None is the largest number of the dtype.
+mvlgamma.p: the dimension, an integer from 1.
+polygamma.n: the order of the derivative, an integer from 0.
+logit.eps: the distance from 0 and 1 to which the input is clamped; None clamps nothing.
 nan_to_num.neginf: the replacement of -inf; None is the smallest number of the dtype.
 dist.p, renorm.p: the exponent of the norm.
 diff.n: the order of the differences.
@@ -188,8 +191,8 @@ clone.memory_format: the order of the elements in memory, such as `symgrad.conti
 
 SHAPES = _table("""
 clamp, clamp_min, clamp_max, addcmul, addcdiv, lerp, float_power, fmod: the tensors broadcast; the result has the broadcast shape.
-isclose, where, masked_fill, heaviside, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
-sinc, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
+isclose, where, masked_fill, heaviside, xlogy, xlog1py, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
+sinc, entr, mvlgamma, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
 celu, selu, prelu, threshold, hardshrink, deg2rad, rad2deg: the result has the shape of `input`.
 bessel_j0, bessel_j1, bessel_y0, bessel_y1, i0, i1, i0e, i1e, jv, yv, iv, kv, modified_bessel_i0: the result has the shape of `input`.
 modified_bessel_i1, modified_bessel_k0, modified_bessel_k1, scaled_modified_bessel_k0: the result has the shape of `input`.
