@@ -31,6 +31,7 @@ CALLS = {
     "addmm": ((SMALL[:, :2],), (SMALL[:2],)), "addmv": ((SMALL,), (SMALL[0],)), "addr": ((SMALL[:, 0],), (SMALL[0],)),
     "baddbmm": ((np.stack([SMALL[:, :2]] * 2),), (np.stack([SMALL[:2]] * 2),)), "nan_to_num": (), "fmod": ((SMALL,),), "sgn": (), "sinc": (),
     "float_power": (2.5,), "conj_physical": (), "copysign": ((SMALL - 0.5,),), "heaviside": ((SMALL,),), "ldexp": ((SMALL,),),
+    "xlogy": ((SMALL,),), "mvlgamma": (1,), "multigammaln": (1,),
 }
 INPUTS = {"addmv": SMALL[:, 0], "baddbmm": np.stack([SMALL, SMALL])}  # where they are not of the common shape
 
