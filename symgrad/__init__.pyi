@@ -974,6 +974,14 @@ def i1e(input: TensorLike) -> Tensor:
     """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
 def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
     """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def jv(order: Number, input: TensorLike) -> Tensor:
+    """The Bessel function of the first kind of a real order, without derivative by the order. DLMF 10.2.2."""
+def yv(order: Number, input: TensorLike) -> Tensor:
+    """The Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.2.3."""
+def iv(order: Number, input: TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind of a real order, without derivative by the order. DLMF 10.25.2."""
+def kv(order: Number, input: TensorLike) -> Tensor:
+    """The modified Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.25.3."""
 def expi(input: TensorLike) -> Tensor:
     """The exponential integral Ei. In (0, 0.6), next to the zero at 0.3725, SciPy's value has an error of 22 ULP at 0.382. DLMF 6.2.5."""
 def exp1(input: TensorLike) -> Tensor:
