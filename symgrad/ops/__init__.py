@@ -6,6 +6,7 @@ from symgrad.ops import (
     elementary,
     indexing,
     linalg,
+    matrices,
     mixed,
     neural,
     parts,
@@ -17,5 +18,5 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
+__all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "matrices", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
            "special", "writing"]

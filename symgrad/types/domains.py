@@ -11,8 +11,8 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["BOOLEAN", "COMPLEX", "Domain", "Interval", "INTEGER", "NEGATIVE", "NONNEGATIVE",
-           "NONZERO", "POSITIVE", "REAL", "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE", "NONSINGULAR",
+           "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SPD", "SYMMETRIC", "TRIANGULAR", "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,37 @@ class Domain:
         return self.name
 
 
+@dataclass(frozen=True)
+class MatrixDomain(Domain):
+    """Matrices of a kind; `fit` gives one from an array of arbitrary numbers."""
+
+    kind: str = ""
+
+    def fit(self, x: Any) -> Any:
+        """A matrix of this kind, made of the numbers of `x`; leading axes are a batch."""
+        from numpy import abs, arange, conj, copysign, eye, linalg, swapaxes, tril, where  # NumPy has these types, and rules import this module
+
+        n = x.shape[-1]
+        size = abs(x)  # elements of like sizes, since the error of a factorization is relative to the norm of the matrix
+        parts = x / where(size == 0, 1, size) * (size / (size.max(initial=0) or 1)) ** 0.125 / max(n, 1)  # the rows of |parts| have sums up to 1
+        if self.kind == "distinct":
+            return x / where(size == 0, 1, size) / 4 + arange(n)
+        symmetric = (parts + conj(swapaxes(parts, -1, -2))) / 2
+        if self.kind == "nonsingular":
+            return parts + eye(n) * 1.25
+        if self.kind == "spd":
+            return symmetric + eye(n) * 1.25
+        if self.kind == "symmetric":
+            return symmetric
+        if self.kind == "well_separated_spectrum":
+            return symmetric / 2 + eye(n) * arange(1, n + 1)
+        if self.kind == "triangular":
+            return parts + eye(n) * copysign(1.25, parts.real)
+        if self.kind == "lower_triangular":
+            return tril(parts + eye(n) * copysign(1.25, parts.real))
+        return linalg.qr(parts + eye(n) * 1.25)[0]
+
+
 REAL = Domain("REAL")
 NONZERO = Domain("NONZERO", excluded=(0.0,))
 POSITIVE = Domain("POSITIVE", (Interval(0.0, inf, open_low=True),))
@@ -89,3 +120,11 @@ UNIT_CLOSED = Domain("UNIT_CLOSED", (Interval(-1.0, 1.0),))
 INTEGER = Domain("INTEGER", integer=True)
 BOOLEAN = Domain("BOOLEAN", (Interval(0.0, 1.0),), integer=True)
 COMPLEX = Domain("COMPLEX")  # or tensors of the parts of complex numbers: the tests for real functions do not apply
+NONSINGULAR = MatrixDomain("NONSINGULAR", kind="nonsingular")
+SPD = MatrixDomain("SPD", kind="spd")  # symmetric (Hermitian) and positive definite
+SYMMETRIC = MatrixDomain("SYMMETRIC", kind="symmetric")
+TRIANGULAR = MatrixDomain("TRIANGULAR", kind="triangular")  # either triangle, with the diagonal, is a nonsingular matrix
+LOWER_TRIANGULAR = MatrixDomain("LOWER_TRIANGULAR", kind="lower_triangular")
+ORTHOGONAL = MatrixDomain("ORTHOGONAL", kind="orthogonal")
+SEPARATED = MatrixDomain("SEPARATED", kind="well_separated_spectrum")  # symmetric, with different eigenvalues
+DISTINCT = MatrixDomain("DISTINCT", kind="distinct")  # vectors of different numbers
