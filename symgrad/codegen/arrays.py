@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import PROTOCOL, numeric
+from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 
@@ -216,7 +217,7 @@ class ArraySource:
         """The name of a step's entry in the table, and the arguments for it: slots as `Operand`, and parameters."""
         given = arguments(step, [Operand(i) for i in step.ins])
         name, function = step.name, getattr(numeric, step.name, None)
-        if inspect.isfunction(function):
+        if inspect.isfunction(function) and name not in SPECIAL:
             bound = inspect.signature(function).bind(*given)
             bound.apply_defaults()
             given = list(bound.arguments.values())

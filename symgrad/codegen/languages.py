@@ -17,6 +17,7 @@ from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.pycode import PythonCodePrinter
 
+from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.equations import Result
 from symgrad.symbolic.conversion import number_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Place
@@ -197,6 +198,22 @@ def _sinc(n: int) -> tuple[str, str]:
     return f"{scale} * " + ("u * " if n % 2 else "") + f"({near})", f"{scale} * {far}"
 
 
+def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]]:
+    """The special functions that a language has, and their helpers, for a module of arrays with this name."""
+    ops: dict[str, str] = {}
+    helpers: dict[str, str] = {}
+    for name, row in SPECIAL.items():
+        source = row.sources.get(language) or m and row.sources.get("Python")
+        if language == "NumPy" and isinstance(row.arrays, str):
+            source = f"scipy.special.{row.arrays}"
+        if source and source[0] == "\n":
+            helper = f"_{name}" if m else f"symgrad_{name}"
+            helpers[helper], source = "\n" * bool(m) + source.replace("{m}", m), helper
+        if source:
+            ops[name] = source if "{" in source else f"9 {source}({', '.join(f'{{{i}}}' for i in range(row.arity))})"
+    return ops, helpers
+
+
 def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
     """Helpers in Python, for a module with these names."""
     out = {"_sech": SECH.format(m=m), "_direction": DIRECTION.format(m=m), "_array": ARRAY.format(m=m, broadcast=broadcast, axis=axis)}
@@ -221,33 +238,36 @@ class _Python(Source):
 class NumPy(_Python, NumPyPrinter):
     """NumPy."""
 
-    ops = _Python.ops | _calls("np.", NumPyPrinter._kf) | {
+    special = _special("NumPy", "np")
+    ops = _Python.ops | special[0] | _calls("np.", NumPyPrinter._kf) | {
         "round": "9 np.rint({0})", "relu": "9 np.maximum({0}, 0)", "rsqrt": "5 1 / np.sqrt({0})", "sigmoid": "9 _sigmoid({0})",
         "softplus": "9 np.logaddexp(0, {0})", "logsigmoid": "6 -np.logaddexp(0, -{0:7})"}
-    helpers = {"_sigmoid": SIGMOID, **_helpers("np", "np.broadcast_arrays", "axis")}
-    header = "import numpy as np\n"
+    helpers = {"_sigmoid": SIGMOID, **_helpers("np", "np.broadcast_arrays", "axis"), **special[1]}
+    header = "import numpy as np\nimport scipy.special\n"
 
 
 class Torch(_Python, PythonCodePrinter):
     """PyTorch."""
 
-    ops = _Python.ops | _calls("torch.", {}) | {
+    special = _special("Torch", "torch")
+    ops = _Python.ops | special[0] | _calls("torch.", {}) | {
         "relu": "9 torch.relu({0})", "sigmoid": "9 torch.sigmoid({0})", "softplus": "9 _softplus({0})",
         "logsigmoid": "9 torch.nn.functional.logsigmoid({0})"}
-    helpers = _helpers("torch", "torch.broadcast_tensors", "dim") | {
+    helpers = _helpers("torch", "torch.broadcast_tensors", "dim") | special[1] | {
         "_softplus": "\n\ndef _softplus(x):\n    return torch.logaddexp(x, torch.zeros_like(x))\n"}
     header = "import math\n\nimport torch\n"
-    tensors = frozenset("atan2 hypot maximum minimum logaddexp where direction _array".split())
+    tensors = frozenset("atan2 hypot maximum minimum logaddexp where direction _array".split()) | SPECIAL.keys()
 
 
 class Jax(_Python, JaxPrinter):
     """JAX."""
 
-    ops = {op: text.replace("np.", "jnp.") for op, text in NumPy.ops.items()} | {
+    special = _special("Jax", "jnp")
+    ops = {op: text.replace("np.", "jnp.") for op, text in NumPy.ops.items() if op not in SPECIAL} | special[0] | {
         "relu": "9 jax.nn.relu({0})", "sigmoid": "9 jax.nn.sigmoid({0})", "softplus": "9 jax.nn.softplus({0})",
         "logsigmoid": "9 jax.nn.log_sigmoid({0})"}
-    helpers = _helpers("jnp", "jnp.broadcast_arrays", "axis")
-    header = "import jax\nimport jax.numpy as jnp\n"
+    helpers = _helpers("jnp", "jnp.broadcast_arrays", "axis") | special[1]
+    header = "import jax\nimport jax.numpy as jnp\nimport jax.scipy.special\n"
 
 
 def _static(declared: str, *statements: str) -> str:
@@ -259,7 +279,9 @@ def _static(declared: str, *statements: str) -> str:
 class C(Source, C99CodePrinter):
     """C99, with doubles."""
 
-    ops = OPERATORS | {op: text for op, text in _calls("", C99CodePrinter._kf).items() if op not in ("conj", "real", "imag", "angle")} | {
+    special = _special("C")
+    ops = OPERATORS | special[0] | {
+        op: text for op, text in _calls("", C99CodePrinter._kf).items() if op not in ("conj", "real", "imag", "angle")} | {
         op: f"9 symgrad_{op}({{0}})" for op in ("sign", "sech", "sinc", "sinc1", "sinc2", "sinc3")} | {
         "abs": "9 fabs({0})", "round": "9 rint({0})", "rsqrt": "5 1.0 / sqrt({0})", "pow": "9 pow({0}, {1})", "square": "5 {0:6} * {0:6}",
         "maximum": "9 fmax({0}, {1})", "minimum": "9 fmin({0}, {1})", "relu": "9 fmax({0}, 0.0)",
@@ -268,7 +290,7 @@ class C(Source, C99CodePrinter):
         "logical_and": "1 {0:2} && {1:2}", "logical_or": "1 {0:2} || {1:2}", "logical_not": "6 !{0:6}",
         "softplus": "4 fmax({0}, 0.0) + log1p(exp(-fabs({0})))", "logsigmoid": "4 fmin({0}, 0.0) - log1p(exp(-fabs({0})))",
         "logaddexp": "4 fmax({0}, {1}) + log1p(exp(-fabs({0:4} - {1:5})))", "sigmoid": "5 1.0 / (1.0 + exp(-{0:7}))"}
-    helpers = {
+    helpers = special[1] | {
         "symgrad_mod": _static("mod(double a, double b)", "double r = fmod(a, b);", "return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;"),
         "symgrad_sign": _static("sign(double x)", "return (double)((x > 0.0) - (x < 0.0));"),
         "symgrad_square": _static("square(double x)", "return x * x;"),

@@ -20,7 +20,7 @@ from symgrad.symbolic.programs import Place, Writer
 
 __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
 
-RESERVED = C.reserved_words | frozenset("np jnp jax torch math main".split())
+RESERVED = C.reserved_words | frozenset("np jnp jax scipy torch math main".split())
 OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that a C function writes to
 FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # names of C's header that would collide with variables
 
@@ -90,8 +90,11 @@ def _python(language: type[Source], fn: Any, names: Any, name: str | None, shape
         title = _function_name(name or "f")
     code = "\n".join(f"    {line}" for line in (*doc, *printer.lines, f"return {returned}"))
     text = f"{printer.called(code)}\n\ndef {title}({', '.join(printer.names)}):\n{code}\n"
-    header = language.header if "math." in text else language.header.replace("import math\n\n", "")
-    return (header if re.search(r"\bjax\.", text) else header.replace("import jax\n", "")) + text
+    header = language.header
+    for line, name in (("import math\n\n", "math"), ("import jax\n", "jax"), ("import scipy.special\n", "scipy"),
+                       ("import jax.scipy.special\n", r"jax\.scipy")):
+        header = header if re.search(rf"\b{name}\.", text) else header.replace(line, "")
+    return header + text
 
 
 def to_python(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain: Any = None, derivatives: int = 0, name: str | None = None,

@@ -58,7 +58,7 @@ def close(a, b, tolerance):
     """
     if isinstance(b, bool) or b == 0:
         return a == b
-    return abs(a - b) <= tolerance * abs(b) or abs(b) < 2.0**-1075 and a == 0
+    return abs(a - b) <= tolerance * abs(b) or abs(b) < precise.context.ldexp(1, -1075) and a == 0
 
 
 @pytest.mark.parametrize("name", OBJECTS)

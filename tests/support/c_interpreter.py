@@ -20,7 +20,8 @@ def _guarded(function):
 
 
 MATH = {name: _guarded(getattr(math, name)) for name in
-        "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot fabs fmod pow".split()}
+        "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot fabs fmod pow "
+        "erf erfc lgamma".split()}
 MATH |= {"floor": lambda x: float(math.floor(x)), "ceil": lambda x: float(math.ceil(x)), "trunc": lambda x: float(math.trunc(x)),
          "rint": lambda x: float(round(x)), "fmax": max, "fmin": min}
 

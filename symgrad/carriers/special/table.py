@@ -3,11 +3,15 @@
 A row names an elementwise function and says how it is computed: of arrays (a ufunc of `scipy.special`, or a function of that module and arrays), of
 many-digit numbers (a function of an mpmath context and numbers), as a SymPy expression (a function of the module and expressions), and of balls.
 Integer parameters, such as an order, follow the values.
+
+`sources` says how it is written by language: NumPy, Torch, Jax and C, or Python for the first three. A source is the name of a function, a format as
+in `symgrad.codegen.languages`, or the definition of a helper, where `{m}` is the module of arrays. A ufunc of SciPy is known by its name.
+What has no source is refused by the printer of the language with a TypeError.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from symgrad.carriers.special import errors
@@ -23,6 +27,7 @@ class Row(NamedTuple):
     formula: Callable[..., Any]
     balls: Callable[..., Any] | None = None
     arity: int = 1
+    sources: Mapping[str, str] = {}
 
 
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in (errors,) for name, row in family.ROWS.items()}
