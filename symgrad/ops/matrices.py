@@ -244,14 +244,6 @@ def linalg_solve_triangular(xp, A, B, *, upper, left=True, unitriangular=False):
     return matrix_transpose(xp, xp.solve_triangle(matrix_transpose(xp, A), matrix_transpose(xp, B), not upper, unitriangular))
 
 
-@composite("triangular_solve", arity=2, usage="symgrad.triangular_solve(a[:3, :1], symgrad.eye(3))")
-def triangular_solve(xp, b, A, upper=True, transpose=False, unitriangular=False):
-    """The solution X of A X = b for a triangular A, or of Aᵀ X = b with `transpose`, and A itself."""
-    coefficients = matrix_transpose(xp, A) if transpose else A
-    solution = xp.linalg_solve_triangular(coefficients, b, upper=upper != transpose, unitriangular=unitriangular)
-    return return_types.triangular_solve((solution, xp.clone(A)))
-
-
 @composite("linalg_cholesky", public=False)
 def linalg_cholesky(xp, A, *, upper=False):
     """The lower triangular factor L of a positive definite matrix A = L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix.

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable
+from symgrad.sampling.matrices import fit
 from symgrad.sampling.numbers import table
 from symgrad.testing.strategies.arrays import code_size
 from symgrad.types.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
@@ -83,7 +84,7 @@ class Plan(NamedTuple):
         """The array as booleans for a boolean domain, and as real numbers for the real arguments of an op with complex ones."""
         domain = self.domains[i]
         if isinstance(domain, MatrixDomain):
-            return domain.fit(x)
+            return fit(domain, x)
         if domain == BOOLEAN:
             return x.real.astype(bool)
         return x.real if COMPLEX in self.domains and domain != COMPLEX else x

@@ -81,33 +81,9 @@ class Domain:
 
 @dataclass(frozen=True)
 class MatrixDomain(Domain):
-    """Matrices of a kind; `fit` gives one from an array of arbitrary numbers."""
+    """Matrices of a kind, which `symgrad.sampling.matrices.fit` makes of arbitrary numbers."""
 
     kind: str = ""
-
-    def fit(self, x: Any) -> Any:
-        """A matrix of this kind, made of the numbers of `x`; leading axes are a batch."""
-        from numpy import abs, arange, conj, copysign, eye, linalg, swapaxes, tril, where  # NumPy has these types, and rules import this module
-
-        n = x.shape[-1]
-        size = abs(x)  # elements of like sizes, since the error of a factorization is relative to the norm of the matrix
-        parts = x / where(size == 0, 1, size) * (size / (size.max(initial=0) or 1)) ** 0.125 / max(n, 1)  # the rows of |parts| have sums up to 1
-        if self.kind == "distinct":
-            return x / where(size == 0, 1, size) / 4 + arange(n)
-        symmetric = (parts + conj(swapaxes(parts, -1, -2))) / 2
-        if self.kind == "nonsingular":
-            return parts + eye(n) * 1.25
-        if self.kind == "spd":
-            return symmetric + eye(n) * 1.25
-        if self.kind == "symmetric":
-            return symmetric
-        if self.kind == "well_separated_spectrum":
-            return symmetric / 2 + eye(n) * arange(1, n + 1)
-        if self.kind == "triangular":
-            return parts + eye(n) * copysign(1.25, parts.real)
-        if self.kind == "lower_triangular":
-            return tril(parts + eye(n) * copysign(1.25, parts.real))
-        return linalg.qr(parts + eye(n) * 1.25)[0]
 
 
 REAL = Domain("REAL")

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 __all__ = ["aminmax", "cummax", "cummin", "kthvalue", "linalg_eigh", "linalg_slogdet", "max", "median", "min", "mode", "nanmedian",
-           "slogdet", "sort", "topk", "triangular_solve"]
+           "slogdet", "sort", "topk"]
 
 
 class _NamedTuple(tuple):
@@ -46,4 +46,3 @@ cummax, cummin, kthvalue, max, median, min, mode, nanmedian, sort, topk = (
 aminmax = _tuple_type("aminmax", "min", "max")
 slogdet, linalg_slogdet = (_tuple_type(name, "sign", "logabsdet") for name in ("slogdet", "linalg_slogdet"))
 linalg_eigh = _tuple_type("linalg_eigh", "eigenvalues", "eigenvectors")
-triangular_solve = _tuple_type("triangular_solve", "solution", "cloned_coefficient")
