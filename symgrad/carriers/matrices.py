@@ -70,7 +70,8 @@ def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def of_cells() -> dict[str, Callable[..., Any]]:
     """The functions of the carriers of cells."""
-    return {name: _word(name, functools.partial(_each_matrix, globals()[f"_cells_{name}"], ARITIES[name], 1 if name == "eigenvalue_gaps" else 2)) for name in MATRIX_WORDS}
+    ranks = dict.fromkeys(MATRIX_WORDS, 2) | {"eigenvalue_gaps": 1}
+    return {name: _word(name, functools.partial(_each_matrix, globals()[f"_cells_{name}"], ARITIES[name], ranks[name])) for name in MATRIX_WORDS}
 
 
 # Numbers, by LAPACK
@@ -177,8 +178,8 @@ def _with_signs(v: Any) -> Any:
 
 
 def _refuse_equal(i: int, j: int) -> None:
-    raise RuntimeError(f"linalg.eigh: the eigenvalues {i} and {j} are equal, so that their eigenvectors are not unique and have no derivative. Compute "
-                       f"with the eigenvalues alone (linalg.eigvalsh), or perturb the matrix.")
+    raise RuntimeError(f"linalg.eigh: the eigenvalues {i} and {j} are equal, so that their eigenvectors are not unique and have no derivative. "
+                       f"Compute with the eigenvalues alone (linalg.eigvalsh), or perturb the matrix.")
 
 
 def _eigenvalue_gaps(w: Any) -> Any:

@@ -18,5 +18,5 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "matrices", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape",
-           "special", "writing"]
+__all__ = ["arithmetic", "arranging", "elementary", "indexing", "linalg", "matrices", "mixed", "neural", "parts", "placing", "reduction",
+           "selection", "shape", "special", "writing"]

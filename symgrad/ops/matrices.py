@@ -56,7 +56,7 @@ def _check_numbers(name, a):
     if kind in ("float16", "bfloat16"):
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {a.dtype.scalar_type}; convert the tensor with .to(float32) first")
     if not kind.startswith(("float", "complex")):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {a.dtype.scalar_type}; convert it with .double() first")
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {a.dtype.scalar_type}; convert it with .double()")
 
 
 # The primitives: words of the carriers, with rules written in each other
@@ -92,7 +92,8 @@ def _push_substitution(xp, ta, tb, y, a, b, upper, unitriangular):
 
 primitive("solve_triangle", lambda xp, input, other, upper, unitriangular: xp.solve_triangle(input, other, upper, unitriangular), arity=2,
           vjp=_pull_substitution, jvp=_push_substitution, public=False, node_name="LinalgSolveTriangular", shapes=((2, 2), (2, 1)),
-          domain=(TRIANGULAR, REAL), examples=((False, False), (True, False), (False, True)), doc="The solution X of A X = B for a triangular matrix A.")
+          domain=(TRIANGULAR, REAL), examples=((False, False), (True, False), (False, True)),
+          doc="The solution X of A X = B for a triangular matrix A.")
 
 
 def _halved(xp, a):
@@ -183,8 +184,8 @@ def _push_gaps(xp, t, y, w):
     return -y * y * (xp.reshape(t, (*t.shape[:-1], 1, t.shape[-1])) - xp.reshape(t, (*t.shape, 1)))
 
 
-primitive("eigenvalue_gaps", lambda xp, input: xp.eigenvalue_gaps(input), vjp=_pull_gaps, jvp=_push_gaps, public=False, shapes=((2,),), domain=DISTINCT,
-          doc="1 / (w_j - w_i), and 0 on the diagonal.")
+primitive("eigenvalue_gaps", lambda xp, input: xp.eigenvalue_gaps(input), vjp=_pull_gaps, jvp=_push_gaps, public=False, shapes=((2,),),
+          domain=DISTINCT, doc="1 / (w_j - w_i), and 0 on the diagonal.")
 
 
 # The public functions

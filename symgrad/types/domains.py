@@ -11,8 +11,8 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE", "NONSINGULAR",
-           "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SPD", "SYMMETRIC", "TRIANGULAR", "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE",
+           "NONSINGULAR", "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SPD", "SYMMETRIC", "TRIANGULAR", "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
