@@ -57,6 +57,7 @@ from symgrad.methods.counting import (
     bitwise_xor,
     bucketize,
     count_nonzero,
+    frexp,
     gcd,
     histc,
     isin,
@@ -64,6 +65,7 @@ from symgrad.methods.counting import (
     isposinf,
     isreal,
     lcm,
+    nextafter,
     nonzero,
     searchsorted,
     signbit,
@@ -151,7 +153,7 @@ LongTensor, IntTensor, ShortTensor, CharTensor = (_TYPES[f"{word}Tensor"] for wo
 ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
-_LAZY = ("func", "linalg", "nn", "optim", "testing", "utils")
+_LAZY = ("fft", "func", "linalg", "nn", "optim", "testing", "utils")
 _LATER = {
     "check": "checks",
     "compile": "compiled.function",

@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad import autograd as autograd
 from symgrad import cuda as cuda
+from symgrad import fft as fft
 from symgrad import func as func
 from symgrad import linalg as linalg
 from symgrad import nn as nn
@@ -61,11 +62,13 @@ from symgrad.methods.counting import bincount as bincount
 from symgrad.methods.counting import bitwise_not as bitwise_not
 from symgrad.methods.counting import bucketize as bucketize
 from symgrad.methods.counting import count_nonzero as count_nonzero
+from symgrad.methods.counting import frexp as frexp
 from symgrad.methods.counting import histc as histc
 from symgrad.methods.counting import isin as isin
 from symgrad.methods.counting import isneginf as isneginf
 from symgrad.methods.counting import isposinf as isposinf
 from symgrad.methods.counting import isreal as isreal
+from symgrad.methods.counting import nextafter as nextafter
 from symgrad.methods.counting import nonzero as nonzero
 from symgrad.methods.counting import searchsorted as searchsorted
 from symgrad.methods.counting import signbit as signbit
@@ -149,6 +152,16 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, *, generator:
 def randn(*sizes: Any, size: Any = None, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
 def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, memory_format: Any = None, symbol: str | None = None) -> Tensor: ...
 def randperm(n: builtins.int, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: builtins.bool = False, requires_grad: builtins.bool = False, symbol: str | None = None) -> Tensor: ...
+def celu(input: TensorLike, alpha: Number = 1.0) -> Tensor:
+    """The input where it is positive, else alpha (exp(input / alpha) - 1)."""
+def selu(input: TensorLike) -> Tensor:
+    """elu times a scale with which layers keep mean 0 and variance 1."""
+def prelu(input: TensorLike, weight: TensorLike) -> Tensor:
+    """The input where it is positive, else the input times a weight: one, or one for each channel, the second dimension of the input."""
+def threshold(input: TensorLike, threshold: Number, value: TensorLike) -> Tensor:
+    """The input where it is above `threshold`, else `value`; the derivative there is 0."""
+def hardshrink(input: TensorLike, lambd: Number = 0.5) -> Tensor:
+    """The input, and 0 where its absolute value is at most `lambd`."""
 def add(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """input + alpha * other."""
 def sub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
@@ -355,14 +368,30 @@ def floor(input: TensorLike) -> Tensor:
     """The largest integer not above the input; the derivative is 0."""
 def ceil(input: TensorLike) -> Tensor:
     """The smallest integer not below the input; the derivative is 0."""
-def round(input: TensorLike) -> Tensor:
-    """The nearest integer, halves to even; the derivative is 0."""
+def round(input: TensorLike, *, decimals: builtins.int = 0) -> Tensor:
+    """The nearest integer, or multiple of 10**-decimals, halves to even; the derivative is 0."""
 def trunc(input: TensorLike) -> Tensor:
     """The integer part; the derivative is 0."""
 def fix(input: TensorLike) -> Tensor:
     """The integer part; the derivative is 0."""
 def sinc(input: TensorLike) -> Tensor:
     """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
+def deg2rad(input: TensorLike) -> Tensor:
+    """Degrees as radians: input π / 180."""
+def rad2deg(input: TensorLike) -> Tensor:
+    """Radians as degrees: input 180 / π."""
+def copysign(input: TensorLike, other: TensorLike) -> Tensor:
+    """|input| with the sign of `other`, which may be that of -0.0; the derivative at 0 is 0."""
+def heaviside(input: TensorLike, values: TensorLike) -> Tensor:
+    """0 where the input is negative, 1 where it is positive, and `values` where it is 0, which alone have a derivative."""
+def fmax(input: TensorLike, other: TensorLike) -> Tensor:
+    """The maximum of two numbers, and the other one where one is NaN; a tie shares the gradient equally."""
+def fmin(input: TensorLike, other: TensorLike) -> Tensor:
+    """The minimum of two numbers, and the other one where one is NaN; a tie shares the gradient equally."""
+def logaddexp2(input: TensorLike, other: TensorLike) -> Tensor:
+    """log2(2**input + 2**other), without overflow."""
+def ldexp(input: TensorLike, other: TensorLike) -> Tensor:
+    """input 2**other, finite also where 2**other is not."""
 def index_put(input: TensorLike, indices: Any, values: TensorLike, accumulate: builtins.bool = False) -> Tensor:
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
 @overload

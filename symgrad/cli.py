@@ -1,4 +1,4 @@
-"""The command line: `symgrad check FILE[:FUNCTION]`, `symgrad derive "formula"`, `symgrad ghostwrite MODULE:FUNCTION` and `symgrad cache`.
+"""The command line: `symgrad check FILE[:FUNCTION]`, `derive "formula"`, `ghostwrite MODULE:FUNCTION`, `ops` and `cache`.
 
 Exit codes: 0 if every derivative is proved, verified or imprecise (named on standard error), 1 if one is refuted, 2 for input that cannot be used,
 3 if one is imprecise and --strict was given, 130 after Ctrl-C.
@@ -90,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     caching = commands.add_parser("cache", help="show the compiled programs on disk, or remove them", description=(
         "Show the folder of compiled programs, their number and their bytes. SYMGRAD_CACHE_DIR names another folder."))
     caching.add_argument("--clear", action="store_true", help="remove them")
+    listing = commands.add_parser("ops", help="list the ops: formulas, derivatives, domains, kinks, digits", description=(
+        "List the ops of the library, as a table in Markdown: formula, derivatives, domain, special points, and with --scan the largest errors."))
+    listing.add_argument("names", nargs="*", metavar="NAME", help="some ops by name, such as tanh; all without it")
+    listing.add_argument("--scan", type=float, default=0.0, metavar="SECONDS", help="measure the errors of each elementwise op for so long")
+    listing.add_argument("--write", metavar="FILE", help="write a page with the counts and the table")
     for command in (checking, deriving):
         command.add_argument("--at", metavar="VALUES", default="", help="inputs, such as x=1,y=[1,2],z=pi/2")
         command.add_argument("--wrt", metavar="NAMES", help="differentiate by these inputs only, such as x,y")
@@ -124,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     try:
-        return {"check": _check, "derive": _derive, "ghostwrite": _ghostwrite, "cache": _cache}[options.command](options)
+        return {"check": _check, "derive": _derive, "ghostwrite": _ghostwrite, "cache": _cache, "ops": _ops}[options.command](options)
     except (BadInput, ParseError) as error:
         print(f"symgrad: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -305,6 +310,21 @@ def _cache(options: argparse.Namespace) -> int:
     if options.clear and folder is not None:
         store.clear(folder)
     _print(f"{folder}: {count} compiled program{'s' * (count != 1)}, {size:,} bytes{' removed' * options.clear}")
+    return AGREED
+
+
+def _ops(options: argparse.Namespace) -> int:
+    from symgrad.reports.progress import progress_bar  # what the other commands do not need, and SymPy
+    from symgrad.scanning.catalogue import catalogue, page, table
+
+    try:
+        with progress_bar(None if options.scan else False, "ops") as tell:
+            entries = catalogue(options.names, options.scan, tell)
+        if options.write:
+            Path(options.write).write_text(page(entries), encoding="utf-8")
+    except (ValueError, OSError) as error:
+        raise BadInput(str(error)) from None
+    _print(f"{options.write} is written: {len(entries)} ops" if options.write else table(entries))
     return AGREED
 
 

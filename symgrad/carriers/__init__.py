@@ -25,7 +25,7 @@ STRUCTURE = (
     "argmax", "argmin",
     "reshape", "view", "permute", "broadcast_to", "sum_to_size", "getitem", "place", "put", "cat", "stack", "flip", "roll",
     "matmul", "mm", "mv", "dot", "einsum", "diag", "diagonal_place", "trace", "tril", "triu", "astype",
-    "diagonal", "unfold", "view_as_real", "view_as_complex", "zeros_like", "ones_like", "eye_like", "strided", "strided_put", "strided_add",
+    "diagonal", "unfold", "view_as_real", "view_as_complex", "dft", "zeros_like", "ones_like", "eye_like", "strided", "strided_put", "strided_add",
     "batch", "unbatch",
     *MATRIX_WORDS,
 )

@@ -21,7 +21,7 @@ from symgrad.carriers.structure import stack, sum, zeros_like
 
 # ruff: noqa: F405  some of these names are imported from structure
 __all__ = [
-    "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "diag", "diagonal",
+    "add", "all", "amax", "amin", "any", "astype", "batch", "broadcast_to", "cat", "centred", "copy", "cumprod", "cumsum", "dft", "diag", "diagonal",
     "diagonal_place", "div", "dot", "einsum", "exp2_derivative", "eye_like", "flip", "floor_divide", "fmod", "getitem", "hypot", "indicator",
     "log10", "log2", "log_derivative", "log_softmax", "logsigmoid", "logsumexp", "matmul", "mm", "mul", "mv", "neg", "norm", "one_minus_square",
     "ones_like", "permute", "place", "pow", "prod", "put", "reciprocal", "reference", "relu", "reshape", "roll", "rsqrt", "sech_square",
@@ -170,6 +170,16 @@ def einsum(equation: str, xs: Sequence[Any]) -> Any:
         x = x.transpose([term.index(c) for c in letters if c in term])
         out = out * x[tuple(slice(None) if c in term else None for c in letters)]
     return sum(out, tuple(range(len(right), len(letters))))
+
+
+def dft(x: Any, dim: int, inverse: bool) -> Any:
+    """The discrete Fourier transform by its sum."""
+    xp, n, order = raw(x).carrier, x.shape[dim], [i for i in range(x.ndim) if i != dim]
+    angle = xp.acos(xp.lift_value(-1)) * 2 / n
+    quarters = xp.lift_value(np.array([1, 1j, -1, -1j]))
+    roots = stack([quarters[4 * k // n] if 4 * k % n == 0 else xp.cos(angle * k) + xp.sin(angle * k) * 1j for k in range(n)], 0)
+    rows = np.outer(range(n), range(n)) * (1 if inverse else -1) % n
+    return np.moveaxis(sum(x.transpose((*order, dim))[..., None, :] * roots[rows], -1), -1, dim)
 
 
 def tril(x: Any, diagonal: int = 0) -> Any:

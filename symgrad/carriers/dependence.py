@@ -315,6 +315,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "where": lambda condition, x, y: union(union(x, y), constant(condition) if type(condition) is Dependence else condition),
     "copy": lambda x, *order: x, "astype": lambda x, *dtypes: x,
     "sum": reduced, "amax": reduced, "amin": reduced, "trace": lambda x: reduced(_diagonal(x, 0, 0, 1)), "cumsum": reduced_along,
+    "dft": lambda x, dim, inverse: reduced_along(x, dim),
     **dict.fromkeys(("prod", "logsumexp", "norm"), lambda *args, **kwargs: with_interactions(reduced(*args, **kwargs))),
     **dict.fromkeys(("softmax", "log_softmax", "cumprod"), lambda x, dim: with_interactions(reduced_along(x, dim))), "centred": reduced_along,
     **dict.fromkeys(("all", "any", "argmax", "argmin"), lambda *args, **kwargs: constant(reduced(*args, **kwargs))),

@@ -52,7 +52,6 @@ from numpy import greater_equal as ge
 from numpy import less as lt
 from numpy import less_equal as le
 from numpy import not_equal as ne
-from numpy import rint as round
 
 from symgrad.carriers import recording as _recording  # noqa: F401  registers NumPy's functions
 from symgrad.carriers import structure
@@ -83,7 +82,12 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 
 def sign(x: Any) -> Any:
-    return np.sign(check_ordered(x))
+    return x | x if x.dtype.kind == "b" else np.sign(check_ordered(x))
+
+
+def round(x: Any, out: Any = None) -> Any:
+    """The nearest integers, halves to even; integers keep their dtype."""
+    return +x if x.dtype.kind in "iu" else np.rint(x) if out is None else np.rint(x, out)
 
 
 def maximum(a: Any, b: Any) -> Any:
@@ -310,6 +314,15 @@ def view_as_complex(x: Any) -> Any:
     if x.dtype.itemsize * 2 != np.dtype(kind).itemsize or x.strides[-1] != x.itemsize:
         return (x[..., 0] + 1j * x[..., 1]).astype(kind)
     return x.view(kind)[..., 0]
+
+
+def dft(x: Any, dim: int, inverse: bool) -> Any:
+    """The discrete Fourier transform of complex numbers along `dim`, without a factor."""
+    if type(x) is Recorded:
+        return x.emit("dft", dim, inverse)
+    if type(x) is Batched:
+        return x._with(dft(x.data, dim + 1, inverse))
+    return np.fft.ifft(x, axis=dim, norm="forward") if inverse else np.fft.fft(x, axis=dim)
 
 
 def flip(x: Any, dims: tuple[int, ...]) -> Any:

@@ -46,6 +46,7 @@ COMMON = {
     "real_astype": "9 np.real({0}).astype({1})",
     "complex_sech": "5 1 / np.cosh({0})", "complex_sech_square": "5 1 / np.cosh({0})**2", "complex_sigmoid": "5 1 / (1 + np.exp(-{0:7}))",
     "view_as_real": "9 np.stack([np.real({0}), np.imag({0})], axis=-1)", "view_as_complex": "4 {0:9}[..., 0] + 1j * {0:9}[..., 1]",
+    "dft": "9 np.fft.fft({0}, axis={1})", "inverse_dft": "9 np.fft.ifft({0}, axis={1}, norm='forward')",
     "matrix_inverse": "9 np.linalg.inv({0})", "determinant": "9 np.linalg.det({0})", "log_abs_det": "9 np.linalg.slogdet({0})[1]",
     "sign_of_det": "9 np.linalg.slogdet({0})[0]",
     "unfold": "9 np.moveaxis({0:9}[{1}], {2}, -1)", "same": "9 {0}",
@@ -252,6 +253,9 @@ class ArraySource:
         return name, [x, axes[0] if len(axes) == 1 else axes, keepdim]
 
     _sum = _prod = _amax = _amin = _all = _any = _argmax = _argmin = _norm = _logsumexp = _reduce
+
+    def _dft(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
+        return "inverse_dft" if given[2] else "dft", given[:2]
 
     def _softmax(self, given: list[Any], shape: tuple[int, ...], step: Step) -> tuple[str, list[Any]]:
         x, dim = given

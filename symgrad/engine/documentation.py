@@ -157,6 +157,14 @@ diff.prepend: a tensor joined before the input along `dim`, or None.
 diff.append: a tensor joined after the input along `dim`, or None.
 softplus.beta: the number β of log(1 + exp(βx)) / β.
 softplus.threshold: accepted as in torch; it has no effect.
+threshold.threshold: the number above which the input is kept.
+threshold.value: the number that replaces the others.
+hardshrink.lambd: the largest absolute value that becomes 0.
+celu.alpha: the negative limit of the values, and the scale of the exponential.
+prelu.weight: the slope for negative numbers, one, or one for each channel.
+round.decimals: the number of decimal digits, negative for those before the point.
+heaviside.values: the values where the input is 0.
+ldexp.other: the exponents.
 mse_loss.target: the tensor to compare the input with.
 mse_loss.reduction: "mean", "sum" or "none".
 clone.memory_format: the order of the elements in memory, such as `symgrad.contiguous_format`; None keeps that of the input.
@@ -164,8 +172,10 @@ clone.memory_format: the order of the elements in memory, such as `symgrad.conti
 
 SHAPES = _table("""
 clamp, clamp_min, clamp_max, addcmul, addcdiv, lerp, float_power, fmod: the tensors broadcast; the result has the broadcast shape.
-isclose, where, masked_fill: the tensors broadcast; the result has the broadcast shape.
+isclose, where, masked_fill, heaviside, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
 sinc, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
+celu, selu, prelu, threshold, hardshrink, deg2rad, rad2deg: the result has the shape of `input`.
+copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
 cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, index_add, index_copy: the result has the shape of `input`.
 select_scatter, slice_scatter, diagonal_scatter, masked_scatter, tril, triu: the result has the shape of `input`.

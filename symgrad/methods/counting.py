@@ -16,11 +16,12 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.op import Op
 from symgrad.methods.inplace import augmented, in_place
-from symgrad.types.dtypes import dtype_of
+from symgrad.types import return_types
+from symgrad.types.dtypes import common_dtype, dtype_of
 
 __all__ = ["bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bucketize",
-           "count_nonzero", "gcd", "histc", "isin", "isneginf", "isposinf", "isreal", "lcm", "nonzero", "searchsorted", "signbit", "unique",
-           "unique_consecutive", "where"]
+           "count_nonzero", "frexp", "gcd", "histc", "isin", "isneginf", "isposinf", "isreal", "lcm", "nextafter", "nonzero",
+           "searchsorted", "signbit", "unique", "unique_consecutive", "where"]
 
 METHODS = MethodTable()
 
@@ -249,7 +250,38 @@ def isreal(input: Tensor) -> Tensor:
 def signbit(input: Tensor) -> Tensor:
     """Whether the sign bit is set, as for -0.0, elementwise."""
     value = input._value
+    if value.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
     return _as_array(np.signbit(value) if value.dtype.kind == "f" else value < 0)
+
+
+def frexp(input: Tensor) -> Any:
+    """A mantissa in [1/2, 1) or (-1, -1/2] and an integer exponent with input = mantissa 2**exponent; the mantissa is differentiable.
+
+    Raises RuntimeError for integers and complex numbers.
+
+    >>> import symgrad
+    >>> symgrad.frexp(symgrad.tensor([1.5, -8.0])).exponent
+    tensor([1, 4], dtype=torch.int32)
+    """
+    if not input.is_floating_point():
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    exponent = np.frexp(input._value)[1]
+    return return_types.frexp((FUNCTIONS["ldexp"](input, _as_array((-exponent).astype(input._value.dtype))), _as_array(exponent)))
+
+
+def nextafter(input: Tensor, other: Tensor) -> Tensor:
+    """The next number that the dtype represents from `input` towards `other`, elementwise.
+
+    >>> import symgrad
+    >>> bool(symgrad.nextafter(symgrad.tensor(1.0), symgrad.tensor(2.0)) > 1)
+    True
+    """
+    a, b = input._value, other._value
+    dtype = common_dtype(a, b)
+    if dtype.kind not in "fV":
+        raise NotImplementedError(f"\"nextafter_cpu\" not implemented for '{dtype_of(dtype).scalar_type}'")
+    return _as_array(np.nextafter(a.astype(dtype), b.astype(dtype)))
 
 
 # Integers
@@ -285,8 +317,8 @@ def bitwise_not(input: Tensor) -> Tensor:
     return _as_array(np.invert(input._value))
 
 
-for _function in (bincount, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, count_nonzero, gcd, histc,
-                  isneginf, isposinf, isreal, lcm, nonzero, signbit, unique, unique_consecutive):
+for _function in (bincount, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, count_nonzero, frexp, gcd,
+                  histc, isneginf, isposinf, isreal, lcm, nextafter, nonzero, signbit, unique, unique_consecutive):
     METHODS.define(_function)
 
 
@@ -299,7 +331,8 @@ _where.__name__ = "where"
 METHODS["where"] = _where
 METHODS["__lshift__"] = bitwise_left_shift
 METHODS["__rshift__"] = bitwise_right_shift
-for _function in (bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm):
+for _function in (bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm,
+                  nextafter):
     METHODS[f"{_function.__name__}_"] = in_place(f"{_function.__name__}_", _function)
 for _name, _operator in {"bitwise_and_": "__iand__", "bitwise_or_": "__ior__", "bitwise_xor_": "__ixor__", "bitwise_left_shift_": "__ilshift__",
                          "bitwise_right_shift_": "__irshift__"}.items():

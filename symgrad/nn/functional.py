@@ -13,11 +13,48 @@ from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
+from symgrad.nn.activations import (
+    celu,
+    celu_,
+    cosine_similarity,
+    elu,
+    elu_,
+    gelu,
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    mish,
+    normalize,
+    one_hot,
+    pairwise_distance,
+    prelu,
+    relu,
+    relu6,
+    relu_,
+    rrelu,
+    rrelu_,
+    selu,
+    selu_,
+    silu,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
 from symgrad.nn.likelihood import cross_entropy, nll_loss
 from symgrad.nn.reductions import checked_reduction, reduced, reduction_of, warn_about_sizes
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "l1_loss", "linear", "log_softmax", "logsigmoid", "mse_loss",
-           "nll_loss", "relu", "relu_", "sigmoid", "softmax", "softplus", "tanh"]
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity", "cross_entropy", "elu", "elu_", "gelu",
+           "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "l1_loss", "leaky_relu", "leaky_relu_", "linear",
+           "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pairwise_distance", "prelu", "relu",
+           "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+           "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
 
 _mm, _addmm, _square_error = core(REGISTRY["mm"]), core(REGISTRY["addmm"]), core(REGISTRY["mse_loss"])
 _entropy, _logit_entropy = core(REGISTRY["binary_cross_entropy"]), core(REGISTRY["binary_cross_entropy_with_logits"])
@@ -44,16 +81,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     rows = input if input.ndim == 2 else input.reshape(n, k)
     out = _mm(rows, weight.t()) if bias is None else _addmm(bias, rows, weight.t(), 1, 1)
     return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(input, 0), written into the input itself if `inplace`."""
-    return input.relu_() if inplace else traced.relu(input)
-
-
-def relu_(input: Tensor) -> Tensor:
-    """max(input, 0), written into the input itself."""
-    return input.relu_()
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -83,6 +110,11 @@ def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     tensor([0.5000, 0.5000])
     """
     return traced.softmax(input, _axis("softmax", input, dim, _stacklevel), dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """softmax(-input) along `dim`, in another dtype if one is given."""
+    return traced.softmax(-input, _axis("softmin", input, dim, _stacklevel), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:

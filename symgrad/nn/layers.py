@@ -12,7 +12,8 @@ from symgrad.nn import init
 from symgrad.nn.module import Module
 from symgrad.nn.parameter import Parameter
 
-__all__ = ["Flatten", "Identity", "Linear", "LogSigmoid", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Softplus", "Tanh"]
+__all__ = ["Flatten", "Identity", "Linear", "LogSigmoid", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
+           "Softplus", "Tanh"]
 
 
 class Identity(Module):
@@ -167,3 +168,21 @@ class LogSoftmax(_Normalised):
     def forward(self, input: Tensor) -> Tensor:
         """log(softmax(input))."""
         return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmin(_Normalised):
+    """softmax(-input) along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softmin(input)."""
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of an image (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softmax(input) over the channels."""
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)

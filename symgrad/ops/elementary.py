@@ -95,7 +95,20 @@ elementwise("abs", None, _direction_of, jvp=_abs_jvp, integers=True, special=ZER
 elementwise("sign", None, 0, integers=True, special=ZERO, doc="-1, 0 or 1; the derivative is 0.")
 elementwise("floor", None, 0, integers=True, takes_out=True, doc="The largest integer not above the input; the derivative is 0.")
 elementwise("ceil", None, 0, integers=True, takes_out=True, doc="The smallest integer not below the input; the derivative is 0.")
-elementwise("round", None, 0, integers=True, takes_out=True, doc="The nearest integer, halves to even; the derivative is 0.")
+
+
+def _round_arguments(xp, input, *, decimals=0):
+    """The argument of a rounding to integers, or the input rounded to decimal digits."""
+    if not decimals:
+        return (input,)
+    if not (input.is_floating_point() or input.is_complex()):
+        raise NotImplementedError(f"\"round_cpu\" not implemented for '{input.dtype.scalar_type}'")
+    power = 10.0 ** abs(decimals)
+    return xp.round(input * power) / power if decimals > 0 else xp.round(input / power) * power
+
+
+elementwise("round", None, 0, integers=True, takes_out=True, prepare=_round_arguments, usage="symgrad.round(x, decimals=1)",
+            doc="The nearest integer, or multiple of 10**-decimals, halves to even; the derivative is 0.")
 elementwise("trunc", None, 0, integers=True, aliases=("fix",), takes_out=True, doc="The integer part; the derivative is 0.")
 
 elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input, order), lambda xp, y, x, order: xp.sinc_derivative(x, order + 1),

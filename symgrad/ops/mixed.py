@@ -123,6 +123,8 @@ def clamp_max(xp, input, max):
 @composite("nan_to_num", usage="symgrad.nan_to_num(x)")
 def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
     """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
+    if input.is_complex():
+        return xp.view_as_complex(nan_to_num(xp, xp.view_as_real(input), nan, posinf, neginf))
     if not input.is_floating_point():
         return xp.clone(input)
     out = xp.where(xp.isnan(input), 0.0 if nan is None else nan, input)

@@ -54,7 +54,8 @@ FRESH = {*UFUNCS, *SPECIAL, *MATRIX_WORDS,
          "exp2_derivative", "log_derivative", "rsqrt", "sech", "sech_square", "sigmoid", "sigmoid_slope", "logsigmoid", "softplus", "relu",
          "sinc_derivative", "one_minus_square", "direction", "where", "pow", "indicator", "copy", "prod", "amax", "amin", "cumsum", "cumprod",
          "logsumexp", "softmax", "log_softmax", "centred", "norm", "all", "any", "argmax", "argmin", "place", "put", "cat", "stack", "flip", "roll",
-         "matmul", "mm", "mv", "dot", "diagonal_place", "trace", "tril", "triu", "zeros_like", "ones_like", "eye_like", "strided_add", "astype"}
+         "matmul", "mm", "mv", "dot", "diagonal_place", "trace", "tril", "triu", "zeros_like", "ones_like", "eye_like", "strided_add", "astype",
+         "dft"}
 
 
 class Lowered:

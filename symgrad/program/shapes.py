@@ -56,7 +56,7 @@ SHAPES: dict[str, Callable[..., tuple[int, ...]]] = {
     **dict.fromkeys(("sum", "prod", "amax", "amin", "all", "any", "logsumexp", "norm"), _reduced),
     **dict.fromkeys(("softmax", "log_softmax", "centred", "cumsum", "cumprod", "flip", "roll", "tril", "triu", "astype", "copy", "sech",
                      "sech_square", "sigmoid", "logsigmoid", "softplus", "rsqrt", "one_minus_square", "exp2_derivative", "log_derivative",
-                     "sinc_derivative"), lambda x, *params: x),
+                     "sinc_derivative", "dft"), lambda x, *params: x),
     **{name: lambda *args, count=row.arity: np.broadcast_shapes(*args[:count]) for name, row in SPECIAL.items()},
     "reshape": lambda x, shape: tuple(shape), "view": lambda x, shape: tuple(shape), "broadcast_to": lambda x, shape: np.broadcast_shapes(x, shape),
     "sum_to_size": lambda x, shape: tuple(shape), "permute": lambda x, dims: tuple([x[i] for i in dims]), "matmul": _matmul, "mm": _matmul,

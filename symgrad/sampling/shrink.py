@@ -43,7 +43,7 @@ def simpler_numbers(x: Any, first: Sequence[float] = FROM_ZERO, digits: int = 3)
     found = [part(k) for k in first]
     if x.imag:
         found = [*found[:6], *(type(x)(part(a), part(b)) for a, b in UNITS), x.real, type(x)(part(0), x.imag)]
-    elif math.isfinite(x) and x not in first:
+    elif not isinstance(x, complex) and math.isfinite(x) and x not in first:
         found.append(abs(x))
         if abs(x) < 1e6:
             found += [part(math.trunc(x)), part(math.floor(x)), part(math.ceil(x))]

@@ -15,10 +15,12 @@ FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 # What each example prints, and a change of its formula or its data after which it must fail.
 ANSWERS = {
+    "black_scholes": ("price     10.450584", ("volatility * volatility / 2", "volatility * volatility / 2.001")),
     "burgers": ("largest residual", ("a**2 * t", "a**2 * t * 1.001")),
     "challenger": ("15.0429  standard error 7.3786", ("DISTRESS * z", "DISTRESS * z * 1.001")),
     "helmholtz": ("largest relative error of the gradient", ("symgrad.sum(x * symgrad.log", "symgrad.sum(1.001 * x * symgrad.log")),
     "lennard_jones": ("lowest energy -16.505384", ("4.0 * symgrad.sum(", "4.000001 * symgrad.sum(")),
+    "spectral_energy": ("energy 5.1050880620834", ("symgrad.sum(WAVES**2", "1.001 * symgrad.sum(WAVES**2")),
     "van_der_waals": ("p = 1, p' = 0, p'' = 0, p''' = -9", ("8.0 * T", "8.001 * T")),
 }
 

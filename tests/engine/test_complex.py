@@ -33,7 +33,7 @@ def product(a, b):
 
 
 def test_every_op_on_parts_is_tested():
-    assert set(OPS) == {"view_as_real", "view_as_complex", "conjugate", "complex", "polar_parts", "angle_of_complex"}
+    assert set(OPS) == {"view_as_real", "view_as_complex", "conjugate", "complex", "polar_parts", "angle_of_complex", "dft"}
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -45,25 +45,27 @@ def test_pullback_is_the_adjoint_of_pushforward(name, layout):
         xs = [np.repeat(x, 2, 0)[::2] for x in xs]
     if layout == "columns":
         xs = [np.asfortranarray(x) for x in xs]
-    y = op.forward(numeric, *xs)
+    rest = (op.examples or ((),))[-1]
+    y = op.forward(numeric, *xs, *rest)
     ts, g = [random_like(rng, x) for x in xs], random_like(rng, y)
-    pulled = op.vjp(numeric, g, y, tuple(xs), (True,) * len(xs))
-    pushed = op.jvp(numeric, ts, y, tuple(xs))
+    pulled = op.vjp(numeric, g, y, (*xs, *rest), (True,) * len(xs))
+    pushed = op.jvp(numeric, ts, y, (*xs, *rest))
     assert pushed.shape == y.shape and np.iscomplexobj(pushed) == np.iscomplexobj(y)
     for c, x in zip(pulled, xs):
         assert c.shape == x.shape and np.iscomplexobj(c) == np.iscomplexobj(x)
     assert product(g, pushed) == pytest.approx(sum(product(c, t) for c, t in zip(pulled, ts)), rel=1e-13, abs=1e-14)
     step = 1e-6
-    moved = op.forward(numeric, *(x + step * t for x, t in zip(xs, ts))) - op.forward(numeric, *(x - step * t for x, t in zip(xs, ts)))
+    moved = op.forward(numeric, *(x + step * t for x, t in zip(xs, ts)), *rest) - op.forward(numeric, *(x - step * t for x, t in zip(xs, ts)), *rest)
     assert np.allclose(moved / (2 * step), pushed, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", OPS)
 def test_exact_carriers_agree_with_the_numeric_one(name):
     op, xs = OPS[name], numbers(name, np.random.default_rng(1))
-    value = np.asarray(op.forward(numeric, *xs))
-    digits = np.asarray(op.forward(precise, *map(precise.lift_value, xs)))
-    formula = np.asarray(op.forward(symbolic, *(symbolic.lift_value(x, exact=True) for x in xs)))
+    rest = (op.examples or ((),))[-1]
+    value = np.asarray(op.forward(numeric, *xs, *rest))
+    digits = np.asarray(op.forward(precise, *map(precise.lift_value, xs), *rest))
+    formula = np.asarray(op.forward(symbolic, *(symbolic.lift_value(x, exact=True) for x in xs), *rest))
     assert digits.shape == formula.shape == value.shape
     for a, b, c in zip(value.ravel(), digits.ravel(), formula.ravel()):
         assert abs(a - complex(b)) <= 1e-15 * abs(a) and abs(a - complex(sympy.N(c, 30))) <= 1e-15 * abs(a)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import errors
+from symgrad.carriers.special import activations, errors
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -30,4 +30,4 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-SPECIAL: dict[str, Row] = {name: Row(*row) for family in (errors,) for name, row in family.ROWS.items()}
+SPECIAL: dict[str, Row] = {name: Row(*row) for family in (activations, errors) for name, row in family.ROWS.items()}

@@ -1,0 +1,259 @@
+"""Discrete Fourier transforms, with torch's names: differentiable to every order, in complex and real numbers.
+
+All of them are made of one linear op, the transform of complex numbers, whose adjoint is its inverse without the factor. A spectrum of real
+numbers is the first half of that of complex ones; real numbers are the real part of the transform of such a half with its inner terms doubled,
+since the rest is its conjugate.
+
+`n` and `s` are the sizes to which the input is cut, or filled up with zeros, before the transform (in `irfft` and `hfft` those of the result);
+`norm` is the factor: "backward" has 1/n in the inverse transform, "forward" in the other one, and "ortho" has 1/√n in both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.storage.writes import into
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.factories.creation import tensor
+from symgrad.ops.rules import axis
+from symgrad.types.dtypes import get_default_dtype
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2",
+           "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+
+Integers = int | Sequence[int] | None
+
+
+def _integers(name: str, word: str, given: Any) -> tuple[int, ...]:
+    out = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    for n in out:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"{name}(): argument '{word}' must be int, not {type(n).__name__}")
+    return tuple(n.__index__() for n in out)
+
+
+def _complex(x: Any) -> Any:
+    """The numbers as complex ones; integers become floats of the default dtype."""
+    if x.is_complex():
+        return x
+    dtype = x.dtype if x.is_floating_point() else get_default_dtype()
+    if dtype.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {dtype.scalar_type}; convert with .to(float32) first")
+    return x.to(dtype.to_complex())
+
+
+def _resized(x: Any, dim: int, n: int) -> Any:
+    """The first n slices along `dim`, filled up with zeros."""
+    size = x.shape[dim]
+    if n <= size:
+        return x if n == size else traced.narrow(x, dim, 0, n)
+    return traced.cat([x, traced.zeros_like(x, (*x.shape[:dim], n - size, *x.shape[dim + 1:]))], dim)
+
+
+def _scaled(x: Any, norm: str | None, inverse: bool, sizes: Sequence[int]) -> Any:
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    count = math.prod(sizes)
+    return x / math.sqrt(count) if norm == "ortho" else x / count if (norm == "forward") != inverse else x
+
+
+def _checked(sizes: list[int]) -> list[int]:
+    for n in sizes:
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+    return sizes
+
+
+def _transform(x: Any, sizes: list[int], dims: Sequence[int], norm: str | None, inverse: bool) -> Any:
+    """From complex to complex numbers."""
+    out = x = _complex(x)
+    for n, dim in zip(_checked(sizes), dims):
+        out = traced.dft(_resized(out, dim, n), dim, inverse)
+    out = _scaled(out, norm, inverse, sizes)
+    return traced.clone(out) if out is x else out
+
+
+def _from_real(x: Any, sizes: list[int], dims: Sequence[int], norm: str | None, inverse: bool) -> Any:
+    """From real numbers to the first half of their spectrum along the last of the dimensions."""
+    _checked(sizes)
+    half = traced.dft(_resized(_complex(x), dims[-1], sizes[-1]), dims[-1], inverse)
+    half = _scaled(traced.narrow(half, dims[-1], 0, sizes[-1] // 2 + 1), norm, inverse, sizes[-1:])
+    return _transform(half, sizes[:-1], dims[:-1], norm, inverse)
+
+
+def _to_real(x: Any, sizes: list[int], dims: Sequence[int], norm: str | None, inverse: bool) -> Any:
+    """From the first half of a spectrum along the last of the dimensions to real numbers."""
+    n, dim = _checked(sizes)[-1], dims[-1]
+    half = _resized(_transform(x, sizes[:-1], dims[:-1], norm, inverse), dim, n // 2 + 1)
+    inner = max((n + 1) // 2 - 1, 0)
+    first, middle, last = traced.split(half, [1, inner, n // 2 - inner], dim)
+    doubled = _resized(traced.cat([first, 2 * middle, last], dim), dim, n)
+    out = _scaled(traced.real(traced.dft(doubled, dim, inverse)), norm, inverse, [n])
+    return out if out._view is None else traced.clone(out)
+
+
+def _dimension(dim: int, x: Any) -> int:
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return axis(dim, x.ndim)
+
+
+def _one_dimension(name: str, x: Any, n: Any, dim: Any, halved: bool) -> tuple[list[int], Sequence[int]]:
+    """The size and the dimension of a transform along one."""
+    (dim,) = _integers(name, "dim", dim)
+    dim = _dimension(dim, x)
+    sizes = _integers(name, "n", n) if n is not None else (2 * (x.shape[dim] - 1) if halved else x.shape[dim],)
+    return list(sizes), (dim,)
+
+
+def _several_dimensions(name: str, x: Any, s: Any, dim: Any, halved: bool) -> tuple[list[int], Sequence[int]]:
+    """The sizes and the dimensions of a transform along several: those of `s` are the last ones, without `s` they are all."""
+    given = None if s is None else _integers(name, "s", s)
+    dims = tuple(range(x.ndim)) if dim is None else tuple(_dimension(d, x) for d in _integers(name, "dim", dim))
+    if len(set(dims)) < len(dims):
+        raise RuntimeError("FFT dims must be unique")
+    if given is not None:
+        if dim is None and len(given) > x.ndim:
+            raise RuntimeError(f"Got shape with {len(given)} values but input tensor only has {x.ndim} dimensions.")
+        if dim is not None and len(given) != len(dims):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+        dims = dims[len(dims) - len(given):]
+    sizes = [x.shape[d] if n == -1 else n for n, d in zip(given or (-1,) * len(dims), dims)]
+    if halved and dims and (given is None or given[-1] == -1):
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    return sizes, dims
+
+
+REFUSALS = {**{name: f"{name} expects a real input tensor, but got {{}}" for name in ("rfft", "ihfft")},
+            **dict.fromkeys(("rfft2", "rfftn"), "rfftn expects a real-valued input tensor, but got {}"),
+            **dict.fromkeys(("ihfft2", "ihfftn"), "Only supports floating-point dtypes, but found: {}")}
+
+
+def _define(name: str, doc: str) -> Callable[..., Tensor]:
+    """A transform by its name: i for inverse, r and h for real numbers, 2 and n for several dimensions."""
+    kind = name.rstrip("2n")
+    transform = _to_real if kind in ("irfft", "hfft") else _from_real if kind in ("rfft", "ihfft") else _transform
+    inverse, internal = kind[0] == "i", f"fft_{name}"
+
+    def compute(input: Any, sizes: Any, dim: Any, norm: Any, dimensions: Callable[..., Any]) -> Any:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{internal}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        if transform is _from_real and input.is_complex():
+            raise RuntimeError(REFUSALS[name].format(input.dtype.scalar_type))
+        sizes, dims = dimensions(internal, input, sizes, dim, transform is _to_real)
+        if transform is not _transform and not dims:
+            raise RuntimeError(f"{kind}n must transform at least one axis")
+        return transform(input, sizes, dims, norm, inverse)
+
+    def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        args = input, n, dim, norm, _one_dimension
+        return compute(*args) if out is None else into(out, internal, compute, *args)
+
+    def along_two(input: Tensor, s: Integers = None, dim: Integers = (-2, -1), norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        args = input, s, dim, norm, _several_dimensions
+        return compute(*args) if out is None else into(out, internal, compute, *args)
+
+    def along_several(input: Tensor, s: Integers = None, dim: Integers = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        return along_two(input, s, dim, norm, out=out)
+
+    function = along_one if name == kind else along_two if name[-1] == "2" else along_several
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+fft = _define("fft", """The transform Σ exp(-2πi jk/n) x_j along one dimension.
+
+>>> import symgrad
+>>> fft(symgrad.tensor([1.0, 2.0, 0.0, 0.0]))
+tensor([ 3.+0.j,  1.-2.j, -1.+0.j,  1.+2.j])
+""")
+fft2 = _define("fft2", "The transform along two dimensions, by default the last ones.")
+fftn = _define("fftn", "The transform along several dimensions, by default all.")
+ifft = _define("ifft", """The inverse of `fft`: (1/n) Σ exp(2πi jk/n) x_j along one dimension.
+
+>>> import symgrad
+>>> ifft(fft(symgrad.tensor([1.0, 2.0, 0.0, 0.0]))).real
+tensor([1., 2., 0., 0.])
+""")
+ifft2 = _define("ifft2", "The inverse of `fft2`.")
+ifftn = _define("ifftn", "The inverse of `fftn`.")
+rfft = _define("rfft", """The transform of real numbers along one dimension: the first n // 2 + 1 terms, of which the others are conjugates.
+
+>>> import symgrad
+>>> rfft(symgrad.tensor([1.0, 2.0, 0.0, 0.0]))
+tensor([ 3.+0.j,  1.-2.j, -1.+0.j])
+""")
+rfft2 = _define("rfft2", "The transform of real numbers along two dimensions; the last one is halved.")
+rfftn = _define("rfftn", "The transform of real numbers along several dimensions, by default all; the last one is halved.")
+irfft = _define("irfft", """The inverse of `rfft`: n real numbers, by default an even number of them.
+
+>>> import symgrad
+>>> irfft(rfft(symgrad.tensor([1.0, 2.0, 0.0])), n=3)
+tensor([1., 2., 0.])
+""")
+irfft2 = _define("irfft2", "The inverse of `rfft2`.")
+irfftn = _define("irfftn", "The inverse of `rfftn`.")
+hfft = _define("hfft", "The transform of the first half of a sequence whose other half is its conjugate: n real numbers.")
+hfft2 = _define("hfft2", "The transform of numbers that are conjugates of their mirror images, given by their half, along two dimensions.")
+hfftn = _define("hfftn", "The transform of numbers that are conjugates of their mirror images, given by their half, along several dimensions.")
+ihfft = _define("ihfft", "The inverse of `hfft`.")
+ihfft2 = _define("ihfft2", "The inverse of `hfft2`.")
+ihfftn = _define("ihfftn", "The inverse of `hfftn`.")
+
+
+def _frequencies(name: str, n: int, d: float, numbers: Callable[..., Any], out: Any, dtype: Any, options: dict[str, Any]) -> Tensor:
+    dtype = get_default_dtype() if dtype is None else dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    (n,) = _integers(f"fft_{name}", "n", n)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = numbers(n) * (1 / np.float64(n * d))
+    found = tensor(values, dtype=dtype, **options)
+    return found if out is None else into(out, f"fft_{name}", lambda: found)
+
+
+def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, **options: Any) -> Tensor:
+    """The frequencies of the terms of `fft` for n samples at distance d: 0, 1, ..., -1, over n d.
+
+    >>> fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+    return _frequencies("fftfreq", n, d, lambda n: (np.arange(n) + n // 2) % max(n, 1) - n // 2, out, dtype, options)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None, **options: Any) -> Tensor:
+    """The frequencies of the terms of `rfft` for n samples at distance d.
+
+    >>> rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
+    return _frequencies("rfftfreq", n, d, lambda n: np.arange(n // 2 + 1), out, dtype, options)
+
+
+def _shifted(input: Any, dim: Integers, up: bool) -> Tensor:
+    if not input.ndim:
+        raise RuntimeError("`shifts` required")
+    dims = tuple(axis(d, input.ndim) for d in (range(input.ndim) if dim is None else _integers("fft_fftshift", "dim", dim)))
+    return traced.roll(input, tuple((input.shape[d] + (not up)) // 2 for d in dims), dims)
+
+
+def fftshift(input: Tensor, dim: Integers = None) -> Tensor:
+    """The terms of a transform in the order of their frequencies, with 0 in the middle.
+
+    >>> fftshift(fftfreq(4))
+    tensor([-0.5000, -0.2500,  0.0000,  0.2500])
+    """
+    return _shifted(input, dim, True)
+
+
+def ifftshift(input: Tensor, dim: Integers = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return _shifted(input, dim, False)

@@ -1,0 +1,83 @@
+"""The Fourier transforms: values of NumPy's, derivatives in both modes, every carrier, and torch's errors."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, fft, func
+
+RNG = np.random.default_rng(0)
+REAL, COMPLEX = RNG.standard_normal((3, 4)), RNG.standard_normal((3, 4)) + 1j * RNG.standard_normal((3, 4))
+ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+SEVERAL = ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+
+
+def input_of(name):
+    return REAL if name.startswith(("rfft", "ihfft")) else COMPLEX
+
+
+@pytest.mark.parametrize("norm", [None, "backward", "ortho", "forward"])
+@pytest.mark.parametrize("name", ONE + SEVERAL)
+def test_values_are_those_of_numpy(name, norm):
+    x = input_of(name)
+    sizes = [{}, {"n": 3}, {"n": 7}] if name in ONE else [{}, {"s": (2, 5)}]
+    for given in sizes:
+        for dims in [{"dim": 0}, {"dim": -1}] if name in ONE else [{"dim": (1, 0)}, {"dim": (0, 1)}]:
+            axes = {"axis" if name in ONE else "axes": dims["dim"]}
+            got = getattr(fft, name)(symgrad.tensor(x), **given, **dims, norm=norm).numpy()
+            assert np.allclose(got, getattr(np.fft, name)(x, **given, **axes, norm=norm), rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", [*ONE, *SEVERAL, "hfft2", "hfftn", "ihfft2", "ihfftn"])
+def test_derivatives_of_both_modes_are_those_of_the_linear_map(name):
+    function, x = getattr(fft, name), symgrad.tensor(input_of(name), requires_grad=True)
+    t = symgrad.tensor(RNG.standard_normal((3, 4)) + (0 if input_of(name) is REAL else 1j * RNG.standard_normal((3, 4))))
+    y, pushed = func.jvp(function, (x,), (t,))
+    assert symgrad.allclose(pushed, function(t))
+    g = symgrad.tensor(RNG.standard_normal(y.shape) + (1j * RNG.standard_normal(y.shape) if y.is_complex() else 0))
+    (pulled,) = autograd.grad(function(x), x, g)
+    assert pulled.dtype == x.dtype
+    product = lambda a, b: np.sum((a.detach().numpy().conj() * b.detach().numpy()).real)  # noqa: E731
+    assert product(g, pushed) == pytest.approx(product(pulled, t), rel=1e-12)
+
+
+def test_hessian_of_a_spectral_energy():
+    hessian = func.hessian(lambda x: (fft.rfft(x).abs() ** 2).sum())(symgrad.tensor([1.0, 2.0, -0.5]))
+    assert symgrad.allclose(hessian, symgrad.tensor([[4.0, 1, 1], [1, 4, 1], [1, 1, 4]]))
+
+
+def test_formulas_and_batches():
+    x = symgrad.tensor([1.0, 2.0, -0.5, 3.0], requires_grad=True, symbol="x")
+    assert str(fft.rfft(x)[1].real.expr) == "x_0 - x_2"
+    rows = symgrad.tensor(RNG.standard_normal((5, 4)))
+    assert symgrad.allclose(func.vmap(fft.fft)(rows), fft.fft(rows))
+    assert symgrad.allclose(symgrad.compile(lambda x: (fft.fft(x).abs() ** 2).sum())(rows), 4 * (rows**2).sum())
+
+
+@pytest.mark.parametrize("kind, text, call", [
+    (RuntimeError, r"Invalid number of data points \(0\) specified", lambda x: fft.fft(x, 0)),
+    (RuntimeError, 'Invalid normalization mode: "x"', lambda x: fft.fft(x, norm="x")),
+    (IndexError, "Dimension out of range", lambda x: fft.fft(x, dim=3)),
+    (IndexError, "Dimension specified as -1 but tensor has no dimensions", lambda x: fft.fft(x[0, 0])),
+    (RuntimeError, "rfft expects a real input tensor, but got ComplexDouble", lambda x: fft.rfft(x + 1j)),
+    (RuntimeError, "FFT dims must be unique", lambda x: fft.fftn(x, dim=(0, -2))),
+    (RuntimeError, "Got shape with 3 values but input tensor only has 2 dimensions", lambda x: fft.fftn(x, s=(2, 2, 2))),
+    (RuntimeError, "dim and shape arguments must have the same length", lambda x: fft.fftn(x, s=(2, 2), dim=(0,))),
+    (RuntimeError, "rfftn must transform at least one axis", lambda x: fft.rfftn(x, dim=())),
+    (RuntimeError, "Unsupported dtype Half", lambda x: fft.fft(x.half())),
+    (TypeError, "argument 'n' must be int, not float", lambda x: fft.fft(x, 2.0)),
+    (TypeError, "argument 'input' .* must be Tensor, not list", lambda x: fft.fft([1.0])),
+])
+def test_errors_are_those_of_torch(kind, text, call):
+    with pytest.raises(kind, match=text):
+        call(symgrad.ones(2, 3))
+
+
+def test_frequencies_and_their_order():
+    for n in range(8):
+        assert np.array_equal(fft.rfftfreq(n, 0.5).numpy()[:n], np.arange(n // 2 + 1)[:n] / (n * 0.5) if n else [])
+        assert np.allclose(fft.fftfreq(n, 0.5).numpy(), np.fft.fftfreq(n, 0.5) if n else [])
+    x = symgrad.tensor(RNG.standard_normal((3, 4, 5)))
+    for dim in (None, 0, (0, 2)):
+        assert np.array_equal(fft.fftshift(x, dim).numpy(), np.fft.fftshift(x.numpy(), dim))
+        assert symgrad.equal(fft.ifftshift(fft.fftshift(x, dim), dim), x)
