@@ -113,7 +113,8 @@ def _push_cholesky(xp, t, y, a):
 
 
 primitive("cholesky_factor", lambda xp, input: xp.cholesky_factor(input), vjp=_pull_cholesky, jvp=_push_cholesky, public=False,
-          node_name="LinalgCholeskyEx", shapes=MATRIX, domain=SPD, doc="The lower triangular factor L of a positive definite matrix L Lᴴ.")
+          node_name="LinalgCholeskyEx", shapes=MATRIX, domain=SPD, saved=("result",),
+          doc="The lower triangular factor L of a positive definite matrix L Lᴴ.")
 
 primitive("determinant", lambda xp, input: xp.determinant(input), public=False, node_name="LinalgDet", shapes=((3, 3),), domain=NONSINGULAR,
           vjp=lambda xp, g, y, a: _as_matrices(xp, g * y) * matrix_transpose(xp, xp.matrix_inverse(a)),

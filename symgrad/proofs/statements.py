@@ -172,8 +172,8 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, reference: 
             out.reason = f"the formulas were not compared: {error}"
             return
     matrices = any(isinstance(d, MatrixDomain) for d in region.domains.values())  # the point need not be a matrix of the domain
-    refuted = answer is not None and answer.verdict == REFUTED and answer.point is not None and not matrices
-    if refuted and (at or _persists(away, reference, answer.point)):
+    if answer is not None and answer.verdict == REFUTED and answer.point is not None and not matrices and (
+            at or _persists(away, reference, answer.point)):
         known = {s: sympy.sympify(x).xreplace(dict(answer.point)) for s, x in at.items()} | dict(answer.point)
         if all(float(known[s]) in d for s, d in region.domains.items() if s in known):
             out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
