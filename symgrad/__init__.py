@@ -94,6 +94,8 @@ from symgrad.methods.predicates import (
     typename,
 )
 from symgrad.methods.printing import get_printoptions, set_printoptions
+from symgrad.methods.surface import IN_PLACE as _IN_PLACE
+from symgrad.methods.surface import SURFACE as _SURFACE
 from symgrad.public import METHODS as _METHODS
 from symgrad.public import tensor
 from symgrad.random import (
@@ -117,6 +119,7 @@ from symgrad.random import (
     set_rng_state,
 )
 from symgrad.types import return_types
+from symgrad.types.absent import ABSENT as _ABSENT
 from symgrad.types.devices import FORMATS as _FORMATS
 from symgrad.types.devices import LAYOUTS as _LAYOUTS
 from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
@@ -180,6 +183,7 @@ _LATER = {
 
 
 _assemble(_METHODS)
+globals().update(_SURFACE, **{_name: getattr(Tensor, _name) for _name in _IN_PLACE if hasattr(Tensor, _name)})
 
 
 def __getattr__(name: str) -> Any:
@@ -187,7 +191,8 @@ def __getattr__(name: str) -> Any:
         return _importlib.import_module(f"symgrad.{name}")
     if name in _LATER:
         return getattr(_importlib.import_module(f"symgrad.{_LATER[name]}"), name)
-    raise AttributeError(f"module 'symgrad' has no attribute {name!r}")
+    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
+    raise AttributeError(f"module 'symgrad' has no attribute {name!r}{reason}")
 
 
 def __dir__() -> list[str]:

@@ -35,6 +35,7 @@ from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
+from symgrad.engine.storage.views import detach_ as detach_
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
 from symgrad.engine.tensor import Tensor as Tensor
@@ -79,6 +80,8 @@ from symgrad.methods.extending import elementwise as elementwise
 from symgrad.methods.extending import linear as linear
 from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
+from symgrad.methods.inplace import fill_ as fill_
+from symgrad.methods.inplace import zero_ as zero_
 from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
@@ -97,6 +100,13 @@ from symgrad.methods.predicates import result_type as result_type
 from symgrad.methods.predicates import typename as typename
 from symgrad.methods.printing import get_printoptions as get_printoptions
 from symgrad.methods.printing import set_printoptions as set_printoptions
+from symgrad.methods.reshaping import as_strided_ as as_strided_
+from symgrad.methods.reshaping import resize_as_ as resize_as_
+from symgrad.methods.surface import alias_copy as alias_copy
+from symgrad.methods.surface import argwhere as argwhere
+from symgrad.methods.surface import nonzero_static as nonzero_static
+from symgrad.methods.surface import slice_copy as slice_copy
+from symgrad.methods.surface import unravel_index as unravel_index
 from symgrad.proofs.prove import prove as prove
 from symgrad.public import tensor as tensor
 from symgrad.reports.report import Report as Report
@@ -926,6 +936,140 @@ def erf(input: TensorLike) -> Tensor:
     """The error function. DLMF 7.2.1."""
 def erfc(input: TensorLike) -> Tensor:
     """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+def scaled_modified_bessel_k1(input: TensorLike) -> Tensor:
+    """e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def bessel_j0(input: TensorLike) -> Tensor:
+    """The Bessel function J₀, accurate in every derivative. DLMF 10.2.2."""
+def bessel_j1(input: TensorLike) -> Tensor:
+    """The Bessel function J₁, accurate in every derivative. DLMF 10.2.2."""
+def bessel_y0(input: TensorLike) -> Tensor:
+    """The Bessel function Y₀, accurate in every derivative. DLMF 10.2.3."""
+def bessel_y1(input: TensorLike) -> Tensor:
+    """The Bessel function Y₁, accurate in every derivative. DLMF 10.2.3."""
+def i0(input: TensorLike) -> Tensor:
+    """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
+def i1(input: TensorLike) -> Tensor:
+    """The Bessel function I₁, accurate in every derivative. DLMF 10.25.2."""
+def modified_bessel_i0(input: TensorLike) -> Tensor:
+    """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
+def modified_bessel_i1(input: TensorLike) -> Tensor:
+    """The Bessel function I₁, accurate in every derivative. DLMF 10.25.2."""
+def modified_bessel_k0(input: TensorLike) -> Tensor:
+    """The Bessel function K₀, accurate in every derivative. DLMF 10.25.3."""
+def modified_bessel_k1(input: TensorLike) -> Tensor:
+    """The Bessel function K₁, accurate in every derivative. DLMF 10.25.3."""
+def i0e(input: TensorLike) -> Tensor:
+    """e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2."""
+def i1e(input: TensorLike) -> Tensor:
+    """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
+def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
+    """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def expi(input: TensorLike) -> Tensor:
+    """The exponential integral Ei. In (0, 0.6), next to the zero at 0.3725, SciPy's value has an error of 22 ULP at 0.382. DLMF 6.2.5."""
+def exp1(input: TensorLike) -> Tensor:
+    """The exponential integral E₁. DLMF 6.2.1."""
+def lambertw(input: TensorLike) -> Tensor:
+    """The principal branch of Lambert's W, with W eᵂ = input, for input > -1/e; the derivative loses digits next to this end, 16 ULP at -0.36. DLMF 4.13."""
+def chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial t of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def shifted_chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial t of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+def chebyshev_polynomial_u(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial u of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def shifted_chebyshev_polynomial_u(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial u of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+def chebyshev_polynomial_v(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial v of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def shifted_chebyshev_polynomial_v(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial v of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+def chebyshev_polynomial_w(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial w of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def shifted_chebyshev_polynomial_w(input: TensorLike, n: builtins.int) -> Tensor:
+    """Chebyshev polynomial w of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+def hermite_polynomial_h(input: TensorLike, n: builtins.int) -> Tensor:
+    """Hermite polynomial h of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def hermite_polynomial_he(input: TensorLike, n: builtins.int) -> Tensor:
+    """Hermite polynomial he of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def legendre_polynomial_p(input: TensorLike, n: builtins.int) -> Tensor:
+    """Legendre polynomial p of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+def laguerre_polynomial_l(input: TensorLike, n: builtins.int) -> Tensor:
+    """Laguerre polynomial l of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+@overload
+def nansum(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The sum of the elements that are not NaN."""
+@overload
+def nansum(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The sum of the elements that are not NaN."""
+@overload
+def nanmean(input: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The mean of the elements that are not NaN; NaN if there are none."""
+@overload
+def nanmean(input: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | type | None = None) -> Tensor:
+    """The mean of the elements that are not NaN; NaN if there are none."""
+@overload
+def quantile(input: TensorLike, q: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+    """The q-quantiles along `dim`, or of all elements; NaN where an element is. Several q give a new first dimension."""
+@overload
+def quantile(input: TensorLike, q: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+    """The q-quantiles along `dim`, or of all elements; NaN where an element is. Several q give a new first dimension."""
+@overload
+def nanquantile(input: TensorLike, q: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+    """The q-quantiles of the elements that are not NaN."""
+@overload
+def nanquantile(input: TensorLike, q: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+    """The q-quantiles of the elements that are not NaN."""
+@overload
+def logcumsumexp(input: TensorLike, dim: builtins.int) -> Tensor:
+    """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
+@overload
+def logcumsumexp(input: TensorLike, axis: builtins.int) -> Tensor:
+    """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
+@overload
+def trapezoid(y: TensorLike, x: TensorLike | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule, of samples at the points `x` or at distances `dx` (1)."""
+@overload
+def trapezoid(y: TensorLike, x: TensorLike | None = None, *, dx: builtins.float | None = None, axis: builtins.int = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule, of samples at the points `x` or at distances `dx` (1)."""
+@overload
+def trapz(y: TensorLike, x: TensorLike | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule, of samples at the points `x` or at distances `dx` (1)."""
+@overload
+def trapz(y: TensorLike, x: TensorLike | None = None, *, dx: builtins.float | None = None, axis: builtins.int = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule, of samples at the points `x` or at distances `dx` (1)."""
+@overload
+def cumulative_trapezoid(y: TensorLike, x: TensorLike | None = None, *, dx: builtins.float | None = None, dim: builtins.int = -1) -> Tensor:
+    """The running integral along `dim` by the trapezoidal rule, one element shorter than the samples."""
+@overload
+def cumulative_trapezoid(y: TensorLike, x: TensorLike | None = None, *, dx: builtins.float | None = None, axis: builtins.int = -1) -> Tensor:
+    """The running integral along `dim` by the trapezoidal rule, one element shorter than the samples."""
+@overload
+def cov(input: TensorLike, *, correction: Number = 1, fweights: TensorLike | None = None, aweights: TensorLike | None = None) -> Tensor:
+    """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
+@overload
+def cov(input: TensorLike, *, ddof: Number = 1, fweights: TensorLike | None = None, aweights: TensorLike | None = None) -> Tensor:
+    """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
+def corrcoef(input: TensorLike) -> Tensor:
+    """Pearson's correlations of the rows, which are variables."""
+def dist(input: TensorLike, other: TensorLike, p: builtins.float | str = 2) -> Tensor:
+    """The p-norm of the difference."""
+@overload
+def renorm(input: TensorLike, p: builtins.float | str, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+    """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
+@overload
+def renorm(input: TensorLike, p: builtins.float | str, axis: builtins.int, maxnorm: builtins.float) -> Tensor:
+    """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
+@overload
+def narrow_copy(input: TensorLike, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    """A copy of the `length` slices along `dim` from `start` on."""
+@overload
+def narrow_copy(input: TensorLike, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    """A copy of the `length` slices along `dim` from `start` on."""
+@overload
+def gradient(input: TensorLike, *, spacing: Any = 1, dim: Integers | None = None, edge_order: builtins.int = 1) -> tuple[Tensor, ...]:
+    """The derivatives along dimensions by central differences, one tensor for each; `spacing` is a number, numbers, or coordinates."""
+@overload
+def gradient(input: TensorLike, *, spacing: Any = 1, axis: Integers | None = None, edge_order: builtins.int = 1) -> tuple[Tensor, ...]:
+    """The derivatives along dimensions by central differences, one tensor for each; `spacing` is a number, numbers, or coordinates."""
 float64: DType
 double: DType
 float32: DType
@@ -946,3 +1090,94 @@ short: DType
 int8: DType
 uint8: DType
 bool: DType
+def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def detach_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def diagonal_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def expand_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def permute_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def select_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def split_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def split_with_sizes_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def t_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def transpose_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def unbind_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def unfold_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def unsqueeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def view_as_complex_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+def view_as_real_copy(input: Tensor, *args: Any, **kwargs: Any) -> Any: ...
+@overload
+def unsafe_chunk(input: TensorLike, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The input cut into at most `chunks` pieces along `dim`."""
+@overload
+def unsafe_chunk(input: TensorLike, chunks: builtins.int, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The input cut into at most `chunks` pieces along `dim`."""
+@overload
+def unsafe_split(tensor: TensorLike, split_size_or_sections: Integers, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
+@overload
+def unsafe_split(tensor: TensorLike, split_size_or_sections: Integers, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
+@overload
+def unsafe_split_with_sizes(input: TensorLike, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
+@overload
+def unsafe_split_with_sizes(input: TensorLike, split_sizes: Sequence[builtins.int], axis: builtins.int = 0) -> tuple[Tensor, ...]:
+    """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
+def abs_(self: Tensor) -> Tensor: ...
+def acos_(self: Tensor) -> Tensor: ...
+def acosh_(self: Tensor) -> Tensor: ...
+def addmv_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def arccos_(self: Tensor) -> Tensor: ...
+def arccosh_(self: Tensor) -> Tensor: ...
+def arcsin_(self: Tensor) -> Tensor: ...
+def arcsinh_(self: Tensor) -> Tensor: ...
+def arctan_(self: Tensor) -> Tensor: ...
+def arctanh_(self: Tensor) -> Tensor: ...
+def asin_(self: Tensor) -> Tensor: ...
+def asinh_(self: Tensor) -> Tensor: ...
+def atan_(self: Tensor) -> Tensor: ...
+def atanh_(self: Tensor) -> Tensor: ...
+def ceil_(self: Tensor) -> Tensor: ...
+def clamp_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def clamp_max_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def clamp_min_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def clip_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def conj_physical_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def cos_(self: Tensor) -> Tensor: ...
+def cosh_(self: Tensor) -> Tensor: ...
+def deg2rad_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def erf_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def erfc_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def exp2_(self: Tensor) -> Tensor: ...
+def exp_(self: Tensor) -> Tensor: ...
+def expm1_(self: Tensor) -> Tensor: ...
+def fix_(self: Tensor) -> Tensor: ...
+def floor_(self: Tensor) -> Tensor: ...
+def frac_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def gcd_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def index_put_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def lcm_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def ldexp_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def log10_(self: Tensor) -> Tensor: ...
+def log1p_(self: Tensor) -> Tensor: ...
+def log2_(self: Tensor) -> Tensor: ...
+def log_(self: Tensor) -> Tensor: ...
+def nan_to_num_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def neg_(self: Tensor) -> Tensor: ...
+def negative_(self: Tensor) -> Tensor: ...
+def rad2deg_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def reciprocal_(self: Tensor) -> Tensor: ...
+def relu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def round_(self: Tensor) -> Tensor: ...
+def rsqrt_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def sigmoid_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def sin_(self: Tensor) -> Tensor: ...
+def sinc_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def sinh_(self: Tensor) -> Tensor: ...
+def sqrt_(self: Tensor) -> Tensor: ...
+def square_(self: Tensor) -> Tensor: ...
+def tan_(self: Tensor) -> Tensor: ...
+def tanh_(self: Tensor) -> Tensor: ...
+def trunc_(self: Tensor) -> Tensor: ...

@@ -46,9 +46,11 @@ TYPES = {
     **dict.fromkeys(("k", "r", "n", "start", "length", "offset", "dim2", "dimension", "step", "output_size", "decimals"), "int"),
     **dict.fromkeys(("equal_nan", "with_replacement", "sparse_grad", "descending", "stable", "largest", "sorted"), "bool"),
     **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
+    **dict.fromkeys(("q", "y", "x", "fweights", "aweights"), "TensorLike"), "spacing": "Any", "interpolation": "str", "edge_order": "int",
+    **dict.fromkeys(("dx", "maxnorm"), "float"),
     **dict.fromkeys(("repeats", "indices_or_sections"), "Integers | Tensor"), "indexing": "str",
 }
-PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid")
+PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid", "gradient")
 RETURNS = {**dict.fromkeys(PIECES, "tuple[Tensor, ...]"), **dict.fromkeys(("std_mean", "var_mean", "aminmax"), "tuple[Tensor, Tensor]"),
            **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "cummax", "cummin"), "Extreme"),
            **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Any")}

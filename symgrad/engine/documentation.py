@@ -71,6 +71,16 @@ real: the real parts.
 imag: the imaginary parts.
 abs: the absolute values.
 angle: the angles in radians.
+q: the ranks, from 0 to 1: a number, or a vector of them.
+interpolation: between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
+y: the samples.
+x: the points of the samples; None if they are at equal distances.
+dx: the distance of the samples; None is 1.
+fweights: how often each observation was made, a vector of integers; None is once.
+aweights: the weights of the observations, a vector; None is equal ones.
+maxnorm: the largest norm that a slice may have.
+spacing: the distance of the elements: one number, or for each dimension a number or a vector of coordinates.
+edge_order: 1 or 2, the order of the one-sided differences at the ends.
 repeat.repeats: the number of repetitions along each dimension; additional numbers add leading dimensions.
 repeat_interleave.repeats: the number of repetitions, one for all elements or one for each.
 repeat_interleave.dim: the dimension along which slices are repeated; None takes the flattened input.
@@ -112,8 +122,8 @@ index_put.values: the values, broadcast to the positions.
 index_put.accumulate: whether values are added to the old elements.
 take_along_dim.dim: the dimension along which elements are taken; None takes the flattened input.
 gather.sparse_grad: accepted as in torch; gradients are dense.
-narrow.start: the first slice.
-narrow.length: the number of slices.
+narrow.start, narrow_copy.start: the first slice.
+narrow.length, narrow_copy.length: the number of slices.
 slice_scatter.start: the first slice; None is 0.
 slice_scatter.end: the slice after the last; None is the end.
 slice_scatter.step: the distance between two slices.
@@ -152,6 +162,7 @@ addcmul.value, addcdiv.value: the number by which the second term is multiplied.
 nan_to_num.nan: the replacement of NaN; None is 0.
 nan_to_num.posinf: the replacement of inf; None is the largest number of the dtype.
 nan_to_num.neginf: the replacement of -inf; None is the smallest number of the dtype.
+dist.p, renorm.p: the exponent of the norm.
 diff.n: the order of the differences.
 diff.prepend: a tensor joined before the input along `dim`, or None.
 diff.append: a tensor joined after the input along `dim`, or None.
@@ -200,7 +211,7 @@ meshgrid: vectors of sizes n₁, ..., nₖ give k tensors (n₁, ..., nₖ).
 cartesian_prod: vectors of sizes n₁, ..., nₖ give (n₁ ⋯ nₖ, k); one vector is returned unchanged.
 combinations: a vector of n elements gives (C(n, r), r).
 adjoint: (..., m, n) becomes (..., n, m).
-narrow: the size along `dim` becomes `length`.
+narrow, narrow_copy: the size along `dim` becomes `length`.
 diagonal: the two dimensions are replaced by a last one of the diagonal's length.
 diag_embed: (..., n) becomes matrices of size n + |offset| in the two new dimensions.
 diagflat: n elements give a square matrix of size n + |offset|.
@@ -223,6 +234,11 @@ cholesky_solve: (..., n, k) and (..., n, n) give (..., n, k), where leading dime
 trace: (m, n) gives a tensor without dimensions.
 diag: (n,) gives a square matrix of size n + |diagonal|; a matrix gives the vector of its diagonal.
 diff: the size along `dim` becomes smaller by `n`.
+logcumsumexp, renorm, gradient: the result has the shape of `input`.
+trapezoid: the shape of `y` without `dim`.
+cumulative_trapezoid: the size along `dim` becomes smaller by 1.
+cov, corrcoef: (m, n) becomes (m, m); a vector gives a tensor without dimensions.
+dist: both broadcast; the result has no dimensions.
 cross: the tensors broadcast, and have size 3 along `dim`.
 tensordot: the dimensions of `a` and then those of `b` that are not summed over.
 inner: (..., k) and (..., k) give the leading dimensions of the first and then those of the second.
@@ -257,7 +273,7 @@ aminmax: a named pair (min, max) of tensors.
 var_mean, std_mean: a pair of tensors.
 tensor_split, hsplit, vsplit, dsplit: a tuple of views of `input`.
 split, split_with_sizes, chunk, unbind: a tuple of views of `input`, none of which may be written in place.
-meshgrid: a tuple of tensors.
+meshgrid, gradient: a tuple of tensors.
 atleast_1d, atleast_2d, atleast_3d: a tensor for one tensor, a tuple for several.
 ravel, reshape, reshape_as, flatten: a view of `input` where the strides allow it, else a copy.
 select, narrow, view_as, expand_as, adjoint: a view of `input`, which shares its memory.
@@ -279,18 +295,20 @@ einsum: RuntimeError for an equation that does not fit the operands.
 cat, hstack, vstack, dstack, column_stack, stack: RuntimeError where the shapes do not fit, or there is no tensor.
 gather, take, index_select, scatter, scatter_add, take_along_dim: IndexError or RuntimeError for a position out of range.
 index_add, index_copy, index_fill, index_put: IndexError or RuntimeError for a position out of range.
-select, select_scatter, narrow: IndexError or RuntimeError for a position out of range.
+select, select_scatter, narrow, narrow_copy: IndexError or RuntimeError for a position out of range.
 topk, kthvalue: RuntimeError for a `k` out of range.
 floor_divide, remainder, fmod: RuntimeError where integers are divided by 0.
 cross: RuntimeError where there is no dimension of size 3.
 inverse, det, slogdet, logdet, cholesky, cholesky_solve, cholesky_inverse: RuntimeError for a matrix that is not square.
-trace, diag, t: RuntimeError for a tensor with too many dimensions.
+trace, diag, t, cov, corrcoef: RuntimeError for a tensor with too many dimensions.
 chunk, split, split_with_sizes, tensor_split, hsplit, vsplit, dsplit: RuntimeError for sizes or numbers of pieces that do not fit.
 imag: RuntimeError for a real `input`.
 view_as_real: RuntimeError for a real `input`.
 view_as_complex: RuntimeError where the last dimension has not size 2.
 mse_loss: ValueError for another `reduction`.
 unfold: RuntimeError for a window that does not fit.
+quantile, nanquantile: RuntimeError for ranks outside of [0, 1], for another interpolation, and where there are no elements.
+trapezoid, cumulative_trapezoid, renorm, gradient: RuntimeError for arguments that do not fit the input.
 argmax, argmin, max, min, amax, amin, aminmax, median, nanmedian, mode: RuntimeError or IndexError where there is no element to choose from.
 """)
 

@@ -773,6 +773,60 @@ class Tensor:
         """The error function. DLMF 7.2.1."""
     def erfc(self) -> Tensor:
         """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+    def i0(self) -> Tensor:
+        """The Bessel function I₀, accurate in every derivative. DLMF 10.25.2."""
+    @overload
+    def nansum(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The sum of the elements that are not NaN."""
+    @overload
+    def nansum(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The sum of the elements that are not NaN."""
+    @overload
+    def nanmean(self, dim: Integers | None = None, keepdim: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The mean of the elements that are not NaN; NaN if there are none."""
+    @overload
+    def nanmean(self, axis: Integers | None = None, keepdims: builtins.bool = False, *, dtype: DType | builtins.type | None = None) -> Tensor:
+        """The mean of the elements that are not NaN; NaN if there are none."""
+    @overload
+    def quantile(self, q: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """The q-quantiles along `dim`, or of all elements; NaN where an element is. Several q give a new first dimension."""
+    @overload
+    def quantile(self, q: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """The q-quantiles along `dim`, or of all elements; NaN where an element is. Several q give a new first dimension."""
+    @overload
+    def nanquantile(self, q: TensorLike, dim: Integers | None = None, keepdim: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """The q-quantiles of the elements that are not NaN."""
+    @overload
+    def nanquantile(self, q: TensorLike, axis: Integers | None = None, keepdims: builtins.bool = False, *, interpolation: str = 'linear') -> Tensor:
+        """The q-quantiles of the elements that are not NaN."""
+    @overload
+    def logcumsumexp(self, dim: builtins.int) -> Tensor:
+        """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
+    @overload
+    def logcumsumexp(self, axis: builtins.int) -> Tensor:
+        """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
+    @overload
+    def cov(self, *, correction: Number = 1, fweights: TensorLike | None = None, aweights: TensorLike | None = None) -> Tensor:
+        """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
+    @overload
+    def cov(self, *, ddof: Number = 1, fweights: TensorLike | None = None, aweights: TensorLike | None = None) -> Tensor:
+        """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
+    def corrcoef(self) -> Tensor:
+        """Pearson's correlations of the rows, which are variables."""
+    def dist(self, other: TensorLike, p: builtins.float | str = 2) -> Tensor:
+        """The p-norm of the difference."""
+    @overload
+    def renorm(self, p: builtins.float | str, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
+    @overload
+    def renorm(self, p: builtins.float | str, axis: builtins.int, maxnorm: builtins.float) -> Tensor:
+        """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
+    @overload
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """A copy of the `length` slices along `dim` from `start` on."""
+    @overload
+    def narrow_copy(self, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """A copy of the `length` slices along `dim` from `start` on."""
     def register_hook(self, hook: Hook) -> RemovableHandle: ...
     def register_post_accumulate_grad_hook(self, hook: Hook) -> RemovableHandle: ...
     def retain_grad(self) -> None: ...
@@ -1150,6 +1204,26 @@ class Tensor:
     def __complex__(self) -> complex: ...
     def __index__(self) -> builtins.int: ...
     def __contains__(self, element: Any) -> builtins.bool: ...
+    def argwhere(self) -> Tensor: ...
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = -1) -> Tensor: ...
+    @overload
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The input cut into at most `chunks` pieces along `dim`."""
+    @overload
+    def unsafe_chunk(self, chunks: builtins.int, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The input cut into at most `chunks` pieces along `dim`."""
+    @overload
+    def unsafe_split(self, split_size_or_sections: Integers, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
+    @overload
+    def unsafe_split(self, split_size_or_sections: Integers, axis: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
+    @overload
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
+    @overload
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], axis: builtins.int = 0) -> tuple[Tensor, ...]:
+        """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
     @property
     def matrix_expr(self) -> Any: ...
 

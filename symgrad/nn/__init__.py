@@ -26,13 +26,37 @@ from symgrad.nn.activation_modules import (
 )
 from symgrad.nn.containers import ModuleDict, ModuleList, ParameterList, Sequential
 from symgrad.nn.layers import Flatten, Identity, Linear, LogSigmoid, LogSoftmax, ReLU, Sigmoid, Softmax, Softmax2d, Softmin, Softplus, Tanh
-from symgrad.nn.losses import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, L1Loss, MSELoss, NLLLoss
+from symgrad.nn.losses import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineEmbeddingLoss,
+    CrossEntropyLoss,
+    GaussianNLLLoss,
+    HingeEmbeddingLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MarginRankingLoss,
+    MSELoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
+    NLLLoss,
+    PoissonNLLLoss,
+    SmoothL1Loss,
+    SoftMarginLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
 from symgrad.nn.module import Module
 from symgrad.nn.parallel import DataParallel
 from symgrad.nn.parameter import Buffer, Parameter
 
-__all__ = ["BCELoss", "BCEWithLogitsLoss", "Buffer", "CELU", "CosineSimilarity", "CrossEntropyLoss", "DataParallel", "ELU", "Flatten", "GELU", "GLU",
-           "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "Identity", "L1Loss", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax",
-           "MSELoss", "Mish", "Module", "ModuleDict", "ModuleList", "NLLLoss", "PReLU", "PairwiseDistance", "Parameter", "ParameterList",
-           "RReLU", "ReLU", "ReLU6", "SELU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
-           "Softsign", "Tanh", "Tanhshrink", "Threshold", "functional", "init", "parallel", "parameter", "utils"]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "Buffer", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "DataParallel", "ELU",
+           "Flatten", "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss",
+           "HuberLoss", "Identity", "KLDivLoss", "L1Loss", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss",
+           "MarginRankingLoss", "Mish", "Module", "ModuleDict", "ModuleList", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
+           "MultiMarginLoss", "NLLLoss", "PReLU", "PairwiseDistance", "Parameter", "ParameterList", "PoissonNLLLoss", "RReLU", "ReLU",
+           "ReLU6", "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin",
+           "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+           "functional", "init", "parallel", "parameter", "utils"]

@@ -36,8 +36,7 @@ class OfFunction(Module):
 
     def forward(self, *inputs: Tensor) -> Tensor:
         """The value of the function."""
-        own = self.__dict__
-        return type(self).function(*inputs, **{name: own[name] for name in self.names})
+        return type(self).function(*inputs, **{name: getattr(self, name) for name in self.names})
 
     def extra_repr(self) -> str:
         """The parameters; `inplace` where it is set."""

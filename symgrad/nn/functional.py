@@ -49,12 +49,31 @@ from symgrad.nn.activations import (
 )
 from symgrad.nn.likelihood import cross_entropy, nll_loss
 from symgrad.nn.reductions import checked_reduction, reduced, reduction_of, warn_about_sizes
+from symgrad.nn.regression import (
+    cosine_embedding_loss,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_similarity", "cross_entropy", "elu", "elu_", "gelu",
-           "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "l1_loss", "leaky_relu", "leaky_relu_", "linear",
-           "log_softmax", "logsigmoid", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pairwise_distance", "prelu", "relu",
-           "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
-           "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_embedding_loss", "cosine_similarity",
+           "cross_entropy", "elu", "elu_", "gaussian_nll_loss", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+           "hardtanh_", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax",
+           "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+           "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pairwise_distance", "poisson_nll_loss", "prelu", "relu",
+           "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
+           "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
+           "triplet_margin_with_distance_loss"]
 
 _mm, _addmm, _square_error = core(REGISTRY["mm"]), core(REGISTRY["addmm"]), core(REGISTRY["mse_loss"])
 _entropy, _logit_entropy = core(REGISTRY["binary_cross_entropy"]), core(REGISTRY["binary_cross_entropy_with_logits"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
+from symgrad.nn.activation_modules import OfFunction, PairwiseDistance, module_of
 from symgrad.nn.module import Module
 from symgrad.nn.reductions import reduction_of
 
-__all__ = ["BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "L1Loss", "MSELoss", "NLLLoss"]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss",
+           "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+           "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
 
 
 class _Loss(Module):
@@ -106,3 +110,50 @@ class CrossEntropyLoss(_WeightedLoss):
         """The loss of an input for a target."""
         options: dict[str, Any] = {"ignore_index": self.ignore_index, "reduction": self.reduction, "label_smoothing": self.label_smoothing}
         return F.cross_entropy(input, target, weight=self.weight, **options)
+
+
+class _LossOfFunction(OfFunction):
+    """A loss that calls a function; weights are a buffer, and a distance that is a module is a part of it."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        own = self.__dict__
+        own["reduction"] = reduction_of(own.pop("size_average", None), own.pop("reduce", None), own["reduction"])
+        if "weight" in own:
+            self.register_buffer("weight", own.pop("weight"))
+        if "distance_function" in own:
+            given = own.pop("distance_function")
+            self.distance_function = PairwiseDistance() if given is None else given
+
+
+_loss = partial(module_of, module=__name__, base=_LossOfFunction, shown="")
+LEGACY: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
+
+SmoothL1Loss = _loss("SmoothL1Loss", function=F.smooth_l1_loss,
+                     doc="The mean of error² / (2 beta) where |error| is below beta, else of |error| - beta / 2.",
+                     **LEGACY, beta=1.0)
+HuberLoss = _loss("HuberLoss", function=F.huber_loss, doc="The mean of error² / 2 where |error| is below delta, else of delta (|error| - delta / 2).",
+                  reduction="mean", delta=1.0)
+KLDivLoss = _loss("KLDivLoss", function=F.kl_div, doc="The mean of target (log(target) - input), for log-probabilities `input`.", **LEGACY,
+                  log_target=False)
+PoissonNLLLoss = _loss("PoissonNLLLoss", function=F.poisson_nll_loss, doc="The mean of exp(input) - target input.", log_input=True, full=False,
+                       size_average=None, eps=1e-8, reduce=None, reduction="mean")
+GaussianNLLLoss = _loss("GaussianNLLLoss", function=F.gaussian_nll_loss, doc="The mean of (log(var) + (input - target)² / var) / 2.", full=False,
+                        eps=1e-6, reduction="mean")
+HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", function=F.hinge_embedding_loss, margin=1.0, **LEGACY,
+                           doc="The mean of the input where the target is 1, and of max(0, margin - input) where it is -1.")
+MarginRankingLoss = _loss("MarginRankingLoss", function=F.margin_ranking_loss, doc="The mean of max(0, -target (input1 - input2) + margin).",
+                          margin=0.0, **LEGACY)
+SoftMarginLoss = _loss("SoftMarginLoss", function=F.soft_margin_loss, doc="The mean of log(1 + exp(-target input)), without overflow.", **LEGACY)
+MultiMarginLoss = _loss("MultiMarginLoss", function=F.multi_margin_loss, p=1, margin=1.0, weight=None, **LEGACY,
+                        doc="The mean of Σ max(0, weight[y] (margin - x[y] + x[i]))ᵖ / C over the classes i other than the target y.")
+MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", function=F.multilabel_margin_loss, **LEGACY,
+                             doc="The mean of Σ max(0, 1 - x[y] + x[i]) / C over the target classes y and all other classes i.")
+MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", function=F.multilabel_soft_margin_loss, weight=None, **LEGACY,
+                                 doc="The mean over the classes of binary cross entropies of sigmoid(input).")
+CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", function=F.cosine_embedding_loss, margin=0.0, **LEGACY,
+                            doc="The mean of 1 - cos(input1, input2) where the target is 1, else of max(0, cos(input1, input2) - margin).")
+TripletMarginLoss = _loss("TripletMarginLoss", function=F.triplet_margin_loss, margin=1.0, p=2.0, eps=1e-6, swap=False, **LEGACY,
+                          doc="The mean of max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance `pairwise_distance`.")
+TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", function=F.triplet_margin_with_distance_loss, distance_function=None,
+                                      margin=1.0, swap=False, reduction="mean", doc="`TripletMarginLoss` with another distance function.")

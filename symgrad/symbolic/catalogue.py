@@ -65,7 +65,17 @@ def _of_inverse(function: Any) -> Callable[[Any], Any]:
     return lambda u: function(1 / u)
 
 
-# Functions without an op, defined by other functions.
+def _of_order(op: str) -> Callable[[Any, Any], Any]:
+    """A Bessel function by its op, whose parameter is the order."""
+    def call(order: Any, u: Any) -> Any:
+        if not order.is_Number:
+            raise Unknown(f"{op} needs a number as order, got {order}; there is no derivative by the order")
+        return Call(op, (u, order))
+
+    return call
+
+
+# Functions without an op, defined by other functions, or with an op that has parameters.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.sec: _reciprocal(sympy.cos), sympy.csc: _reciprocal(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
     sympy.csch: _reciprocal(sympy.sinh), sympy.coth: _reciprocal(sympy.tanh),
@@ -77,6 +87,8 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
     sympy.Nand: lambda *args: sympy.Not(sympy.And(*args)), sympy.Nor: lambda *args: sympy.Not(sympy.Or(*args)),
     sympy.Implies: lambda a, b: sympy.Or(sympy.Not(a), b),
+    sympy.besselj: _of_order("bessel_j"), sympy.bessely: _of_order("bessel_y"),
+    sympy.besseli: _of_order("bessel_i"), sympy.besselk: _of_order("bessel_k"),
     stable.log1mexp: _log1mexp, stable.log_cosh: _log_cosh, stable.larger: sympy.Max, stable.smaller: sympy.Min,
     stable.step: _heaviside, stable.whole: sympy.floor,
 }

@@ -112,7 +112,7 @@ def test_every_op_is_written_in_numpy_and_c(op, parameters):
         slopes = [g.item() for g in symgrad.autograd.grad(y, xs, materialize_grads=True)]
         condition = sum(abs(a * b) for a, b in zip(x, slopes))
         with np.errstate(all="ignore"):
-            v, g = numpy_function(*map(np.float64, x)) if numpy_function else (None, None)
+            v, g = numpy_function(*map(np.float64, x)) if numpy_function else (None, ())
         value, gradient = [0.0], [0.0] * len(x)
         if c_function:
             c_function(*x, value, gradient)

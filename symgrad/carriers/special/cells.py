@@ -12,11 +12,16 @@ from symgrad.carriers.special.table import SPECIAL
 __all__ = ["of_balls", "of_cells"]
 
 
+def _parameter(value: Any) -> int | float:
+    """A parameter as a Python number, whole ones as integers."""
+    return int(value) if value == int(value) else float(value)
+
+
 def of_cells(carrier: str, module: Any, wrap: Callable[..., Any] = lambda function: function) -> dict[str, Callable[..., Any]]:
     """The functions of a carrier of numbers or expressions, which are computed one by one with a library, an mpmath context or SymPy."""
 
     def cells(function: Callable[..., Any], arity: int) -> Callable[..., Any]:
-        return lambda *args: each(wrap(lambda *xs: function(module, *xs, *map(int, args[arity:]))), arity)(*args[:arity])
+        return lambda *args: each(wrap(lambda *xs: function(module, *xs, *map(_parameter, args[arity:]))), arity)(*args[:arity])
 
     return {name: cells(getattr(row, carrier), row.arity) for name, row in SPECIAL.items()}
 
@@ -28,6 +33,6 @@ def of_balls() -> dict[str, Callable[..., Any]]:
         def refuse(*args: Any) -> Any:
             raise Undecided(f"{name} has no enclosure")
 
-        return lambda *args: each(lambda *xs: (function or refuse)(*xs, *map(int, args[arity:])), arity)(*args[:arity])
+        return lambda *args: each(lambda *xs: (function or refuse)(*xs, *map(_parameter, args[arity:])), arity)(*args[:arity])
 
     return {name: cells(name, row.balls, row.arity) for name, row in SPECIAL.items()}

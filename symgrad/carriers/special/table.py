@@ -2,7 +2,7 @@
 
 A row names an elementwise function and says how it is computed: of arrays (a ufunc of `scipy.special`, or a function of that module and arrays), of
 many-digit numbers (a function of an mpmath context and numbers), as a SymPy expression (a function of the module and expressions), and of balls.
-Integer parameters, such as an order, follow the values.
+Parameters that are numbers, such as an order, follow the values.
 
 `sources` says how it is written by language: NumPy, Torch, Jax and C, or Python for the first three. A source is the name of a function, a format as
 in `symgrad.codegen.languages`, or the definition of a helper, where `{m}` is the module of arrays. A ufunc of SciPy is known by its name.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import activations, errors
+from symgrad.carriers.special import activations, bessel, errors, integrals, polynomials
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -30,4 +30,4 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-SPECIAL: dict[str, Row] = {name: Row(*row) for family in (activations, errors) for name, row in family.ROWS.items()}
+SPECIAL: dict[str, Row] = {name: Row(*row) for family in (activations, bessel, errors, integrals, polynomials) for name, row in family.ROWS.items()}

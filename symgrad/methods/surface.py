@@ -1,0 +1,120 @@
+"""Functions that follow from methods and other functions: in-place functions, copies of views, and pieces under other names."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tables import MethodTable
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.methods.counting import nonzero
+
+__all__ = ["IN_PLACE", "METHODS", "SURFACE"]
+
+METHODS = MethodTable()
+
+# The in-place methods that are functions of the module, too
+IN_PLACE = """
+abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_
+clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ elu_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ hardtanh_ i0_ index_put_
+lcm_ ldexp_ leaky_relu_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rrelu_ rsqrt_ selu_
+sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_
+""".split()
+COPIED = ("as_strided", "detach", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
+          "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real")
+
+clone = FUNCTIONS["clone"]
+
+
+def _copies(name: str) -> Callable[..., Any]:
+    """The function of a view, with copies as results."""
+    def copied(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and name in ("expand", "permute", "view") and isinstance(args[0], (tuple, list)):
+            args = tuple(args[0])
+        for word in ("size", "dims"):
+            if word in kwargs and name in ("expand", "permute", "view"):
+                args = tuple(kwargs.pop(word))
+        view = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
+        out = view(input, *args, **kwargs)
+        return tuple(map(clone, out)) if isinstance(out, tuple) else clone(out)
+
+    return _named(copied, f"{name}_copy", f"As `{name}`, with a copy of the elements in place of a view.")
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__, function.__module__ = doc, "symgrad"
+    return function
+
+
+def _pieces(name: str) -> Callable[..., Any]:
+    function = FUNCTIONS[name]
+
+    @functools.wraps(function)
+    def pieces(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return _named(pieces, f"unsafe_{name}", f"As `{name}`; writes to the pieces are as safe as there.")
+
+
+def alias_copy(input: Tensor) -> Tensor:
+    """A copy of the input."""
+    return clone(input)
+
+
+def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    """A copy of every `step`-th slice along `dim` from `start` to `end`.
+
+    Raises IndexError for a dimension out of range, RuntimeError for a step that is not positive.
+    """
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    if not -input.ndim <= dim < input.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
+    return clone(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)])  # type: ignore[index]
+
+
+@METHODS.define
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the nonzero elements, as rows."""
+    return nonzero(input)
+
+
+@METHODS.define
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The indices of the first `size` nonzero elements, as rows; rows of `fill_value` stand for those that do not exist.
+
+    Raises RuntimeError for a negative size.
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows = nonzero(input)._value[:size]
+    return wrap(np.concatenate([rows, np.full((size - len(rows), input.ndim), fill_value)]))
+
+
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """The coordinates of elements that are given by their positions in the flattened tensor: one tensor for each dimension.
+
+    Raises TypeError unless the positions are integers, ValueError for negative sizes.
+    """
+    if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex() or str(indices.dtype) == "torch.bool":
+        raise TypeError(f"expected 'indices' to be an integer tensor, but got {getattr(indices, 'dtype', type(indices))}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    flat, out = indices._value, []
+    for n in reversed(sizes):
+        out.append(wrap(np.asarray(flat % n)))
+        flat = flat // n
+    return tuple(reversed(out))
+
+
+SURFACE: dict[str, Callable[..., Any]] = {
+    "alias_copy": alias_copy, "slice_copy": slice_copy, "argwhere": argwhere, "nonzero_static": nonzero_static, "unravel_index": unravel_index,
+    **{f"{name}_copy": _copies(name) for name in COPIED}, **{f"unsafe_{name}": _pieces(name) for name in ("chunk", "split", "split_with_sizes")},
+}
+METHODS.update({name: SURFACE[name] for name in ("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")})

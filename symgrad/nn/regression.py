@@ -1,0 +1,250 @@
+"""Losses of regression, of margins and of embeddings, with torch's names, arguments and reductions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.nn.activations import pairwise_distance
+from symgrad.nn.reductions import checked_reduction, reduced, reduction_of, warn_about_sizes
+
+__all__ = ["cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "margin_ranking_loss", "multi_margin_loss",
+           "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss",
+           "triplet_margin_loss", "triplet_margin_with_distance_loss"]
+
+
+def _huber(input: Tensor, target: Tensor, delta: float) -> Tensor:
+    """error² / 2 where |error| is below delta, else delta (|error| - delta / 2)."""
+    error = input - target
+    size = traced.abs(error)
+    return traced.where(size < delta, 0.5 * traced.square(error), delta * (size - 0.5 * delta))  # type: ignore[no-any-return]
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+                   beta: float = 1.0) -> Tensor:
+    """The mean (or sum, or each) of error² / (2 beta) where |error| is below beta, else of |error| - beta / 2.
+
+    Sizes that differ broadcast, with a warning. Raises ValueError for an unknown reduction, RuntimeError for a negative `beta`.
+
+    >>> import symgrad
+    >>> smooth_l1_loss(symgrad.tensor([0.5, 3.0]), symgrad.tensor([0.0, 0.0]), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    warn_about_sizes(input, target)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return reduced(traced.abs(input - target) if beta == 0 else _huber(input, target, beta) / beta, reduction)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """The mean (or sum, or each) of error² / 2 where |error| is below delta, else of delta (|error| - delta / 2), times the weights.
+
+    Sizes that differ broadcast, with a warning. Raises ValueError for an unknown reduction and weights of another size, RuntimeError unless `delta`
+    is positive.
+    """
+    warn_about_sizes(input, target)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    each = _huber(input, target, delta)
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+    return reduced(each if weight is None else each * weight, checked_reduction(reduction))
+
+
+def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+           log_target: bool = False) -> Tensor:
+    """The mean (or sum, or each, or the mean over the batch by "batchmean") of target (log(target) - input), for log-probabilities `input`.
+
+    The target holds probabilities, or their logarithms if `log_target`; where it is 0 the loss is 0. Raises ValueError for an unknown reduction.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    if reduction == "mean":
+        warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch "
+                      "size, and aligns with the KL math definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+                      "release.", UserWarning, stacklevel=2)
+    if log_target:
+        each = traced.exp(target) * (target - input)
+    else:
+        zero = target == 0
+        each = traced.where(zero, 0.0, target * traced.log(traced.where(zero, 1.0, target))) - target * input
+    if reduction == "batchmean" and input.ndim:
+        return each.sum() / input.shape[0]  # type: ignore[no-any-return]
+    return reduced(each, checked_reduction("mean" if reduction == "batchmean" else reduction))
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
+                     reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of exp(input) - target input, or without `log_input` of input - target log(input + eps).
+
+    `full` adds Stirling's approximation of log(target!) for targets above 1. Raises ValueError for an unknown reduction.
+    """
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    each = traced.exp(input) - target * input if log_input else input - target * traced.log(input + eps)
+    if full:
+        large = target > 1
+        inside = traced.where(large, target, 2.0)
+        stirling = inside * traced.log(inside) - inside + 0.5 * traced.log(2 * math.pi * inside)
+        each = each + traced.where(large, stirling, 0.0)
+    return reduced(each, reduction)
+
+
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of (log(var) + (input - target)² / var) / 2 for variances `var`, which are at least `eps`.
+
+    The variances have the shape of the input, with one dimension of size 1, or without the last, where they are shared. `full` adds log(2π) / 2.
+    The limit `eps` has no part in the derivative. Raises ValueError for negative variances, a wrong shape and an unknown reduction.
+    """
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * traced.ones_like(input)
+    elif bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)  # type: ignore[attr-defined]
+        elif input.ndim != var.ndim or sum(b for a, b in zip(input.shape, var.shape) if a != b) != 1:
+            raise ValueError("var is of incorrect size")
+    checked_reduction(reduction)
+    var = traced.where(var < eps, eps + (var - var.detach()), var)
+    each = 0.5 * (traced.log(var) + traced.square(input - target) / var)
+    return reduced(each + 0.5 * math.log(2 * math.pi) if full else each, reduction)
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+                         reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of the input where the target is 1, and of max(0, margin - input) where it is -1."""
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    near, far = traced.where(target != 1, traced.relu(margin - input), 0.0), traced.where(target != -1, input, 0.0)
+    return reduced(near + far, reduction)
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+                        reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of max(0, -target (input1 - input2) + margin). Raises RuntimeError for different numbers of dimensions."""
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
+                           f"input2: {input2.shape}, target: {target.shape} ")
+    return reduced(traced.relu(margin - target * (input1 - input2)), reduction)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of log(1 + exp(-target input)), without overflow."""
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    return reduced(traced.softplus(-target * input), reduction)
+
+
+def _rows(input: Tensor, name: str) -> Tensor:
+    """The scores of each member of the batch."""
+    if input.ndim not in (0, 1, 2):
+        raise RuntimeError(f"{name}: expected a non-empty vector or matrix, but got shape {list(input.shape)}")
+    return input.reshape(input.shape[0] if input.ndim == 2 else 1, -1)
+
+
+def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+                      size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of Σ max(0, weight[y] (margin - x[y] + x[i]))ᵖ / C over the classes i other than the target y.
+
+    Raises ValueError for p other than 1 and 2 and for weights of another size, RuntimeError for targets out of range or of another shape.
+    """
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("weight must be one-dimensional")
+    rows = _rows(input, "multi_margin_loss")
+    if target.numel() != rows.shape[0]:  # type: ignore[attr-defined]
+        raise RuntimeError(f"inconsistent target size, expected {rows.shape[0]} targets but got shape {list(target.shape)}")
+    at = target.reshape(-1, 1)
+    if bool(((at < 0) | (at >= rows.shape[1])).any()):
+        raise RuntimeError("target out of range")
+    terms = traced.relu(margin - traced.gather(rows, 1, at) + rows)
+    terms = terms if p == 1 else traced.square(terms)
+    terms = terms if weight is None else terms * weight[at]  # type: ignore[index]
+    others = traced.scatter(traced.ones_like(rows.detach()), 1, at, 0.0)
+    each = (terms * others).sum(1) / rows.shape[1]
+    return reduced(each if input.ndim == 2 or reduction != "none" else each.reshape(()), reduction)
+
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+                           reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of Σ max(0, 1 - x[y] + x[i]) / C over the target classes y and all other classes i.
+
+    The target has the shape of the input; its rows hold classes, up to the first -1. Raises RuntimeError for another shape or for a class out of
+    range.
+    """
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    if input.shape != target.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    rows, labels = _rows(input, "multilabel_margin_loss"), target.value.reshape(-1, input.shape[-1] if input.ndim else 1)
+    if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
+        raise RuntimeError("argument #2 'target' is out of range")
+    counted = np.logical_and.accumulate(labels >= 0, axis=1)
+    at = np.where(counted, labels, 0)
+    is_target = np.zeros(labels.shape, bool)
+    np.logical_or.at(is_target, (np.arange(len(labels))[:, None], at), counted)
+    margins = traced.relu(1 - traced.gather(rows, 1, wrap(at)).unsqueeze(2) + rows.unsqueeze(1))  # type: ignore[attr-defined]
+    each = (margins * wrap((counted[:, :, None] & ~is_target[:, None, :]).astype(rows.value.dtype))).sum((1, 2)) / rows.shape[1]
+    return reduced(each if input.ndim == 2 or reduction != "none" else each.reshape(()), reduction)
+
+
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+                                reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of the mean over the classes of -weight (target log(s(input)) + (1 - target) log(s(-input))), s the sigmoid."""
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    loss = -(target * traced.logsigmoid(input) + (1 - target) * traced.logsigmoid(-input))
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+                          reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of 1 - cos(input1, input2) where the target is 1, and of max(0, cos(input1, input2) - margin) where it is -1.
+
+    Raises RuntimeError for shapes that do not fit.
+    """
+    reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    if target.ndim > 1 or target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim:
+        raise RuntimeError(f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
+                           f"{list(input1.shape)} and {list(input2.shape)}.")
+    dot = (input1 * input2).sum(-1)
+    least = 1e-12  # torch's, added to the squares of the lengths
+    cosine = dot / traced.sqrt((traced.square(input1).sum(-1) + least) * (traced.square(input2).sum(-1) + least))
+    each = traced.where(target == 1, 1 - cosine, 0.0) + traced.where(target == -1, traced.relu(cosine - margin), 0.0)
+    return reduced(each, reduction)
+
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+                        size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
+    """The mean (or sum, or each) of max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance `pairwise_distance`.
+
+    With `swap` the distance of the positive from the negative counts where it is smaller than that of the anchor. Raises ValueError unless the
+    margin is positive, RuntimeError for different numbers of dimensions.
+    """
+    reduction = reduction_of(size_average, reduce, reduction)
+    return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
+                                             distance_function=lambda a, b: pairwise_distance(a, b, p, eps))
+
+
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
+                                      distance_function: Callable[[Any, Any], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
+                                      reduction: str = "mean") -> Tensor:
+    """`triplet_margin_loss` with another distance function."""
+    checked_reduction(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(f"The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+                           f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs")
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = traced.minimum(far, distance(positive, negative))
+    return reduced(traced.relu(margin + near - far), reduction)

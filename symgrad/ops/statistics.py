@@ -1,0 +1,265 @@
+"""Statistics, numerical integrals and scans, as composites of other ops."""
+
+import warnings
+
+from symgrad.graph.op import composite
+from symgrad.ops.rules import axes, axis
+from symgrad.types.indices import gather_index
+
+# Elements that are NaN
+
+
+@composite("nansum", usage="symgrad.nansum(a, dim=1)")
+def nansum(xp, input, dim=None, keepdim=False, *, dtype=None):
+    """The sum of the elements that are not NaN."""
+    input = input if dtype is None else input.to(dtype)
+    if input.is_complex():
+        raise RuntimeError("nansum does not support complex inputs")
+    return xp.sum(xp.where(xp.isnan(input), xp.zeros_like(input), input) if input.is_floating_point() else input, dim, keepdim)
+
+
+@composite("nanmean", usage="symgrad.nanmean(a, dim=1)")
+def nanmean(xp, input, dim=None, keepdim=False, *, dtype=None):
+    """The mean of the elements that are not NaN; NaN if there are none."""
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_type}")
+    total = xp.nansum(input, dim, keepdim, dtype=dtype)
+    return total / xp.sum(xp.logical_not(xp.isnan(input)), dim, keepdim).to(total.dtype)
+
+
+def _quantile(name, xp, input, q, dim, keepdim, interpolation, missing):
+    """Order statistics at the ranks q (n - 1), interpolated; a row with NaN has the quantile NaN, unless they are `missing`."""
+    if not (input.is_floating_point() and input.element_size() >= 4):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not hasattr(q, "dtype"):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        q = input.new_tensor(q)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    if not all(0 <= p <= 1 for p in q.reshape(-1).tolist()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    at = None if dim is None else axis(dim, input.ndim)
+    shape = (1,) * input.ndim if dim is None else tuple(1 if i == at else n for i, n in enumerate(input.shape))
+    rows = xp.reshape(input, (-1,)) if dim is None or not input.ndim else xp.movedim(input, at, -1)
+    values = xp.sort(rows, -1)[0]
+    numbers = xp.numbers(rows)
+    n, whole = rows.shape[-1], numbers == numbers
+    count = whole.sum(-1, keepdims=True)
+    last = (count - 1) * (count > 0) if missing else (n - 1) + 0 * count
+    ranks = xp.reshape(q, (-1,)) * _tensor(input, last)
+    place = xp.numbers(ranks)
+    if not missing:
+        place = place * whole.all(-1, keepdims=True) + (n - 1) * ~whole.all(-1, keepdims=True)  # NaN comes last
+    below = place.astype(int)
+    above = below + (place > below)
+    if interpolation == "nearest":
+        below = above = place.round().astype(int)
+    lower, upper = (xp.getitem(values, gather_index(places, values.ndim - 1)) for places in (below, above))
+    if interpolation in ("linear", "midpoint"):
+        weight = ranks - _tensor(input, below) if interpolation == "linear" else xp.ones_like(lower) / 2
+        weight = xp.where(_tensor(input, place == below), xp.zeros_like(lower), weight) if interpolation == "midpoint" else weight
+        out = xp.lerp(lower, upper, weight)
+    else:
+        out = upper if interpolation == "higher" else lower
+    out = xp.movedim(out, -1, 0)
+    out = xp.reshape(out, (out.shape[0], *(shape if keepdim else () if dim is None else (n for i, n in enumerate(input.shape) if i != at))))
+    return out if q.ndim else xp.select(out, 0, 0)
+
+
+def _tensor(like, numbers):
+    return like.new_tensor(numbers, dtype=None if numbers.dtype.kind == "b" else like.dtype)
+
+
+@composite("quantile", usage="symgrad.quantile(a, 0.5, dim=1)")
+def quantile(xp, input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The q-quantiles along `dim`, or of all elements; NaN where an element is. Several q give a new first dimension."""
+    return _quantile("quantile", xp, input, q, dim, keepdim, interpolation, False)
+
+
+@composite("nanquantile", usage="symgrad.nanquantile(a, 0.5, dim=1)")
+def nanquantile(xp, input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The q-quantiles of the elements that are not NaN."""
+    return _quantile("nanquantile", xp, input, q, dim, keepdim, interpolation, True)
+
+
+# Running sums and integrals
+
+
+@composite("logcumsumexp", usage="symgrad.logcumsumexp(a, dim=1)")
+def logcumsumexp(xp, input, dim):
+    """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
+    dim, step = axis(dim, input.ndim), 1
+    out = xp.clone(input)
+    while input.ndim and step < input.shape[dim]:
+        n = input.shape[dim]
+        first, rest = xp.narrow(out, dim, 0, step), xp.narrow(out, dim, step, n - step)
+        out = xp.cat([first, xp.logaddexp(rest, xp.narrow(out, dim, 0, n - step))], dim)
+        step *= 2
+    return out
+
+
+def _trapezoids(name, xp, y, x, dx, dim):
+    """The areas below a piecewise linear curve, one for each interval."""
+    dim = axis(dim, y.ndim)
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}(): only one of x and dx may be given")
+    n = y.shape[dim]
+    sides = xp.narrow(y, dim, 1, max(n - 1, 0)) + xp.narrow(y, dim, 0, max(n - 1, 0)) if n else y
+    if x is None:
+        return sides * ((1 if dx is None else dx) / 2), dim
+    if not x.ndim:
+        raise RuntimeError(f"The size of tensor a ({max(n - 1, 0)}) must match the size of tensor b (0) at non-singleton dimension {dim}")
+    widths = xp.diff(x, dim=0 if x.ndim == 1 else dim if x.ndim == y.ndim else dim - y.ndim)
+    if x.ndim == 1:
+        if x.shape[0] != n:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        widths = xp.reshape(widths, (-1, *(1,) * (y.ndim - 1 - dim)))
+    return sides * widths / 2, dim
+
+
+@composite("trapezoid", usage="symgrad.trapezoid(x)", method=False, aliases=("trapz",))
+def trapezoid(xp, y, x=None, *, dx=None, dim=-1):
+    """The integral along `dim` by the trapezoidal rule, of samples at the points `x` or at distances `dx` (1)."""
+    areas, dim = _trapezoids("trapezoid", xp, y, x, dx, dim)
+    return xp.sum(areas, dim)
+
+
+@composite("cumulative_trapezoid", usage="symgrad.cumulative_trapezoid(x)", method=False)
+def cumulative_trapezoid(xp, y, x=None, *, dx=None, dim=-1):
+    """The running integral along `dim` by the trapezoidal rule, one element shorter than the samples."""
+    areas, dim = _trapezoids("cumulative_trapezoid", xp, y, x, dx, dim)
+    return xp.cumsum(areas, dim)
+
+
+# Covariance
+
+
+@composite("cov", usage="symgrad.cov(a)")
+def cov(xp, input, *, correction=1, fweights=None, aweights=None):
+    """The covariances of the rows, which are variables; columns are observations, with frequencies and weights."""
+    if input.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    if input.dtype.scalar_type == "Bool":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = xp.reshape(input, (1, -1)) if input.ndim < 2 else input
+    rows = rows if rows.is_floating_point() or rows.is_complex() else rows.to(xp.mean(rows.double()).dtype)
+    n, weights = rows.shape[1], None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is not None:
+            if given.ndim > 1:
+                raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {given.ndim} dimensions")
+            if given.numel() != n:
+                raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                                   f"{given.numel()} != {n}")
+            if any(w < 0 for w in given.reshape(-1).tolist()):
+                raise RuntimeError(f"cov(): {name} cannot be negative")
+            if name == "fweights" and (given.is_floating_point() or given.is_complex()):
+                raise RuntimeError("cov(): expected fweights to have integral dtype but got fweights with "
+                                   f"{given.dtype.scalar_type} dtype")
+            weights = given.to(rows.dtype) if weights is None else weights * given
+    if weights is None:
+        centred, norm = rows - xp.mean(rows, 1, True), n - correction
+        right = centred
+        if norm <= 0:
+            warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning,
+                          stacklevel=2)
+    else:
+        total = xp.sum(weights)
+        centred = rows - xp.unsqueeze(xp.sum(rows * weights, 1) / total, 1)
+        norm = total - correction if aweights is None else total - correction * xp.sum(weights * aweights) / total
+        right = centred * weights
+    out = xp.matmul(centred, xp.transpose(xp.conj(right), 0, 1))
+    norm = xp.clamp(norm, min=0) if hasattr(norm, "dtype") else max(norm, 0)
+    out = out / norm
+    return out if input.ndim == 2 else xp.reshape(out, ())
+
+
+@composite("corrcoef", usage="symgrad.corrcoef(a)")
+def corrcoef(xp, input):
+    """Pearson's correlations of the rows, which are variables."""
+    if input.ndim > 2:
+        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    c = xp.cov(input)
+    if not c.ndim:
+        return c / c
+    spread = xp.sqrt(xp.real(xp.diagonal(c)))
+    out = c / xp.unsqueeze(spread, 1) / xp.unsqueeze(spread, 0)
+    return out if out.is_complex() else xp.clamp(out, -1, 1)
+
+
+# Lengths
+
+
+@composite("dist", arity=2, usage="symgrad.dist(x, 2 * x)")
+def dist(xp, input, other, p=2):
+    """The p-norm of the difference."""
+    return xp.norm(input - other, p)
+
+
+@composite("renorm", usage="symgrad.renorm(a, 2, 0, 1.0)")
+def renorm(xp, input, p, dim, maxnorm):
+    """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if input.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    dim = axis(dim, input.ndim)
+    size = xp.norm(input, p, tuple(i for i in range(input.ndim) if i != dim), True)
+    large = xp.gt(size, maxnorm)
+    return input * xp.where(large, maxnorm / (xp.where(large, size, xp.ones_like(size)) + 1e-7), xp.ones_like(size))
+
+
+@composite("narrow_copy", usage="symgrad.narrow_copy(a, 1, 0, 2)")
+def narrow_copy(xp, input, dim, start, length):
+    """A copy of the `length` slices along `dim` from `start` on."""
+    return xp.clone(xp.narrow(input, dim, start, length))
+
+
+# Differences
+
+
+def _slope(xp, x, dim, h, edge_order):
+    """The derivative along `dim` by central differences, one-sided at the ends; h is a number, or a vector of coordinates."""
+    n = x.shape[dim]
+
+    def part(start, length):
+        return xp.narrow(x, dim, start, length)
+
+    if hasattr(h, "ndim") and h.ndim:
+        widths = xp.reshape(xp.diff(h), (-1, *(1,) * (x.ndim - 1 - dim)))
+        before, after = xp.narrow(widths, 0, 0, n - 2), xp.narrow(widths, 0, 1, n - 2)
+        first, second, last, fore = (xp.narrow(widths, 0, k, 1) for k in (0, min(1, n - 2), n - 2, max(n - 3, 0)))
+    else:
+        before = after = first = second = last = fore = h
+    inner = (part(2, n - 2) - part(1, n - 2)) / after * (before / (before + after)) + (part(1, n - 2) - part(0, n - 2)) / before * (
+        after / (before + after))
+    start, end = (part(1, 1) - part(0, 1)) / first, (part(n - 1, 1) - part(n - 2, 1)) / last
+    if edge_order == 2:
+        start = start + (start - (part(2, 1) - part(1, 1)) / second) * (first / (first + second))
+        end = end + (end - (part(n - 2, 1) - part(n - 3, 1)) / fore) * (last / (last + fore))
+    return xp.cat([start, inner, end], dim)
+
+
+@composite("gradient", usage="symgrad.gradient(x)", method=False)
+def gradient(xp, input, *, spacing=1, dim=None, edge_order=1):
+    """The derivatives along dimensions by central differences, one tensor for each; `spacing` is a number, numbers, or coordinates."""
+    dims = axes(dim, input.ndim)
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, but got "
+                           f"a list of length {len(steps)}")
+    for d in dims:
+        if input.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_slope(xp, input, d, h, edge_order) for d, h in zip(dims, steps))

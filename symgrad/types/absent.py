@@ -1,0 +1,71 @@
+"""Names of torch that are not here on purpose, each with the reason and what to use instead."""
+
+from __future__ import annotations
+
+__all__ = ["ABSENT", "OF_TENSOR"]
+
+
+def _table(groups: dict[str, str]) -> dict[str, str]:
+    return {name: reason for reason, names in groups.items() for name in names.split()}
+
+
+_SPARSE = "there are no sparse tensors; use dense ones"
+_QUANTIZED = "there are no quantized tensors; use floats"
+_DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to choose"
+
+# By reason. Attributes of the module
+ABSENT = _table({
+    _SPARSE: """
+        ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ row_indices_copy saddmm smm
+        sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm
+        values_copy""",
+    _QUANTIZED: """
+        choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
+        fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
+        fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix
+        fused_moving_avg_obs_fake_quant int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point
+        quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm
+        quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell""",
+    "it is a kernel of another backend; use the function of the same meaning in nn.functional": """
+        cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
+        cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution miopen_convolution_add_relu
+        miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d
+        mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer batch_norm_backward_elemt
+        batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
+        batch_norm_update_stats""",
+    "nothing is cast automatically; choose dtypes with .to(dtype)": """
+        autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
+        get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
+        is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
+        set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
+        set_autocast_xla_dtype set_autocast_xla_enabled""",
+    "it belongs to TorchScript and torch.export; use symgrad.compile": """
+        fork import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir parse_schema parse_type_comment
+        sym_constrain_range sym_constrain_range_for_size sym_fresh_size unify_type_list wait""",
+    _DEVICES: "get_device_module is_vulkan_available",
+    "threads are those of NumPy's BLAS; set OMP_NUM_THREADS": """
+        get_num_interop_threads get_num_threads init_num_threads set_num_interop_threads set_num_threads""",
+    "it is a helper inside torch and no function of tensors": """
+        classproperty compiled_with_cxx11_abi get_file_path prepare_multiprocessing_environment
+        profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 thread_safe_generator""",
+    "torch has removed it; use linalg.eig": "eig",
+    "torch has removed it; use linalg.lstsq": "lstsq",
+    "torch has removed it; use linalg.matrix_rank": "matrix_rank",
+    "torch has removed it; use linalg.solve": "solve",
+    "torch has removed it; use linalg.eigh": "symeig",
+})
+# Attributes of Tensor
+OF_TENSOR = _table({
+    _SPARSE: """
+        ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced resize_as_sparse_ row_indices smm sparse_dim sparse_mask
+        sparse_resize_ sparse_resize_and_clear_ sspaddmm to_dense to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
+        to_sparse_csc to_sparse_csr values""",
+    _QUANTIZED: "dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme",
+    _DEVICES: "ipu mtia record_stream to_mkldnn xpu",
+    "torch has removed it; use linalg.eig": "eig",
+    "torch has removed it; use linalg.lstsq": "lstsq",
+    "torch has removed it; use linalg.solve": "solve",
+    "torch has removed it; use linalg.eigh": "symeig",
+    "torch has removed it; use the log probability of the distribution in the loss": "reinforce",
+    "there is no complex dtype with half precision in NumPy; use .to(complex64)": "chalf",
+})

@@ -1,0 +1,95 @@
+"""Statistics, integrals and scans: values with NaN, derivatives of second order, batches and errors."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd, func
+
+RNG = np.random.default_rng(0)
+A = RNG.standard_normal((3, 5))
+WITH_NAN = np.where(np.arange(15).reshape(3, 5) % 4 == 1, np.nan, A)
+FUNCTIONS = {
+    "nanmean": lambda x: symgrad.nanmean(x, 1), "nansum": lambda x: symgrad.nansum(x**2, 0), "quantile": lambda x: symgrad.quantile(x, 0.3, 1),
+    "several quantiles": lambda x: symgrad.quantile(x, symgrad.tensor([0.2, 0.9]), 0, True),
+    "nanquantile": lambda x: symgrad.nanquantile(x, 0.3, interpolation="midpoint"), "logcumsumexp": lambda x: symgrad.logcumsumexp(x, 1),
+    "trapezoid": lambda x: symgrad.trapezoid(x**2, x), "cumulative": lambda x: symgrad.cumulative_trapezoid(x**2, dx=0.5, dim=0),
+    "cov": lambda x: x.cov(aweights=symgrad.tensor([1.0, 2, 3, 4, 5])), "corrcoef": lambda x: x.corrcoef(),
+    "dist": lambda x: x.dist(x.flip(0), 3), "renorm": lambda x: x.renorm(2, 0, 0.5),
+    "gradient": lambda x: symgrad.cat(symgrad.gradient(x**2, edge_order=2, dim=1))}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_of_both_modes_and_of_second_order_agree_with_differences(name):
+    function = FUNCTIONS[name]
+    x, t = symgrad.tensor(A), symgrad.tensor(RNG.standard_normal(A.shape))
+    y, pushed = func.jvp(function, (x,), (t,))
+    weight = symgrad.tensor(RNG.standard_normal(y.shape))
+    total = lambda x: (function(x) * weight).sum()  # noqa: E731
+    slope = func.grad(total)
+    assert float((slope(x) * t).sum()) == pytest.approx(float((pushed * weight).sum()), rel=1e-12)
+    step = 1e-6
+    assert float((slope(x) * t).sum()) == pytest.approx(float(total(x + step * t) - total(x - step * t)) / (2 * step), rel=1e-6, abs=1e-7)
+    second = func.jvp(slope, (x,), (t,))[1]
+    differences = (slope(x + step * t) - slope(x - step * t)) / (2 * step)
+    assert symgrad.allclose(second, differences, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "dist"])
+def test_members_of_a_batch_are_computed_each_by_itself(name):
+    function, batch = FUNCTIONS[name], symgrad.tensor(np.stack([A, A[::-1], 2 * A]))
+    assert symgrad.allclose(func.vmap(function)(batch), symgrad.stack([function(x) for x in batch]))
+
+
+def test_nan_is_left_out_and_has_the_derivative_zero():
+    for name, reference in (("nansum", np.nansum), ("nanmean", np.nanmean)):
+        x = symgrad.tensor(WITH_NAN, requires_grad=True)
+        y = getattr(symgrad, name)(x, 1)
+        assert np.allclose(y.detach().numpy(), reference(WITH_NAN, 1))
+        (g,) = autograd.grad(y.sum(), x)
+        assert np.all((g.numpy() == 0) == np.isnan(WITH_NAN))
+    for q in (0.0, 0.3, 1.0):
+        assert np.allclose(symgrad.nanquantile(symgrad.tensor(WITH_NAN), q, 1).numpy(), np.nanquantile(WITH_NAN, q, 1))
+        assert np.array_equal(symgrad.quantile(symgrad.tensor(WITH_NAN), q, 0).isnan().numpy(), np.isnan(WITH_NAN).any(0))
+
+
+def test_logcumsumexp_neither_overflows_nor_loses_the_first_terms():
+    x = symgrad.tensor([-2000.0, -2000.0, 1000.0, 1000.0])
+    assert symgrad.allclose(symgrad.logcumsumexp(x, 0), symgrad.tensor([-2000.0, -2000 + np.log(2), 1000, 1000 + np.log(2)]))
+
+
+def test_copies_share_no_memory_and_in_place_functions_write():
+    x = symgrad.tensor(A.copy())
+    for name, args in {"t_copy": (), "permute_copy": ((1, 0),), "view_copy": ((5, 3),), "select_copy": (0, 1), "slice_copy": (1, 1, 4, 2),
+                       "unsqueeze_copy": (0,), "diagonal_copy": (), "alias_copy": (), "narrow_copy": (1, 0, 2), "expand_copy": ((3, 5),)}.items():
+        out = getattr(symgrad, name)(x, *args)
+        view = getattr(x, {"alias": "view_as", "slice": "slice"}.get(name[:-5], name[:-5]), None)
+        assert not np.shares_memory(out.numpy(), x.numpy())
+        if name not in ("alias_copy", "slice_copy"):
+            assert symgrad.equal(out, view(*args))
+    assert np.array_equal(symgrad.slice_copy(x, 1, 1, 4, 2).numpy(), A[:, 1:4:2])
+    assert symgrad.sin_(x) is x
+    assert np.array_equal(x.numpy(), np.sin(A))
+
+
+def test_indices():
+    rows = symgrad.tensor([[0, 3], [4, 0]])
+    assert symgrad.argwhere(rows).tolist() == [[0, 1], [1, 0]]
+    assert rows.nonzero_static(size=3).tolist() == [[0, 1], [1, 0], [-1, -1]]
+    assert [part.tolist() for part in symgrad.unravel_index(symgrad.tensor([5, 7]), (3, 4))] == [[1, 1], [1, 3]]
+    with pytest.raises(TypeError, match="expected 'indices' to be an integer tensor"):
+        symgrad.unravel_index(symgrad.tensor([0.5]), (3,))
+
+
+@pytest.mark.parametrize("text, call", [
+    (r"quantile\(\) q must be in the range \[0, 1\] but got 2", lambda x: symgrad.quantile(x, 2)),
+    (r"quantile\(\) input tensor must be non-empty", lambda x: symgrad.quantile(x[:0], 0.5)),
+    (r"quantile\(\) input tensor must be either float or double", lambda x: symgrad.quantile(x.long(), 0.5)),
+    ("expected input to have two or fewer dimensions", lambda x: symgrad.cov(x[None])),
+    ("input needs at least 2 dimensions", lambda x: symgrad.renorm(x[0], 2, 0, 1.0)),
+    ("edge_order=1 and edge_order=2", lambda x: symgrad.gradient(x, edge_order=3)),
+    ("at least edge_order", lambda x: symgrad.gradient(x[:1])),
+])
+def test_errors_are_those_of_torch(text, call):
+    with pytest.raises(RuntimeError, match=text):
+        call(symgrad.tensor(A))

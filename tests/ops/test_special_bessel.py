@@ -1,0 +1,68 @@
+"""Bessel functions: digits next to zeros, and derivatives of the scaled functions in the tail, against mpmath."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import tensor
+from symgrad.carriers import numeric
+from symgrad.graph.op import REGISTRY
+
+NAMES = {"bessel_j0": (mpmath.besselj, 0), "bessel_j1": (mpmath.besselj, 1), "bessel_y0": (mpmath.bessely, 0), "bessel_y1": (mpmath.bessely, 1),
+         "modified_bessel_k0": (mpmath.besselk, 0), "modified_bessel_k1": (mpmath.besselk, 1), "i0": (mpmath.besseli, 0), "i1": (mpmath.besseli, 1)}
+SCALED = {"i0e": (mpmath.besseli, 0, -1), "i1e": (mpmath.besseli, 1, -1), "scaled_modified_bessel_k0": (mpmath.besselk, 0, 1),
+          "scaled_modified_bessel_k1": (mpmath.besselk, 1, 1)}
+
+
+def derivatives(name, at, count):
+    x = tensor(at, requires_grad=True)
+    found = [getattr(symgrad, name)(x)]
+    for _ in range(count):
+        found += symgrad.autograd.grad(found[-1].sum(), x, create_graph=True)
+    return [y.detach().numpy() for y in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_have_all_digits(name):
+    function, order = NAMES[name]
+    at = np.array([1e-300, 1e-8, 0.3, 0.9, 2.405, 3.83, 11.79, 16.471, 24.9])
+    (found,) = derivatives(name, at, 0)
+    with mpmath.workdps(40):
+        for x, y in zip(at, found):
+            true = function(order, mpmath.mpf(x))
+            assert abs(y - true) <= 8 * np.spacing(abs(float(true))), x
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_derivatives_of_scaled_functions_do_not_cancel(name):
+    function, order, sign = SCALED[name]
+    at = np.array([0.01, 0.7, 5.0, 33.3, 1e4, 1e8])
+    found = derivatives(name, at, 3)
+    with mpmath.workdps(120):
+        for k, x in enumerate(at):
+            for n, bound in enumerate((8, 8, 64, 512)):
+                true = mpmath.diff(lambda t: mpmath.exp(sign * t) * function(order, t), mpmath.mpf(x), n, h=mpmath.mpf(x) * mpmath.mpf("1e-20"))
+                assert abs(found[n][k] - true) <= bound * np.spacing(abs(float(true))), (x, n)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *SCALED])
+def test_derivatives_agree_with_differences(name):
+    at = np.array([0.4, 1.7, 6.0])
+    found = derivatives(name, at, 2)
+    for k in range(2):
+        step = 1e-5
+        slope = (derivatives(name, at + step, 1)[k] - derivatives(name, at - step, 1)[k]) / (2 * step)
+        np.testing.assert_allclose(found[k + 1], slope, rtol=1e-6, atol=1e-8)
+
+
+def test_orders_may_be_negative():
+    for word, sign in (("bessel_j", -1), ("bessel_y", -1), ("bessel_i", 1), ("bessel_k", 1)):
+        call = REGISTRY[word].forward
+        for order in (1, 2):
+            assert call(numeric, np.float64(2.5), -order) == sign**order * call(numeric, np.float64(2.5), order)
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(TypeError, match="real numbers"):
+        symgrad.bessel_j0(tensor([1j]))

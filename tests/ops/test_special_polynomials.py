@@ -1,0 +1,61 @@
+"""Orthogonal polynomials against SciPy and differences of degrees, and the functions that are integrals against mpmath."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+import symgrad
+from symgrad import tensor
+from symgrad.carriers.special.polynomials import FAMILIES
+from symgrad.ops.special_polynomials import NAMES
+
+X = np.array([-0.9, -0.2, 0.0, 0.4, 1.7])
+SCIPY = {"chebyshev_polynomial_t": "chebyt", "chebyshev_polynomial_u": "chebyu", "hermite_polynomial_h": "hermite",
+         "hermite_polynomial_he": "hermitenorm",
+         "legendre_polynomial_p": "legendre", "laguerre_polynomial_l": "laguerre", "shifted_chebyshev_polynomial_t": "sh_chebyt",
+         "shifted_chebyshev_polynomial_u": "sh_chebyu"}
+
+
+@pytest.mark.parametrize("name", SCIPY)
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 9])
+def test_polynomials_agree_with_scipy(name, n):
+    expected = getattr(scipy.special, SCIPY[name])(n)
+    x = tensor(X, requires_grad=True)
+    y = getattr(symgrad, name)(x, n)
+    for _ in range(3):
+        np.testing.assert_allclose(y.detach().numpy(), expected(X), rtol=1e-9, atol=1e-9 * np.abs(expected(X)).max())
+        (y,), expected = symgrad.autograd.grad(y.sum(), x, create_graph=True, allow_unused=True, materialize_grads=True), expected.deriv()
+
+
+def test_chebyshev_polynomials_of_the_third_and_fourth_kind():
+    angle = np.array([0.3, 1.1, 2.4])
+    for n in range(6):
+        v, w = (getattr(symgrad, f"chebyshev_polynomial_{kind}")(tensor(np.cos(angle)), n).numpy() for kind in "vw")
+        np.testing.assert_allclose(v, np.cos((n + 0.5) * angle) / np.cos(angle / 2), atol=1e-13)
+        np.testing.assert_allclose(w, np.sin((n + 0.5) * angle) / np.sin(angle / 2), atol=1e-13)
+
+
+def test_degrees_are_whole_numbers():
+    assert tuple(FAMILIES) == NAMES
+    assert symgrad.legendre_polynomial_p(tensor([0.5]), -1).tolist() == [0.0]
+    assert symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2)).tolist() == [-0.125]
+    with pytest.raises(TypeError, match="n must be one whole number"):
+        symgrad.legendre_polynomial_p(tensor([0.5]), 1.5)
+    with pytest.raises(TypeError, match="requires grad"):
+        symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2.0, requires_grad=True))
+
+
+@pytest.mark.parametrize("name, true, at", [("expi", mpmath.ei, (-30.0, -1.0, -1e-9, 0.7, 39.9, 40.1, 690.0)),
+                                            ("exp1", mpmath.e1, (1e-9, 0.6, 1.0, 30.0)),
+                                            ("lambertw", mpmath.lambertw, (-0.3, 0.0, 1e-9, 1.0, 1e9, 1e90))])
+def test_integrals_have_all_digits(name, true, at):
+    x = tensor(at, requires_grad=True)
+    y = getattr(symgrad, name)(x)
+    (g,) = symgrad.autograd.grad(y.sum(), x)
+    with mpmath.workdps(40):
+        for x, value, slope in zip(at, y.tolist(), g.tolist()):
+            assert abs(value - true(mpmath.mpf(x))) <= 8 * np.spacing(abs(float(true(x)))), x
+            step = mpmath.mpf("1e-12") * (abs(x) or 1)
+            expected = (true(x + step) - true(x - step)) / (2 * step)
+            assert slope == pytest.approx(float(expected), rel=1e-14), x
