@@ -26,4 +26,5 @@ from symgrad.ops import (
 )
 
 __all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "matrices", "mixed", "neural", "parts",
-           "placing", "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials", "statistics", "writing"]
+           "placing", "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials",
+           "statistics", "writing"]
