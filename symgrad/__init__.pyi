@@ -14,6 +14,7 @@ from symgrad import linalg as linalg
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
+from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
 from symgrad.algebra.identity import identical as identical
@@ -936,6 +937,30 @@ def erf(input: TensorLike) -> Tensor:
     """The error function. DLMF 7.2.1."""
 def erfc(input: TensorLike) -> Tensor:
     """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+def ndtr(input: TensorLike) -> Tensor:
+    """The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20."""
+def logit(input: TensorLike, eps: builtins.float | None = None) -> Tensor:
+    """log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given."""
+def xlogy(input: TensorLike, other: TensorLike) -> Tensor:
+    """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
+def xlog1py(input: TensorLike, other: TensorLike) -> Tensor:
+    """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are 0."""
+def entr(input: TensorLike) -> Tensor:
+    """-input log(input), 0 at 0, and -inf below; the derivative at 0 is 0, as that of xlogy."""
+def lgamma(input: TensorLike) -> Tensor:
+    """log|Γ(input)|. For negative arguments SciPy's value loses digits next to the zeros of the function. DLMF 5.2."""
+def gammaln(input: TensorLike) -> Tensor:
+    """log|Γ(input)|. For negative arguments SciPy's value loses digits next to the zeros of the function. DLMF 5.2."""
+def digamma(input: TensorLike) -> Tensor:
+    """The derivative of log Γ(input). SciPy's value loses digits next to negative zeros. DLMF 5.2.2."""
+def psi(input: TensorLike) -> Tensor:
+    """The derivative of log Γ(input). SciPy's value loses digits next to negative zeros. DLMF 5.2.2."""
+def polygamma(n: builtins.int, input: TensorLike) -> Tensor:
+    """The derivative of digamma(input) of order n. DLMF 5.15."""
+def mvlgamma(input: TensorLike, p: builtins.float | str) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
+def multigammaln(input: TensorLike, p: builtins.float | str) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
 def scaled_modified_bessel_k1(input: TensorLike) -> Tensor:
     """e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3."""
 def bessel_j0(input: TensorLike) -> Tensor:
@@ -964,6 +989,14 @@ def i1e(input: TensorLike) -> Tensor:
     """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
 def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
     """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def jv(order: Number, input: TensorLike) -> Tensor:
+    """The Bessel function of the first kind of a real order, without derivative by the order. DLMF 10.2.2."""
+def yv(order: Number, input: TensorLike) -> Tensor:
+    """The Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.2.3."""
+def iv(order: Number, input: TensorLike) -> Tensor:
+    """The modified Bessel function of the first kind of a real order, without derivative by the order. DLMF 10.25.2."""
+def kv(order: Number, input: TensorLike) -> Tensor:
+    """The modified Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.25.3."""
 def expi(input: TensorLike) -> Tensor:
     """The exponential integral Ei. In (0, 0.6), next to the zero at 0.3725, SciPy's value has an error of 22 ULP at 0.382. DLMF 6.2.5."""
 def exp1(input: TensorLike) -> Tensor:
@@ -1164,6 +1197,7 @@ def log10_(self: Tensor) -> Tensor: ...
 def log1p_(self: Tensor) -> Tensor: ...
 def log2_(self: Tensor) -> Tensor: ...
 def log_(self: Tensor) -> Tensor: ...
+def logit_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def nan_to_num_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def neg_(self: Tensor) -> Tensor: ...
 def negative_(self: Tensor) -> Tensor: ...
@@ -1181,3 +1215,4 @@ def square_(self: Tensor) -> Tensor: ...
 def tan_(self: Tensor) -> Tensor: ...
 def tanh_(self: Tensor) -> Tensor: ...
 def trunc_(self: Tensor) -> Tensor: ...
+def xlogy_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...

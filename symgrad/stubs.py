@@ -33,7 +33,8 @@ TYPES = {
     **dict.fromkeys(("input", "other", "exponent", "condition", "tensor", "mat1", "mat2", "vec", "vec2", "target", "values", "value", "mask",
                      "index"),
                     "TensorLike"),
-    **dict.fromkeys(("min", "max"), "TensorLike | None"), "tensors": "Sequence[TensorLike]", "operands": "TensorLike | Sequence[TensorLike]",
+    **dict.fromkeys(("min", "max"), "TensorLike | None"), "order": "Number",
+    "tensors": "Sequence[TensorLike]", "operands": "TensorLike | Sequence[TensorLike]",
     **dict.fromkeys(("dim", "dim0", "dim1", "start_dim", "end_dim", "diagonal", "chunks"), "int"),
     **dict.fromkeys(("dims", "shape", "size", "source", "destination", "shifts", "split_size_or_sections"), "Integers"),
     **dict.fromkeys(("keepdim", "accumulate", "unbiased", "upper"), "bool"),
@@ -47,7 +48,7 @@ TYPES = {
     **dict.fromkeys(("equal_nan", "with_replacement", "sparse_grad", "descending", "stable", "largest", "sorted"), "bool"),
     **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
     **dict.fromkeys(("q", "y", "x", "fweights", "aweights"), "TensorLike"), "spacing": "Any", "interpolation": "str", "edge_order": "int",
-    **dict.fromkeys(("dx", "maxnorm"), "float"),
+    **dict.fromkeys(("dx", "maxnorm", "eps"), "float"),
     **dict.fromkeys(("repeats", "indices_or_sections"), "Integers | Tensor"), "indexing": "str",
 }
 PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid", "gradient")

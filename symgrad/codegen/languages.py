@@ -204,13 +204,15 @@ def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]
     helpers: dict[str, str] = {}
     for name, row in SPECIAL.items():
         source = row.sources.get(language) or m and row.sources.get("Python")
-        if language == "NumPy" and isinstance(row.arrays, str):
+        if language == "NumPy" and isinstance(row.arrays, str):  # a ufunc
             source = f"scipy.special.{row.arrays}"
         if source and source[0] == "\n":
             helper = f"_{name}" if m else f"symgrad_{name}"
             helpers[helper], source = "\n" * bool(m) + source.replace("{m}", m), helper
         if source:
             ops[name] = source if "{" in source else f"9 {source}({', '.join(f'{{{i}}}' for i in range(row.arity))})"
+        if source and name == "digamma_derivative":
+            ops |= {f"polygamma{n}": source.replace("{1}", str(n)) for n in range(1, 5)}
     return ops, helpers
 
 

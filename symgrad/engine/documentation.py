@@ -161,9 +161,17 @@ lerp.weight: the weight, a tensor or a number.
 addcmul.value, addcdiv.value: the number by which the second term is multiplied.
 nan_to_num.nan: the replacement of NaN; None is 0.
 nan_to_num.posinf: the replacement of inf; None is the largest number of the dtype.
+mvlgamma.p: the dimension, an integer from 1.
+polygamma.n: the order of the derivative, an integer from 0.
+logit.eps: the distance from 0 and 1 to which the input is clamped; None clamps nothing.
 nan_to_num.neginf: the replacement of -inf; None is the smallest number of the dtype.
 dist.p, renorm.p: the exponent of the norm.
 diff.n: the order of the differences.
+chebyshev_polynomial_t.n, chebyshev_polynomial_u.n, chebyshev_polynomial_v.n, chebyshev_polynomial_w.n: the degree, a whole number.
+shifted_chebyshev_polynomial_t.n, shifted_chebyshev_polynomial_u.n, shifted_chebyshev_polynomial_v.n: the degree, a whole number.
+shifted_chebyshev_polynomial_w.n, hermite_polynomial_h.n, hermite_polynomial_he.n, legendre_polynomial_p.n: the degree, a whole number.
+laguerre_polynomial_l.n: the degree, a whole number.
+jv.order, yv.order, iv.order, kv.order: the order, a number without gradient.
 diff.prepend: a tensor joined before the input along `dim`, or None.
 diff.append: a tensor joined after the input along `dim`, or None.
 softplus.beta: the number β of log(1 + exp(βx)) / β.
@@ -186,9 +194,15 @@ clone.memory_format: the order of the elements in memory, such as `symgrad.conti
 
 SHAPES = _table("""
 clamp, clamp_min, clamp_max, addcmul, addcdiv, lerp, float_power, fmod: the tensors broadcast; the result has the broadcast shape.
-isclose, where, masked_fill, heaviside, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
-sinc, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
+isclose, where, masked_fill, heaviside, xlogy, xlog1py, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
+sinc, entr, mvlgamma, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
 celu, selu, prelu, threshold, hardshrink, deg2rad, rad2deg: the result has the shape of `input`.
+bessel_j0, bessel_j1, bessel_y0, bessel_y1, i0, i1, i0e, i1e, jv, yv, iv, kv, modified_bessel_i0: the result has the shape of `input`.
+modified_bessel_i1, modified_bessel_k0, modified_bessel_k1, scaled_modified_bessel_k0: the result has the shape of `input`.
+chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w: the result has the shape of `input`.
+shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v: the result has the shape of `input`.
+shifted_chebyshev_polynomial_w, hermite_polynomial_h, hermite_polynomial_he, legendre_polynomial_p: the result has the shape of `input`.
+laguerre_polynomial_l: the result has the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
 cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, index_add, index_copy: the result has the shape of `input`.

@@ -1,9 +1,60 @@
 """Special functions; values and derivatives are words of the carriers."""
 
-from symgrad.graph.op import elementwise
+from symgrad.graph.op import composite, elementwise
+from symgrad.types.domains import POSITIVE, Domain, Interval
 
 ZERO = ((0.0,), (-0.0,))
+PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow
 
 elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x), special=ZERO, doc="The error function. DLMF 7.2.1.")
 elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
 elementwise("erf_slope", None, lambda xp, y, x: -2 * x * y, special=ZERO, public=False, doc="2/√π exp(-input²), the derivative of erf. DLMF 7.10.1.")
+elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x), special=ZERO, method=False,
+            doc="The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20.")
+elementwise("ndtr_slope", None, lambda xp, y, x: -x * y, special=ZERO, public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr.")
+
+elementwise("logit", None, lambda xp, y, x: 1 / (x * (1 - x)), domain=PROBABILITY, special=((0.5,),),
+            prepare=lambda xp, input, eps=None: (input if eps is None else xp.clamp(input, eps, 1 - eps),),
+            doc="log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given.")
+
+
+@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)")
+def xlogy(xp, input, other):
+    """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
+    pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))
+    return input * xp.log(xp.where(pole, 1, other))
+
+
+@composite("xlog1py", arity=2, method=False, usage="symgrad.xlog1py(x, x)")
+def xlog1py(xp, input, other):
+    """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are 0."""
+    pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, -1), xp.isinf(other)))
+    return input * xp.log1p(xp.where(pole, 0, other))
+
+
+@composite("entr", method=False, usage="symgrad.entr(x)")
+def entr(xp, input):
+    """-input log(input), 0 at 0, and -inf below; the derivative at 0 is 0, as that of xlogy."""
+    return xp.where(xp.lt(input, 0), -float("inf"), -input * xp.log(xp.where(xp.le(input, 0), 1, input)))
+
+
+elementwise("lgamma", None, lambda xp, y, x: xp.digamma(x), domain=POSITIVE, special=((1.0,), (2.0,)), aliases=("gammaln",),
+            doc="log|Γ(input)|. For negative arguments SciPy's value loses digits next to the zeros of the function. DLMF 5.2.")
+elementwise("digamma", None, lambda xp, y, x: xp.digamma_derivative(x, 1), domain=POSITIVE, aliases=("psi",),
+            doc="The derivative of log Γ(input). SciPy's value loses digits next to negative zeros. DLMF 5.2.2.")
+elementwise("digamma_derivative", lambda xp, input, n: xp.digamma_derivative(input, n),
+            lambda xp, y, x, n: xp.digamma_derivative(x, n + 1), domain=POSITIVE, examples=((1,),), public=False, doc="The derivatives of digamma.")
+elementwise("polygamma", lambda xp, input, n: xp.digamma_derivative(input, n), lambda xp, y, x, n: xp.digamma_derivative(x, n + 1), domain=POSITIVE,
+            prepare=lambda xp, n, input: (input, n) if n else xp.digamma(input), examples=((1,), (2,)), method=False,
+            usage="symgrad.polygamma(1, x)", doc="The derivative of digamma(input) of order n. DLMF 5.15.")
+
+
+@composite("mvlgamma", usage="symgrad.mvlgamma(x + 2, 2)", aliases=("multigammaln",))
+def mvlgamma(xp, input, p):
+    """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    out = p * (p - 1) / 4 * 1.1447298858494002
+    for i in range(p):
+        out = xp.lgamma(input - i / 2) + out
+    return out

@@ -63,3 +63,22 @@ _named("i0e", "bessel_i_moment", 0,
        "e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2.", method=False)
 _named("i1e", "i1e_derivative", 0, "e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2.", method=False)
 _named("scaled_modified_bessel_k0", "bessel_k_moment", 0, "e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3.", method=False)
+
+
+def _of_real_order(name, word, doc):
+    """A public function of any real order, with SciPy's name and arguments."""
+    @composite(name, arity=2, usage=f"symgrad.{name}(0.5, x)", method=False, doc=doc)
+    def call(xp, order, input):
+        if getattr(order, "requires_grad", False):
+            raise TypeError(f"{name}: order requires grad, and there is no derivative by the order; pass order.detach() or a number")
+        try:
+            number = float(order)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"{name}: order must be one real number, got {order!r}; call it for each order") from None
+        return getattr(xp, word)(input, int(number) if number.is_integer() else number)
+
+
+_of_real_order("jv", "bessel_j", "The Bessel function of the first kind of a real order, without derivative by the order. DLMF 10.2.2.")
+_of_real_order("yv", "bessel_y", "The Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.2.3.")
+_of_real_order("iv", "bessel_i", "The modified Bessel function of the first kind of a real order, without derivative by the order. DLMF 10.25.2.")
+_of_real_order("kv", "bessel_k", "The modified Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.25.3.")

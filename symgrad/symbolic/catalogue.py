@@ -28,7 +28,8 @@ ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
 EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a constant
 COMPOSED = {"sinc"}  # composite ops that are elementwise
-WITH_PARAMETERS = {"sinc_derivative": {"sinc1": (1,), "sinc2": (2,), "sinc3": (3,)}}  # names of ops with given parameters
+WITH_PARAMETERS = {  # names of ops with given parameters
+    "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"polygamma{n}": (n,) for n in (1, 2, 3, 4)}}
 
 
 class Call(NamedTuple):
@@ -273,6 +274,8 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     op = REGISTRY.get(getattr(kind, "__name__", ""))
     if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and len(args) == op.arity and _optional(op):
         return Call(op.name, args)
+    if e.args and (refused := _recognise(e, lambda op: True)):
+        raise Unknown(f"{refused.op} cannot be written here")
     if isinstance(e, (sympy.Expr, Boolean)) and e.args:
         raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")
     raise Unknown(f"{_short(e)} ({type(e).__name__}) is not an expression of numbers")

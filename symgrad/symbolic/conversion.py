@@ -13,12 +13,14 @@ import numpy as np
 import sympy
 
 from symgrad.engine.data import as_value
+from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import _as_float, as_tensor, has_formula, read_data, tensor
 from symgrad.factories.factory import new_leaf
 from symgrad.formulas.expressions import ElementSymbols, keep_alive
 from symgrad.graph.node import NAMED, Leaf
+from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
@@ -103,7 +105,8 @@ def _part(op: str) -> Callable[..., Any]:
 SPECIAL: dict[str, Callable[..., Any]] = {
     "maximum": _extreme("maximum"), "minimum": _extreme("minimum"), "where": _where, "neg": operator.neg, "add": operator.add,
     "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "real": _part("real"), "imag": _part("imag"),
-    **{name: lambda x, given=given: traced.sinc_derivative(x, *given) for name, given in WITH_PARAMETERS["sinc_derivative"].items()}}
+    **{name: lambda x, op=op, given=given: core(REGISTRY[op])(x, *given)
+       for op, names in WITH_PARAMETERS.items() for name, given in names.items()}}
 
 
 def _function(op: str) -> Callable[..., Any]:

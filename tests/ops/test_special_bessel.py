@@ -3,6 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 
 import symgrad
 from symgrad import tensor
@@ -61,6 +62,26 @@ def test_orders_may_be_negative():
         call = REGISTRY[word].forward
         for order in (1, 2):
             assert call(numeric, np.float64(2.5), -order) == sign**order * call(numeric, np.float64(2.5), order)
+
+
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
+@pytest.mark.parametrize("order", [0.5, 2, -1, -0.75])
+def test_derivatives_of_real_orders_agree_with_scipy(name, order):
+    at = np.array([0.3, 2.0, 15.0])
+    x = tensor(at, requires_grad=True)
+    y = getattr(symgrad, name)(order, x)
+    for k in range(3):
+        np.testing.assert_allclose(y.detach().numpy(), getattr(scipy.special, f"{name}p")(order, at, k), rtol=1e-12)
+        (y,) = symgrad.autograd.grad(y.sum(), x, create_graph=True)
+
+
+def test_an_order_is_a_number_without_gradient():
+    x = tensor([1.0])
+    assert symgrad.jv(tensor(1.5), x).tolist() == symgrad.jv(1.5, x).tolist()
+    with pytest.raises(TypeError, match="order requires grad"):
+        symgrad.jv(tensor(1.5, requires_grad=True), x)
+    with pytest.raises(TypeError, match="order must be one real number"):
+        symgrad.jv(tensor([1.0, 2.0]), x)
 
 
 def test_complex_numbers_are_refused():

@@ -94,7 +94,9 @@ def written(write, function, at):
     try:
         source = write(function, at=at, derivatives=1, name="f")
     except TypeError as error:
-        assert re.search(r"(\w+) cannot be written here", str(error))[1] in SPECIAL.keys() - (C if write is to_c else NumPy).ops.keys()
+        word = re.search(r"(\w+) cannot be written here", str(error))[1]
+        word = "digamma_derivative" if "polygamma" in word else word
+        assert word in SPECIAL.keys() - (C if write is to_c else NumPy).ops.keys()
         return None
     return compiled(source)["f"] if write is to_c else run(source)
 
@@ -234,7 +236,7 @@ def test_names_are_identifiers_and_never_code():
 
 
 def test_all_languages_have_the_same_ops():
-    common = set(NumPy.ops) - SPECIAL.keys()
+    common = {name for name in NumPy.ops if name.rstrip("1234") not in (*SPECIAL, "polygamma")}
     assert common - set(Torch.ops) == set() and common - set(Jax.ops) == set()
     assert common - set(C.ops) == {"conj", "real", "imag", "angle"}
 

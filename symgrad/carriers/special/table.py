@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import activations, bessel, errors, integrals, polynomials
+from symgrad.carriers.special import activations, bessel, errors, gammas, integrals, normal, polynomials
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -30,4 +30,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-SPECIAL: dict[str, Row] = {name: Row(*row) for family in (activations, bessel, errors, integrals, polynomials) for name, row in family.ROWS.items()}
+FAMILIES = (activations, bessel, errors, gammas, integrals, normal, polynomials)
+SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}

@@ -1,0 +1,52 @@
+"""The logarithm of the gamma function and its derivatives (DLMF chapter 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["ROWS"]
+
+NEAR = 27  # terms of the series next to the zeros at 1 and 2, where |z| is at most 1/2
+
+
+def _lgamma(special: Any, x: Any) -> Any:
+    """log|Γ(x)|, with all digits next to its zeros at 1 and 2: log Γ(2 + z) = (1 - γ) z + Σ (ζ(k) - 1) (-z)ᵏ / k (DLMF 5.7.3)."""
+    y = np.asarray(np.where(np.abs(x) < 1e-20, -np.log(np.abs(x)), special.gammaln(x)))
+    near = (x >= 0.5) & (x <= 2.5)
+    if np.any(near):
+        u = np.asarray(x, np.float64)[near]
+        low = u < 1.5
+        z = u - np.where(low, 1.0, 2.0)
+        terms = 0 * z
+        for k in range(NEAR, 1, -1):
+            terms = special.zetac(float(k)) / k - z * terms
+        y[near] = (1 - np.euler_gamma) * z + z * z * terms - np.where(low, np.log1p(z), 0.0)
+    return y[()]
+
+
+def _real(x: Any) -> Any:
+    if np.iscomplexobj(x):
+        raise TypeError("the derivatives of log Γ are computed for real numbers only; take the real part")
+    return x
+
+
+def _polygamma(special: Any, x: Any, n: int) -> Any:
+    _real(x)
+    y = special.polygamma(int(n), np.asarray(x, np.float64))
+    return np.asarray(y).astype(np.result_type(x))[()]
+
+
+# name: arrays, digits, formula, balls, arity, sources
+ROWS: dict[str, tuple[Any, ...]] = {
+    "lgamma": (_lgamma, lambda mp, x: mp.re(mp.loggamma(x)), lambda sp, x: sp.log(sp.Abs(sp.gamma(x))) if x.is_negative else sp.loggamma(x),
+               lambda x: x.lgamma(), 1,
+               {"NumPy": "scipy.special.gammaln", "Torch": "torch.special.gammaln", "Jax": "jax.scipy.special.gammaln", "C": "lgamma"}),
+    "digamma": (lambda special, x: special.psi(_real(x)), lambda mp, x: mp.digamma(x), lambda sp, x: sp.polygamma(0, x), lambda x: x.digamma(), 1,
+                {"NumPy": "scipy.special.psi", "Torch": "torch.special.digamma", "Jax": "jax.scipy.special.digamma"}),
+    "digamma_derivative": (_polygamma, lambda mp, x, n: mp.psi(n, x), lambda sp, x, n: sp.polygamma(n, x), None, 1,
+                           {"NumPy": "9 scipy.special.polygamma({1}, {0})",
+                            "Torch": "5 (-1.0)**({1} + 1) * math.factorial({1}) * torch.special.zeta({1} + 1, {0})",
+                            "Jax": "9 jax.scipy.special.polygamma({1}, {0})"}),
+}
