@@ -101,20 +101,17 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     The variances have the shape of the input, with one dimension of size 1, or without the last, where they are shared. `full` adds log(2π) / 2.
     The limit `eps` has no part in the derivative. Raises ValueError for negative variances, a wrong shape and an unknown reduction.
     """
-    if isinstance(var, float):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = var * traced.ones_like(input)
-    elif bool((var < 0).any()):
+    spread: Any = var * traced.ones_like(input) if isinstance(var, float) else var
+    if bool((spread < 0).any()):
         raise ValueError("var has negative entry/entries")
-    if var.shape != input.shape:
-        if input.shape[:-1] == var.shape:
-            var = var.unsqueeze(-1)  # type: ignore[attr-defined]
-        elif input.ndim != var.ndim or sum(b for a, b in zip(input.shape, var.shape) if a != b) != 1:
+    if spread.shape != input.shape:
+        if input.shape[:-1] == spread.shape:
+            spread = spread.unsqueeze(-1)
+        elif input.ndim != spread.ndim or sum(b for a, b in zip(input.shape, spread.shape) if a != b) != 1:
             raise ValueError("var is of incorrect size")
     checked_reduction(reduction)
-    var = traced.where(var < eps, eps + (var - var.detach()), var)
-    each = 0.5 * (traced.log(var) + traced.square(input - target) / var)
+    spread = traced.where(spread < eps, eps + (spread - spread.detach()), spread)
+    each = 0.5 * (traced.log(spread) + traced.square(input - target) / spread)
     return reduced(each + 0.5 * math.log(2 * math.pi) if full else each, reduction)
 
 
