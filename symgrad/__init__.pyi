@@ -36,6 +36,7 @@ from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
+from symgrad.engine.storage.views import as_strided as as_strided
 from symgrad.engine.storage.views import detach_ as detach_
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
@@ -83,6 +84,9 @@ from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
 from symgrad.methods.inplace import fill_ as fill_
 from symgrad.methods.inplace import zero_ as zero_
+from symgrad.methods.layout import get_device as get_device
+from symgrad.methods.layout import is_neg as is_neg
+from symgrad.methods.layout import is_signed as is_signed
 from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
@@ -105,7 +109,11 @@ from symgrad.methods.reshaping import as_strided_ as as_strided_
 from symgrad.methods.reshaping import resize_as_ as resize_as_
 from symgrad.methods.surface import alias_copy as alias_copy
 from symgrad.methods.surface import argwhere as argwhere
+from symgrad.methods.surface import as_strided_scatter as as_strided_scatter
+from symgrad.methods.surface import detach as detach
+from symgrad.methods.surface import fill as fill
 from symgrad.methods.surface import nonzero_static as nonzero_static
+from symgrad.methods.surface import put as put
 from symgrad.methods.surface import slice_copy as slice_copy
 from symgrad.methods.surface import unravel_index as unravel_index
 from symgrad.proofs.prove import prove as prove
