@@ -10,6 +10,7 @@ from symgrad import autograd as autograd
 from symgrad import cuda as cuda
 from symgrad import fft as fft
 from symgrad import func as func
+from symgrad import linalg as linalg
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
@@ -35,6 +36,7 @@ from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
+from symgrad.engine.storage.views import as_strided as as_strided
 from symgrad.engine.storage.views import detach_ as detach_
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
@@ -82,6 +84,9 @@ from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
 from symgrad.methods.inplace import fill_ as fill_
 from symgrad.methods.inplace import zero_ as zero_
+from symgrad.methods.layout import get_device as get_device
+from symgrad.methods.layout import is_neg as is_neg
+from symgrad.methods.layout import is_signed as is_signed
 from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
@@ -104,7 +109,11 @@ from symgrad.methods.reshaping import as_strided_ as as_strided_
 from symgrad.methods.reshaping import resize_as_ as resize_as_
 from symgrad.methods.surface import alias_copy as alias_copy
 from symgrad.methods.surface import argwhere as argwhere
+from symgrad.methods.surface import as_strided_scatter as as_strided_scatter
+from symgrad.methods.surface import detach as detach
+from symgrad.methods.surface import fill as fill
 from symgrad.methods.surface import nonzero_static as nonzero_static
+from symgrad.methods.surface import put as put
 from symgrad.methods.surface import slice_copy as slice_copy
 from symgrad.methods.surface import unravel_index as unravel_index
 from symgrad.proofs.prove import prove as prove
@@ -446,6 +455,20 @@ def tril(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
     """The lower triangle of a matrix, the rest zero."""
 def triu(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
     """The upper triangle of a matrix, the rest zero."""
+def inverse(input: TensorLike) -> Tensor:
+    """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+def cholesky(input: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
+def cholesky_solve(B: TensorLike, L: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
+def cholesky_inverse(L: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+def det(input: TensorLike) -> Tensor:
+    """The determinant of a square matrix."""
+def slogdet(input: TensorLike) -> Tensor:
+    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+def logdet(input: TensorLike) -> Tensor:
+    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
 def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
 def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:

@@ -12,22 +12,24 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.methods.counting import nonzero
+from symgrad.types.indices import first_outside
 
-__all__ = ["IN_PLACE", "METHODS", "SURFACE"]
+__all__ = ["METHODS_AS_FUNCTIONS", "METHODS", "SURFACE"]
 
 METHODS = MethodTable()
 
-# The in-place methods that are functions of the module, too
-IN_PLACE = """
+# Methods that are functions of the module, too: those in place, and some others
+METHODS_AS_FUNCTIONS = """
 abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ ceil_ celu_ clamp_ clamp_max_
 clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ detach_ elu_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ frac_ gcd_ hardtanh_ i0_ index_put_
 lcm_ ldexp_ leaky_relu_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ resize_as_ round_ rrelu_ rsqrt_ selu_
 sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_
+as_strided get_device is_neg is_signed
 """.split()
 COPIED = ("as_strided", "detach", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
           "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real")
 
-clone = FUNCTIONS["clone"]
+clone, index_put = FUNCTIONS["clone"], FUNCTIONS["index_put"]
 
 
 def _copies(name: str) -> Callable[..., Any]:
@@ -59,6 +61,16 @@ def _pieces(name: str) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return _named(pieces, f"unsafe_{name}", f"As `{name}`; writes to the pieces are as safe as there.")
+
+
+def detach(input: Tensor) -> Tensor:
+    """The tensor without its history."""
+    return input.detach()
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A copy of the input with one number, or the element of a tensor without dimensions, everywhere."""
+    return clone(input).fill_(value)  # type: ignore[no-any-return]
 
 
 def alias_copy(input: Tensor) -> Tensor:
@@ -96,6 +108,40 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return wrap(np.concatenate([rows, np.full((size - len(rows), input.ndim), fill_value)]))
 
 
+@METHODS.define
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A copy of the input with `src` written to the elements that `as_strided` selects.
+
+    Raises RuntimeError unless `src` has the shape `size`.
+    """
+    out = clone(input)
+    part = out.as_strided(size, stride, storage_offset)
+    if part.shape != src.shape:
+        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+    part.copy_(src)
+    return out
+
+
+@METHODS.define
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of the input with the elements of `source` written, or added, at positions in the flattened input.
+
+    Raises RuntimeError for positions that are not int64 and for another number of sources, IndexError for a position out of range.
+    """
+    if str(index.dtype) != "torch.int64":
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype.scalar_type}")
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype.scalar_type} and "
+                           f"source.dtype = {source.dtype.scalar_type}")
+    if index.numel() != source.numel():
+        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
+                           f"index.numel() = {index.numel()}")
+    wrong = first_outside(index._value, -input.numel(), input.numel())
+    if wrong is not None:
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {input.numel()} elements.")
+    return index_put(input.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(input.shape)  # type: ignore[attr-defined]
+
+
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """The coordinates of elements that are given by their positions in the flattened tensor: one tensor for each dimension.
 
@@ -115,6 +161,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 SURFACE: dict[str, Callable[..., Any]] = {
     "alias_copy": alias_copy, "slice_copy": slice_copy, "argwhere": argwhere, "nonzero_static": nonzero_static, "unravel_index": unravel_index,
+    "as_strided_scatter": as_strided_scatter, "detach": detach, "fill": fill, "put": put,
     **{f"{name}_copy": _copies(name) for name in COPIED}, **{f"unsafe_{name}": _pieces(name) for name in ("chunk", "split", "split_with_sizes")},
 }
 METHODS.update({name: SURFACE[name] for name in ("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")})

@@ -68,8 +68,33 @@ def test_copies_share_no_memory_and_in_place_functions_write():
         if name not in ("alias_copy", "slice_copy"):
             assert symgrad.equal(out, view(*args))
     assert np.array_equal(symgrad.slice_copy(x, 1, 1, 4, 2).numpy(), A[:, 1:4:2])
+    assert symgrad.fill(x, 2.0).tolist() == [[2.0] * 5] * 3
     assert symgrad.sin_(x) is x
     assert np.array_equal(x.numpy(), np.sin(A))
+
+
+def test_elements_are_put_at_flat_positions_and_in_strided_parts():
+    x, source = symgrad.tensor(A, requires_grad=True), symgrad.tensor([7.0, 8.0], requires_grad=True)
+    at = symgrad.tensor([1, -1])
+    for accumulate in (False, True):
+        out = symgrad.put(x, at, source, accumulate)
+        expected = A.copy()
+        expected.flat[[1, -1]] = source.detach().numpy() + (expected.flat[[1, -1]] if accumulate else 0)
+        assert np.array_equal(out.detach().numpy(), expected)
+        gx, gs = autograd.grad((out**2).sum(), (x, source))
+        assert np.allclose(gs.numpy(), 2 * expected.flat[[1, -1]])
+        assert np.allclose(gx.numpy().flat[[1, -1]], 2 * expected.flat[[1, -1]] * accumulate)
+    out = x.as_strided_scatter(source, (2,), (6,), 1)
+    assert out.flatten()[[1, 7]].tolist() == [7, 8]
+    gx, gs = autograd.grad((out**2).sum(), (x, source))
+    assert gs.tolist() == [14, 16]
+    assert gx.flatten()[[1, 7]].tolist() == [0, 0]
+    with pytest.raises(RuntimeError, match="same number of elements"):
+        symgrad.put(x, at, source[:1])
+    with pytest.raises(IndexError, match="out of range: tried to access index 101 on a tensor of 15 elements"):
+        symgrad.put(x, at + 100, source)
+    with pytest.raises(RuntimeError, match="src size = .1., slice size = .2."):
+        symgrad.as_strided_scatter(x, source[:1], (2,), (6,), 1)
 
 
 def test_indices():
