@@ -10,6 +10,7 @@ from symgrad import autograd as autograd
 from symgrad import cuda as cuda
 from symgrad import fft as fft
 from symgrad import func as func
+from symgrad import linalg as linalg
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
@@ -454,6 +455,20 @@ def tril(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
     """The lower triangle of a matrix, the rest zero."""
 def triu(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
     """The upper triangle of a matrix, the rest zero."""
+def inverse(input: TensorLike) -> Tensor:
+    """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+def cholesky(input: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
+def cholesky_solve(B: TensorLike, L: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
+def cholesky_inverse(L: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+def det(input: TensorLike) -> Tensor:
+    """The determinant of a square matrix."""
+def slogdet(input: TensorLike) -> Tensor:
+    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+def logdet(input: TensorLike) -> Tensor:
+    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
 def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
 def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:

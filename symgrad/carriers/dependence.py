@@ -5,6 +5,7 @@ All of `PROTOCOL` is implemented: elementwise functions are of one of three kind
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.blocks import LIMIT, broadcast_block, compact
+from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.sets import (
     MANY,
     Dependence,
@@ -285,7 +287,28 @@ def _unbatch(x: Dependence, dim: int, level: int, count: int) -> Dependence:
                       tuple(pair for pair in x.levels if pair[0] != level))
 
 
+def _plain_matrix(x: Any, rank: int) -> np.ndarray:
+    """A nonsingular matrix, or a vector of different numbers, of the shape of `x`."""
+    return np.broadcast_to(np.eye(*x.shape[-2:]) if rank == 2 else np.arange(float(x.shape[-1])), x.shape)
+
+
+def _of_matrices(name: str) -> Callable[..., Any]:
+    """The rule of a function of matrices: every element of a result depends on all elements of the matrices."""
+    rank = 1 if name == "eigenvalue_gaps" else 2
+
+    def rule(*args: Any) -> Dependence:
+        parts = [x for x in args if type(x) is Dependence]
+        whole = with_interactions(functools.reduce(union, [reduced(x, tuple(range(x.ndim - rank, x.ndim)), True) for x in parts]))
+        given = [_plain_matrix(x, rank) if hasattr(x, "shape") else x for x in args]
+        shape = getattr(numeric, name)(*given).shape
+        front = tuple(whole.shape[:-rank])
+        return broadcast(reshape(whole, front + (1,) * (len(shape) - len(front))), shape)
+
+    return rule
+
+
 RULES: dict[str, Callable[..., Any]] = {
+    **{name: _of_matrices(name) for name in MATRIX_WORDS},
     **dict.fromkeys(PIECEWISE_CONSTANT, constant), **dict.fromkeys(PIECEWISE_LINEAR, union), **dict.fromkeys(SMOOTH, smooth),
     "add": union, "sub": union, "mul": multiply, "div": divide, "pow": power,
     "indicator": lambda condition, like: constant(like) if type(like) is Dependence else constant(condition),

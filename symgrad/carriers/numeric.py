@@ -58,6 +58,7 @@ from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.batching import scatter, take
 from symgrad.carriers.duck import DuckArray
+from symgrad.carriers.matrices import of_arrays as _matrix_functions
 from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
 from symgrad.carriers.residuals import WITH_RESIDUAL as WITH_RESIDUAL
@@ -374,3 +375,4 @@ def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
 
 
 globals().update(_special_functions())
+globals().update(_matrix_functions())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import PROTOCOL, numeric
+from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
@@ -46,6 +47,8 @@ COMMON = {
     "complex_sech": "5 1 / np.cosh({0})", "complex_sech_square": "5 1 / np.cosh({0})**2", "complex_sigmoid": "5 1 / (1 + np.exp(-{0:7}))",
     "view_as_real": "9 np.stack([np.real({0}), np.imag({0})], axis=-1)", "view_as_complex": "4 {0:9}[..., 0] + 1j * {0:9}[..., 1]",
     "dft": "9 np.fft.fft({0}, axis={1})", "inverse_dft": "9 np.fft.ifft({0}, axis={1}, norm='forward')",
+    "matrix_inverse": "9 np.linalg.inv({0})", "determinant": "9 np.linalg.det({0})", "log_abs_det": "9 np.linalg.slogdet({0})[1]",
+    "sign_of_det": "9 np.linalg.slogdet({0})[0]",
     "unfold": "9 np.moveaxis({0:9}[{1}], {2}, -1)", "same": "9 {0}",
 }
 HELPERS = {
@@ -218,7 +221,7 @@ class ArraySource:
         """The name of a step's entry in the table, and the arguments for it: slots as `Operand`, and parameters."""
         given = arguments(step, [Operand(i) for i in step.ins])
         name, function = step.name, getattr(numeric, step.name, None)
-        if inspect.isfunction(function) and name not in SPECIAL:
+        if inspect.isfunction(function) and name not in SPECIAL and name not in MATRIX_WORDS:
             bound = inspect.signature(function).bind(*given)
             bound.apply_defaults()
             given = list(bound.arguments.values())

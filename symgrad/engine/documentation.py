@@ -186,6 +186,9 @@ heaviside.values: the values where the input is 0.
 ldexp.other: the exponents.
 mse_loss.target: the tensor to compare the input with.
 mse_loss.reduction: "mean", "sum" or "none".
+cholesky.upper, cholesky_solve.upper, cholesky_inverse.upper: whether the factor is the upper triangle.
+cholesky_solve.B: the right-hand sides, in columns.
+cholesky_solve.L, cholesky_inverse.L: the Cholesky factor.
 clone.memory_format: the order of the elements in memory, such as `symgrad.contiguous_format`; None keeps that of the input.
 """)
 
@@ -238,6 +241,10 @@ bmm: (b, m, k) and (b, k, n) give (b, m, n).
 matmul: (..., m, k) and (..., k, n) give (..., m, n), where leading dimensions broadcast; a vector has no m or no n.
 outer: (m,) and (n,) give (m, n).
 einsum: a letter has one size in all operands; the result has the sizes of its letters.
+inverse, cholesky, cholesky_inverse: (..., n, n) gives (..., n, n).
+det, logdet: (..., n, n) gives (...).
+slogdet: (..., n, n) gives two tensors of shape (...).
+cholesky_solve: (..., n, k) and (..., n, n) give (..., n, k), where leading dimensions broadcast.
 trace: (m, n) gives a tensor without dimensions.
 diag: (n,) gives a square matrix of size n + |diagonal|; a matrix gives the vector of its diagonal.
 diff: the size along `dim` becomes smaller by `n`.
@@ -306,6 +313,7 @@ select, select_scatter, narrow, narrow_copy: IndexError or RuntimeError for a po
 topk, kthvalue: RuntimeError for a `k` out of range.
 floor_divide, remainder, fmod: RuntimeError where integers are divided by 0.
 cross: RuntimeError where there is no dimension of size 3.
+inverse, det, slogdet, logdet, cholesky, cholesky_solve, cholesky_inverse: RuntimeError for a matrix that is not square.
 trace, diag, t, cov, corrcoef: RuntimeError for a tensor with too many dimensions.
 chunk, split, split_with_sizes, tensor_split, hsplit, vsplit, dsplit: RuntimeError for sizes or numbers of pieces that do not fit.
 imag: RuntimeError for a real `input`.

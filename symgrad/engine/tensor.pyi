@@ -321,6 +321,20 @@ class Tensor:
         """The lower triangle of a matrix, the rest zero."""
     def triu(self, diagonal: builtins.int = 0) -> Tensor:
         """The upper triangle of a matrix, the rest zero."""
+    def inverse(self) -> Tensor:
+        """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
+        """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
+    def cholesky_solve(self, L: TensorLike, upper: builtins.bool = False) -> Tensor:
+        """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
+        """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+    def det(self) -> Tensor:
+        """The determinant of a square matrix."""
+    def slogdet(self) -> Tensor:
+        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
     def addcmul(self, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
         """input + value * tensor1 * tensor2."""
     def addcdiv(self, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:

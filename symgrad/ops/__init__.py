@@ -9,6 +9,7 @@ from symgrad.ops import (
     fourier,
     indexing,
     linalg,
+    matrices,
     mixed,
     neural,
     parts,
@@ -24,5 +25,6 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "mixed", "neural", "parts", "placing",
-           "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials", "statistics", "writing"]
+__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "matrices", "mixed", "neural", "parts",
+           "placing", "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials",
+           "statistics", "writing"]

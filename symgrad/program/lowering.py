@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.carriers import PROTOCOL
+from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.carriers.structure import is_basic
 from symgrad.program.composites import COMPOSITE
@@ -49,7 +50,7 @@ ORDERED = {"sign", "maximum", "minimum", "amax", "amin", "floor_divide", "remain
 REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 VIEWS = {"reshape", "view", "permute", "broadcast_to", "getitem", "diagonal"}
 # Words whose results are in memory of their own, when the carrier is called.
-FRESH = {*UFUNCS, *SPECIAL,
+FRESH = {*UFUNCS, *SPECIAL, *MATRIX_WORDS,
          "exp2_derivative", "log_derivative", "rsqrt", "sech", "sech_square", "sigmoid", "sigmoid_slope", "logsigmoid", "softplus", "relu",
          "sinc_derivative", "one_minus_square", "direction", "where", "pow", "indicator", "copy", "prod", "amax", "amin", "cumsum", "cumprod",
          "logsumexp", "softmax", "log_softmax", "centred", "norm", "all", "any", "argmax", "argmin", "place", "put", "cat", "stack", "flip", "roll",

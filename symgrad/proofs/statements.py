@@ -23,6 +23,7 @@ from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_points
+from symgrad.types.domains import MatrixDomain
 
 __all__ = ["rule_boundary_points", "statements"]
 
@@ -170,7 +171,9 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, reference: 
         except ERRORS as error:
             out.reason = f"the formulas were not compared: {error}"
             return
-    if answer is not None and answer.verdict == REFUTED and answer.point is not None and (at or _persists(away, reference, answer.point)):
+    matrices = any(isinstance(d, MatrixDomain) for d in region.domains.values())  # the point need not be a matrix of the domain
+    if answer is not None and answer.verdict == REFUTED and answer.point is not None and not matrices and (
+            at or _persists(away, reference, answer.point)):
         known = {s: sympy.sympify(x).xreplace(dict(answer.point)) for s, x in at.items()} | dict(answer.point)
         if all(float(known[s]) in d for s, d in region.domains.items() if s in known):
             out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"

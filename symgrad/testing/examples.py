@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from symgrad.frameworks.adapter import NotApplicable
+from symgrad.sampling.matrices import fit
 from symgrad.sampling.numbers import table
 from symgrad.testing.strategies.arrays import code_size
-from symgrad.types.domains import BOOLEAN, COMPLEX, Domain
+from symgrad.types.domains import BOOLEAN, COMPLEX, Domain, MatrixDomain
 
 __all__ = ["Draft", "Example", "Plan", "off_branch_cuts", "only_tangent"]
 
@@ -82,6 +83,8 @@ class Plan(NamedTuple):
     def typed(self, x: np.ndarray, i: int) -> np.ndarray:
         """The array as booleans for a boolean domain, and as real numbers for the real arguments of an op with complex ones."""
         domain = self.domains[i]
+        if isinstance(domain, MatrixDomain):
+            return fit(domain, x)
         if domain == BOOLEAN:
             return x.real.astype(bool)
         return x.real if COMPLEX in self.domains and domain != COMPLEX else x

@@ -11,8 +11,8 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["BOOLEAN", "COMPLEX", "Domain", "Interval", "INTEGER", "NEGATIVE", "NONNEGATIVE",
-           "NONZERO", "POSITIVE", "REAL", "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE",
+           "NONSINGULAR", "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SPD", "SYMMETRIC", "TRIANGULAR", "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,13 @@ class Domain:
         return self.name
 
 
+@dataclass(frozen=True)
+class MatrixDomain(Domain):
+    """Matrices of a kind, which `symgrad.sampling.matrices.fit` makes of arbitrary numbers."""
+
+    kind: str = ""
+
+
 REAL = Domain("REAL")
 NONZERO = Domain("NONZERO", excluded=(0.0,))
 POSITIVE = Domain("POSITIVE", (Interval(0.0, inf, open_low=True),))
@@ -89,3 +96,11 @@ UNIT_CLOSED = Domain("UNIT_CLOSED", (Interval(-1.0, 1.0),))
 INTEGER = Domain("INTEGER", integer=True)
 BOOLEAN = Domain("BOOLEAN", (Interval(0.0, 1.0),), integer=True)
 COMPLEX = Domain("COMPLEX")  # or tensors of the parts of complex numbers: the tests for real functions do not apply
+NONSINGULAR = MatrixDomain("NONSINGULAR", kind="nonsingular")
+SPD = MatrixDomain("SPD", kind="spd")  # symmetric (Hermitian) and positive definite
+SYMMETRIC = MatrixDomain("SYMMETRIC", kind="symmetric")
+TRIANGULAR = MatrixDomain("TRIANGULAR", kind="triangular")  # either triangle, with the diagonal, is a nonsingular matrix
+LOWER_TRIANGULAR = MatrixDomain("LOWER_TRIANGULAR", kind="lower_triangular")
+ORTHOGONAL = MatrixDomain("ORTHOGONAL", kind="orthogonal")
+SEPARATED = MatrixDomain("SEPARATED", kind="well_separated_spectrum")  # symmetric, with different eigenvalues
+DISTINCT = MatrixDomain("DISTINCT", kind="distinct")  # vectors of different numbers

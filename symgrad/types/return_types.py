@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["aminmax", "cummax", "cummin", "frexp", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"]
+__all__ = ["aminmax", "cummax", "cummin", "frexp", "kthvalue", "linalg_eigh", "linalg_slogdet", "max", "median", "min", "mode", "nanmedian",
+           "slogdet", "sort", "topk"]
 
 
 class _NamedTuple(tuple):
@@ -43,4 +44,6 @@ def _tuple_type(name: str, *fields: str) -> Any:
 cummax, cummin, kthvalue, max, median, min, mode, nanmedian, sort, topk = (
     _tuple_type(name, "values", "indices") for name in ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"))
 aminmax = _tuple_type("aminmax", "min", "max")
+slogdet, linalg_slogdet = (_tuple_type(name, "sign", "logabsdet") for name in ("slogdet", "linalg_slogdet"))
+linalg_eigh = _tuple_type("linalg_eigh", "eigenvalues", "eigenvectors")
 frexp = _tuple_type("frexp", "mantissa", "exponent")

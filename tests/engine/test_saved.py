@@ -37,6 +37,11 @@ CALLS = {text: (values, written) for texts, values, written in NAMES["GROUPS"] f
 
 # Where symgrad differs by intent, with the attributes (or "name") that are another thing here.
 INTENDED = {
+    # What torch factorizes once and saves, a rule here computes with words of its own.
+    "a.inverse()": "_saved_inverse", "torch.linalg.inv(a)": "_saved_inverse", "a.det()": "name _saved_A _saved_result _saved_LU _saved_pivots",
+    "a.slogdet()[1]": "_saved_sign _saved_A _saved_pivots _saved_LU", "torch.linalg.cholesky(a)": "_saved_L",
+    "torch.linalg.solve(a,b)": "_saved_A _saved_LU _saved_pivots", "torch.linalg.eigh(a)[0]": "_saved_eigenvectors _saved_eigenvalues",
+    "torch.linalg.eigvalsh(a)": "_saved_eigenvectors _saved_eigenvalues",
     # One node here is several in torch, or several here are one in torch.
     "1/a": "_saved_self _saved_other", "F.softsign(a)": "name _saved_self _saved_other", "F.tanhshrink(a)": "name",
     "a.nan_to_num()": "name _saved_self",

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import symgrad
+from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.codegen.arrays import COMMON
 from symgrad.codegen.languages import Jax, NumPy, Torch
 from symgrad.engine.tensor import wrap
 from symgrad.program.program import Program, Spec, Step
@@ -44,7 +46,7 @@ def attacked(op, parameters, printer, convert):
             compiled(*tensors)
             terms = max(terms, largest(expected))
             program, count = compiled.program(), count + 1
-            if {step.name for step in program.steps} & SPECIAL.keys() - LANGUAGES[printer].ops.keys():
+            if {step.name for step in program.steps} & {*SPECIAL, *MATRIX_WORDS} - COMMON.keys() - LANGUAGES[printer].ops.keys():
                 with pytest.raises(TypeError, match="cannot be written in"):
                     printer(program)
                 continue

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 
-from symgrad.types.domains import COMPLEX, REAL
+from symgrad.sampling.matrices import fit
+from symgrad.types.domains import COMPLEX, REAL, MatrixDomain
 
 # No two of them have a whole ratio, and none is a whole number or half of one: there steps and kinks are.
 SIZES = (1e-300, 1e-100, 1e-20, 1e-8, 1.3e-5, 0.12, 1.1, 20.3, 40.7, 300.1, 700.3, 100001.3, 1e100, 1e300)
@@ -98,7 +99,8 @@ def shapes(op):
 
 def arrays(op, rng, of=None):
     """Arrays for one call of an op, of the op's own shapes or of those given."""
-    return [array(domain(op, i), rng, shape) for i, shape in enumerate(of or shapes(op))]
+    out = [array(domain(op, i), rng, shape) for i, shape in enumerate(of or shapes(op))]
+    return [fit(d, x) if isinstance(d := domain(op, i), MatrixDomain) else x for i, x in enumerate(out)]
 
 
 def examples(op):

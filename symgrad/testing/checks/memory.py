@@ -14,6 +14,7 @@ from symgrad.testing.checks.calls import check_global_state, check_one_for_sever
 from symgrad.testing.checks.comparing import PROBES, Sides, agree_at, as_double, shift_by_ulp
 from symgrad.testing.examples import Example
 from symgrad.testing.failure import Wrong
+from symgrad.types.domains import MatrixDomain
 
 __all__ = ["check_aliasing", "check_layouts", "check_mutation"]
 
@@ -109,7 +110,10 @@ def check_layouts(attack: Attack, example: Example) -> None:
         out = []
         contiguous = Example(tuple(xs), g, tuple(map(tuple, tangents))).copied()
         usual = results(attack, contiguous.copied())
+        matrices = any(isinstance(d, MatrixDomain) for d in attack.domains)
         for layout in subject.layouts:
+            if layout == "overlapping" and matrices:
+                continue  # a matrix with equal rows is not in the domain
             inside = contiguous.mapped(functools.partial(in_layout, layout=layout))
             before = [x.tobytes() for _, x in arrays_of(inside)]
             plain = usual if layout != "overlapping" else results(attack, inside.copied())

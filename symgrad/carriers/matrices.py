@@ -1,0 +1,367 @@
+"""Functions of matrices that need a factorization, on arrays of numbers and on cells; leading axes are a batch.
+
+A batch of members (`Batched`) is one more leading axis, and a recorded value emits a word. Numbers go to LAPACK; cells are eliminated one by one,
+with pivots chosen by size for numbers of many digits and by not being zero for expressions.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.batched import Batched, aligned_data
+from symgrad.carriers.digits import Undecided
+from symgrad.carriers.recorded import Recorded
+
+__all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
+
+ARITIES = {"matrix_inverse": 1, "solve_system": 2, "solve_triangle": 2, "cholesky_factor": 1, "determinant": 1, "log_abs_det": 1,
+           "sign_of_det": 1, "hermitian_eigenvalues": 1, "hermitian_eigenvectors": 1,
+           "eigenvalue_gaps": 1}
+MATRIX_WORDS = tuple(ARITIES)
+ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows
+SINGULAR = ("{}: The diagonal element {} is zero, the solve could not be completed because the input matrix is singular. Use linalg.lstsq or "
+            "linalg.pinv for a least-squares answer, or add a small multiple of the identity.")
+NOT_POSITIVE = ("linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+                "{} is not positive-definite). Add a small multiple of the identity if rounding is the reason.")
+
+
+def _word(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of matrices on plain arrays as one on batched and recorded values, too."""
+    count = ARITIES[name]
+
+    def call(*args: Any) -> Any:
+        xs, params = args[:count], args[count:]
+        batches = [x for x in xs if type(x) is Batched]
+        if batches:
+            level, ndim = max([x.level for x in batches]), max([x.ndim for x in xs])
+            return Batched(call(*[aligned_data(x, level, ndim) for x in xs], *params), level)
+        for x in xs:
+            if type(x) is Recorded:
+                return x.recorder.emit(name, xs, params)
+        return function(*xs, *params)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def of_arrays() -> dict[str, Callable[..., Any]]:
+    """The functions of the numeric carrier."""
+    return {name: _word(name, _wide(name, globals()[f"_{name}"])) for name in MATRIX_WORDS}
+
+
+def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of numbers; types with fewer digits than float32 are computed in float32."""
+    count = ARITIES[name]
+
+    def call(*args: Any) -> Any:
+        dtype = np.result_type(*args[:count])
+        if dtype.kind in "fc" and dtype.itemsize >= 4:
+            return function(*args)
+        return np.asarray(function(*[x.astype(np.float32) for x in args[:count]], *args[count:])).astype(dtype)[()]
+
+    return call
+
+
+def of_cells() -> dict[str, Callable[..., Any]]:
+    """The functions of the carriers of cells."""
+    ranks = dict.fromkeys(MATRIX_WORDS, 2) | {"eigenvalue_gaps": 1}
+    return {name: _word(name, functools.partial(_each_matrix, globals()[f"_cells_{name}"], ARITIES[name], ranks[name])) for name in MATRIX_WORDS}
+
+
+# Numbers, by LAPACK
+
+
+@functools.cache
+def _scipy() -> Any:
+    return importlib.import_module("scipy.linalg")  # takes a tenth of a second
+
+
+def _first_singular(a: Any) -> int:
+    """The position, from 1, of the first zero on the diagonal of U in the LU factorization of the first singular matrix of a batch."""
+    for matrix in a.reshape((-1, *a.shape[-2:])):
+        (zeros,) = np.nonzero(np.diagonal(_scipy().lu(matrix)[2]) == 0) if np.isfinite(matrix).all() else ([0],)
+        if len(zeros):
+            return int(zeros[0]) + 1
+    return a.shape[-1]
+
+
+def _matrix_inverse(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        raise RuntimeError(f"linalg.inv: The diagonal element {_first_singular(a)} is zero, the inversion could not be completed because the input "
+                           f"matrix is singular. Use linalg.pinv, or add a small multiple of the identity.") from None
+
+
+def _solve_system(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        raise RuntimeError(SINGULAR.format("linalg.solve", _first_singular(a))) from None
+
+
+def _solve_triangle(a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
+    """The solution by substitution, row by row for all matrices of a batch; a zero on the diagonal gives infinities, as in torch."""
+    n, front, dtype = a.shape[-1], np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), np.result_type(a, b)
+    x = np.empty((*front, *b.shape[-2:]), dtype)
+    x[...] = b
+    if n > ROWS and x.size and np.all(np.diagonal(a, axis1=-2, axis2=-1)):
+        (solve,) = _scipy().get_lapack_funcs(("trtrs",), dtype=dtype)
+        many = np.broadcast_to(a, (*front, n, n))
+        for at in np.ndindex(front):
+            x[at] = solve(many[at], x[at], lower=not upper, unitdiag=unitriangular)[0]
+        return x
+    with np.errstate(all="ignore"):
+        for i in reversed(range(n)) if upper else range(n):
+            rest, here = slice(i + 1, None) if upper else slice(0, i), slice(i, i + 1)
+            x[..., here, :] -= a[..., here, rest] @ x[..., rest, :]
+            if not unitriangular:
+                x[..., i, :] /= a[..., i, i, None]
+    return x
+
+
+def _hermitian(a: Any) -> Any:
+    return (a + np.conj(np.swapaxes(a, -1, -2))) / 2
+
+
+def _cholesky_factor(a: Any) -> Any:
+    a = _hermitian(a)
+    try:
+        return np.linalg.cholesky(a)
+    except np.linalg.LinAlgError:
+        for matrix in a.reshape((-1, *a.shape[-2:])):
+            (factorize,) = _scipy().get_lapack_funcs(("potrf",), (matrix,))
+            info = factorize(matrix, lower=True)[1]
+            if info:
+                break
+        raise RuntimeError(NOT_POSITIVE.format(info)) from None
+
+
+def _determinant(a: Any) -> Any:
+    return np.linalg.det(a)
+
+
+def _log_abs_det(a: Any) -> Any:
+    return np.linalg.slogdet(a)[1]
+
+
+def _sign_of_det(a: Any) -> Any:
+    return np.linalg.slogdet(a)[0]
+
+
+def _finite(name: str, a: Any) -> Any:
+    if not np.isfinite(a).all():
+        raise RuntimeError(f"{name}: the input has NaN or infinite elements, so it has no eigenvalues")
+    return _hermitian(a)
+
+
+def _hermitian_eigenvalues(a: Any) -> Any:
+    return np.linalg.eigvalsh(_finite("linalg.eigvalsh", a))
+
+
+def _hermitian_eigenvectors(a: Any) -> Any:
+    return _with_signs(np.linalg.eigh(_finite("linalg.eigh", a))[1])
+
+
+def _with_signs(v: Any) -> Any:
+    """Eigenvectors whose largest element is positive: LAPACK's sign may change with the last digit of the matrix."""
+    if not v.size:
+        return v
+    largest = np.take_along_axis(v, np.argmax(np.abs(v), -2)[..., None, :], -2)
+    return v * (np.abs(largest) / largest)
+
+
+def _refuse_equal(i: int, j: int) -> None:
+    raise RuntimeError(f"linalg.eigh: the eigenvalues {i} and {j} are equal, so that their eigenvectors are not unique and have no derivative. "
+                       f"Compute with the eigenvalues alone (linalg.eigvalsh), or perturb the matrix.")
+
+
+def _eigenvalue_gaps(w: Any) -> Any:
+    """1 / (w_j - w_i), and 0 on the diagonal."""
+    n = w.shape[-1]
+    gaps = w[..., None, :] - w[..., :, None] + np.eye(n, dtype=w.dtype)
+    equal = np.argwhere(gaps == 0)
+    if len(equal):
+        _refuse_equal(*map(int, equal[0][-2:]))
+    return (1 - np.eye(n, dtype=w.dtype)) / gaps
+
+
+# Cells
+
+
+def _each_matrix(function: Callable[..., Any], count: int, rank: int, *args: Any) -> Any:
+    """A function of matrices, or of vectors for `rank` 1, for each of a batch."""
+    xs, params = args[:count], args[count:]
+    cls = next(type(x) for x in xs if hasattr(type(x), "carrier"))
+    xs = tuple(cls.lift(x) for x in xs)
+    front = np.broadcast_shapes(*[x.shape[:-rank] for x in xs])
+    many = [np.broadcast_to(x.view(np.ndarray), (*front, *x.shape[-rank:])).reshape((-1, *x.shape[-rank:])) for x in xs]
+    found = [np.asarray(function(cls, *[np.array(x) for x in matrices], *params), object) for matrices in zip(*many)]
+    if not found:
+        return cls.fill([], front + ((0, 0) if len(xs[0].shape) > 1 else ()))
+    return cls.fill([v for y in found for v in y.ravel().tolist()], (*front, *found[0].shape))
+
+
+def _is_number(x: Any) -> bool:
+    """Whether an element is a number of many digits, which can be compared."""
+    return hasattr(x, "ae")
+
+
+def _pivot(column: list) -> int:
+    """The place of the best pivot. Raises ZeroDivisionError for a column of zeros, Undecided for balls."""
+    if hasattr(column[0], "is_zero"):
+        at = next((i for i, x in enumerate(column) if not x.is_zero and x.is_number), next((i for i, x in enumerate(column) if not x.is_zero), None))
+        if at is None:
+            raise ZeroDivisionError
+        return at
+    if not _is_number(column[0]):
+        raise Undecided("a factorization of a matrix has no enclosure")
+    at = max(range(len(column)), key=lambda i: builtins.abs(column[i]))
+    if not column[at]:
+        raise ZeroDivisionError
+    return at
+
+
+def _eliminated(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """The upper triangle U of the elimination of `a`, the right-hand side eliminated with it, and the sign of the row exchanges."""
+    a, b, sign = a.copy(), b.copy(), 1
+    for k in range(len(a)):
+        at = k + _pivot(a[k:, k].tolist())
+        if at != k:
+            a[[k, at]], b[[k, at]], sign = a[[at, k]], b[[at, k]], -sign
+        for i in range(k + 1, len(a)):
+            factor = a[i, k] / a[k, k]
+            a[i, k + 1:] = a[i, k + 1:] - factor * a[k, k + 1:]
+            b[i] = b[i] - factor * b[k]
+    return a, b, sign
+
+
+def _cells_solve_system(cls: Any, a: Any, b: Any) -> Any:
+    if len(a) and hasattr(a[0, 0], "is_zero") and len(a) <= 3:  # Cramer's rule, which does not divide by symbols that may be zero
+        return _adjugate(cls, a) @ b / _cells_determinant(cls, a) if b.size else b
+    try:
+        u, y, _ = _eliminated(a, b)
+    except ZeroDivisionError:
+        raise RuntimeError(SINGULAR.format("linalg.solve", len(a))) from None
+    return _back(u, y)
+
+
+def _back(u: Any, y: Any) -> Any:
+    for i in reversed(range(len(u))):
+        for j in range(i + 1, len(u)):
+            y[i] = y[i] - u[i, j] * y[j]
+        y[i] = y[i] / u[i, i]
+    return y
+
+
+def _adjugate(cls: Any, a: Any) -> Any:
+    n = len(a)
+    out = np.empty((n, n), object)
+    for i in range(n):
+        for j in range(n):
+            minor = np.delete(np.delete(a, j, 0), i, 1)
+            out[i, j] = _cells_determinant(cls, minor) * (-1) ** (i + j)
+    return out
+
+
+def _identity(cls: Any, n: int) -> Any:
+    return np.array(cls.lift(np.eye(n)).view(np.ndarray))
+
+
+def _cells_matrix_inverse(cls: Any, a: Any) -> Any:
+    return _cells_solve_system(cls, a, _identity(cls, len(a)))
+
+
+def _cells_solve_triangle(cls: Any, a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
+    a, order = a.copy(), slice(None) if upper else slice(None, None, -1)
+    if unitriangular:
+        a[np.diag_indices(len(a))] = cls.number(1)
+    return _back(a[order, order], b[order].copy())[order]
+
+
+def _cells_cholesky_factor(cls: Any, a: Any) -> Any:
+    n = len(a)
+    a, out = _hermitian_cells(cls, a), _identity(cls, n) * cls.number(0)
+    for j in range(n):
+        rest = a[j, j] - sum((out[j, k] * out[j, k].conjugate() for k in range(j)), cls.number(0))
+        if _is_number(rest) and not rest.real > 0:
+            raise RuntimeError(NOT_POSITIVE.format(j + 1))
+        out[j, j] = cls.carrier.sqrt(cls.fill([rest.real if _is_number(rest) else rest], ())).item()
+        for i in range(j + 1, n):
+            out[i, j] = (a[i, j] - sum((out[i, k] * out[j, k].conjugate() for k in range(j)), cls.number(0))) / out[j, j]
+    return out
+
+
+def _hermitian_cells(cls: Any, a: Any) -> Any:
+    rows, two = a.tolist(), cls.number(2)
+    return np.array([[(x + rows[j][i].conjugate()) / two for j, x in enumerate(row)] for i, row in enumerate(rows)], object).reshape(a.shape)
+
+
+def _cells_determinant(cls: Any, a: Any) -> Any:
+    n = len(a)
+    if not n:
+        return cls.number(1)
+    if n == 1:
+        return a[0, 0]
+    if n == 2:
+        return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+    if n == 3 or not _is_number(a[0, 0]):
+        return sum(((-1) ** j * a[0, j] * _cells_determinant(cls, np.delete(a[1:], j, 1)) for j in range(n)), cls.number(0))
+    try:
+        u, _, sign = _eliminated(a, a)
+    except ZeroDivisionError:
+        return cls.number(0)
+    out = cls.number(sign)
+    for i in range(n):
+        out = out * u[i, i]
+    return out
+
+
+def _cells_log_abs_det(cls: Any, a: Any) -> Any:
+    xp = cls.carrier
+    return xp.log(xp.abs(cls.fill([_cells_determinant(cls, a)], ()))).item()
+
+
+def _cells_sign_of_det(cls: Any, a: Any) -> Any:
+    return cls.carrier.sign(cls.fill([_cells_determinant(cls, a)], ())).item()
+
+
+def _spectrum(cls: Any, a: Any) -> tuple[Any, Any]:
+    """Eigenvalues, ascending, and hermitian_eigenvectors of a Hermitian matrix of many-digit numbers."""
+    a = _hermitian_cells(cls, a)
+    if not a.size:
+        return a[0], a
+    if not _is_number(a[0, 0]):
+        raise TypeError("eigh: the eigenvalues of a matrix of expressions have no formula in general; evaluate them at numbers")
+    context = importlib.import_module("symgrad.carriers.digits").context
+    values, vectors = context.eighe(context.matrix(a.tolist()))
+    real = all(not context.im(x) for x in a.ravel())
+    order = sorted(range(len(a)), key=lambda i: context.re(values[i]))
+    found = np.array([[vectors[i, j] for j in order] for i in range(len(a))], object)
+    for j in range(len(a)):
+        largest = max(found[:, j].tolist(), key=builtins.abs)
+        found[:, j] = found[:, j] * (builtins.abs(largest) / largest)
+    return np.array([context.re(values[i]) for i in order], object), np.vectorize(context.re, [object])(found) if real else found
+
+
+def _cells_hermitian_eigenvalues(cls: Any, a: Any) -> Any:
+    return _spectrum(cls, a)[0]
+
+
+def _cells_hermitian_eigenvectors(cls: Any, a: Any) -> Any:
+    return _spectrum(cls, a)[1]
+
+
+def _cells_eigenvalue_gaps(cls: Any, w: Any) -> Any:
+    n, zero = len(w), cls.number(0)
+    for i in range(n):
+        for j in range(i):
+            if w[i] == w[j]:
+                _refuse_equal(j, i)
+    return np.array([[zero if i == j else 1 / (w[j] - w[i]) for j in range(n)] for i in range(n)], object).reshape((n, n))

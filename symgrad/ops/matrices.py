@@ -1,0 +1,362 @@
+"""Inverses, solutions, determinants, triangular factors and spectra of matrices; leading axes are a batch.
+
+A matrix that is read as symmetric (Hermitian) is replaced by its symmetric part (A + Aᴴ)/2, so that value and derivative are those of one function of
+all elements. Eigenvectors have a derivative where the eigenvalues are different; equal ones raise RuntimeError.
+Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
+"""
+
+import math
+
+from symgrad.graph.op import composite, primitive
+from symgrad.ops.linalg import matrix_transpose
+from symgrad.ops.rules import is_complex
+from symgrad.types import return_types
+from symgrad.types.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, TRIANGULAR
+
+MATRIX = ((2, 2),)
+
+
+def adjoint(xp, a):
+    """Aᴴ."""
+    return matrix_transpose(xp, xp.conj(a))
+
+
+def _hermitian(xp, a):
+    return (a + adjoint(xp, a)) / 2
+
+
+def _triangle(xp, a, upper, unitriangular):
+    return xp.triu(a, int(unitriangular)) if upper else xp.tril(a, -int(unitriangular))
+
+
+def _real(xp, a):
+    return xp.getitem(xp.view_as_real(a), (..., 0)) if is_complex(a) else a
+
+
+def _as_matrices(xp, g):
+    """Numbers as matrices of one element."""
+    return xp.reshape(g, (*g.shape, 1, 1))
+
+
+def _trace_of_product(xp, a, b):
+    """tr(Aᵀ B)."""
+    return xp.sum(a * b, (-2, -1))
+
+
+def _check_square(name, a):
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+    _check_numbers(name, a)
+
+
+def _check_numbers(name, a):
+    kind = str(a.dtype).removeprefix("torch.")
+    if kind in ("float16", "bfloat16"):
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {a.dtype.scalar_type}; convert the tensor with .to(float32) first")
+    if not kind.startswith(("float", "complex")):
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {a.dtype.scalar_type}; convert it with .double()")
+
+
+# The primitives: words of the carriers, with rules written in each other
+
+
+def _pull_inverse(xp, g, y, a):
+    back = matrix_transpose(xp, y)
+    return -xp.matmul(xp.matmul(back, g), back)
+
+
+primitive("matrix_inverse", lambda xp, input: xp.matrix_inverse(input), vjp=_pull_inverse, jvp=lambda xp, t, y, a: -xp.matmul(xp.matmul(y, t), y),
+          public=False, node_name="LinalgInvEx", shapes=MATRIX, domain=NONSINGULAR, doc="The inverse of a matrix.")
+
+
+def _pull_solution(xp, g, y, a, b):
+    back = xp.solve_system(matrix_transpose(xp, a), g)
+    return -xp.matmul(back, matrix_transpose(xp, y)), back
+
+
+primitive("solve_system", lambda xp, input, other: xp.solve_system(input, other), vjp=_pull_solution, arity=2, public=False,
+          jvp=lambda xp, ta, tb, y, a, b: xp.solve_system(a, tb - xp.matmul(ta, y)), node_name="LinalgSolveEx", shapes=((2, 2), (2, 1)),
+          domain=(NONSINGULAR, REAL), doc="The solution X of A X = B.")
+
+
+def _pull_substitution(xp, g, y, a, b, upper, unitriangular):
+    back = xp.solve_triangle(matrix_transpose(xp, a), g, not upper, unitriangular)
+    return -_triangle(xp, xp.matmul(back, matrix_transpose(xp, y)), upper, unitriangular), back
+
+
+def _push_substitution(xp, ta, tb, y, a, b, upper, unitriangular):
+    return xp.solve_triangle(a, tb - xp.matmul(_triangle(xp, ta, upper, unitriangular), y), upper, unitriangular)
+
+
+primitive("solve_triangle", lambda xp, input, other, upper, unitriangular: xp.solve_triangle(input, other, upper, unitriangular), arity=2,
+          vjp=_pull_substitution, jvp=_push_substitution, public=False, node_name="LinalgSolveTriangular", shapes=((2, 2), (2, 1)),
+          domain=(TRIANGULAR, REAL), examples=((False, False), (True, False), (False, True)),
+          doc="The solution X of A X = B for a triangular matrix A.")
+
+
+def _halved(xp, a):
+    """The lower triangle with half of the diagonal."""
+    return (xp.tril(a, 0) + xp.tril(a, -1)) / 2
+
+
+def _pull_cholesky(xp, g, y, a):
+    upper = matrix_transpose(xp, y)
+    half = xp.solve_triangle(upper, _halved(xp, xp.matmul(upper, g)), True, False)
+    return _hermitian(xp, xp.solve_triangle(upper, adjoint(xp, half), True, False))
+
+
+def _push_cholesky(xp, t, y, a):
+    half = xp.solve_triangle(y, _hermitian(xp, t), False, False)
+    return xp.matmul(y, _halved(xp, xp.solve_triangle(y, adjoint(xp, half), False, False)))
+
+
+primitive("cholesky_factor", lambda xp, input: xp.cholesky_factor(input), vjp=_pull_cholesky, jvp=_push_cholesky, public=False,
+          node_name="LinalgCholeskyEx", shapes=MATRIX, domain=SPD, saved=("result",),
+          doc="The lower triangular factor L of a positive definite matrix L Lᴴ.")
+
+primitive("determinant", lambda xp, input: xp.determinant(input), public=False, node_name="LinalgDet", shapes=((3, 3),), domain=NONSINGULAR,
+          vjp=lambda xp, g, y, a: _as_matrices(xp, g * y) * matrix_transpose(xp, xp.matrix_inverse(a)),
+          jvp=lambda xp, t, y, a: y * _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t), doc="The determinant of a matrix.")
+primitive("log_abs_det", lambda xp, input: xp.log_abs_det(input), public=False, node_name="LinalgSlogdet", shapes=MATRIX, domain=NONSINGULAR,
+          vjp=lambda xp, g, y, a: _as_matrices(xp, g) * adjoint(xp, xp.matrix_inverse(a)),
+          jvp=lambda xp, t, y, a: _real(xp, _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t)), doc="log |det A|.")
+primitive("sign_of_det", lambda xp, input: xp.sign_of_det(input), public=False, shapes=MATRIX, domain=NONSINGULAR, doc="det A / |det A|.")
+
+
+def _scaled_columns(xp, v, w):
+    return v * xp.reshape(w, (*w.shape[:-1], 1, w.shape[-1]))
+
+
+def _pull_eigenvalues(xp, g, y, a):
+    v = xp.hermitian_eigenvectors(a)
+    return xp.matmul(_scaled_columns(xp, v, g), adjoint(xp, v))
+
+
+def _push_eigenvalues(xp, t, y, a):
+    v = xp.hermitian_eigenvectors(a)
+    return _real(xp, xp.sum(xp.conj(v) * xp.matmul(_hermitian(xp, t), v), (-2,)))
+
+
+primitive("hermitian_eigenvalues", lambda xp, input: xp.hermitian_eigenvalues(input), vjp=_pull_eigenvalues, jvp=_push_eigenvalues, public=False,
+          node_name="LinalgEigh", shapes=MATRIX, domain=SEPARATED, doc="The eigenvalues of a Hermitian matrix, ascending.")
+
+
+def _imaginary(xp, a):
+    return xp.getitem(xp.view_as_real(a), (..., 1))
+
+
+def _largest(xp, y):
+    """1 at the largest element of every column, which is real and positive, and 0 elsewhere."""
+    return matrix_transpose(xp, xp.getitem(xp.eye_like(y, y.shape[-1]), xp.argmax(xp.abs(y), -2)))
+
+
+def _pull_eigenvectors(xp, g, y, a):
+    if is_complex(y):  # the phases change so that the largest elements stay real
+        at = _largest(xp, y)
+        turn = _imaginary(xp, xp.sum(g * y, (-2,), True)) / _real(xp, xp.sum(y * at, (-2,), True))
+        g = g - 1j * at * turn
+    back = matrix_transpose(xp, y)
+    inner = xp.eigenvalue_gaps(xp.hermitian_eigenvalues(a)) * xp.matmul(back, g)
+    return _hermitian(xp, xp.matmul(xp.matmul(xp.conj(y), inner), back))
+
+
+def _push_eigenvectors(xp, t, y, a):
+    inner = xp.matmul(adjoint(xp, y), xp.matmul(_hermitian(xp, t), y))
+    out = xp.matmul(y, xp.eigenvalue_gaps(xp.hermitian_eigenvalues(a)) * inner)
+    if not is_complex(y):
+        return out
+    at = _largest(xp, y)
+    turn = _imaginary(xp, xp.sum(out * at, (-2,), True)) / _real(xp, xp.sum(y * at, (-2,), True))
+    return out - 1j * y * turn
+
+
+primitive("hermitian_eigenvectors", lambda xp, input: xp.hermitian_eigenvectors(input), vjp=_pull_eigenvectors, jvp=_push_eigenvectors, public=False,
+          node_name="LinalgEighBackward1", shapes=MATRIX, domain=SEPARATED, doc="The eigenvectors of a Hermitian matrix, in columns.")
+
+
+def _pull_gaps(xp, g, y, w):
+    back = -g * y * y
+    return xp.sum(back, (-2,)) - xp.sum(back, (-1,))
+
+
+def _push_gaps(xp, t, y, w):
+    return -y * y * (xp.reshape(t, (*t.shape[:-1], 1, t.shape[-1])) - xp.reshape(t, (*t.shape, 1)))
+
+
+primitive("eigenvalue_gaps", lambda xp, input: xp.eigenvalue_gaps(input), vjp=_pull_gaps, jvp=_push_gaps, public=False, shapes=((2,),),
+          domain=DISTINCT, doc="1 / (w_j - w_i), and 0 on the diagonal.")
+
+
+# The public functions
+
+
+@composite("linalg_inv", public=False)
+def linalg_inv(xp, A):
+    """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+    _check_square("linalg.inv", A)
+    return xp.matrix_inverse(A)
+
+
+@composite("inverse", usage="symgrad.inverse(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
+def inverse(xp, input):
+    """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+    return xp.linalg_inv(input)
+
+
+def _is_vector(A, B):
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+
+
+@composite("linalg_solve", arity=2, public=False)
+def linalg_solve(xp, A, B, *, left=True):
+    """The solution X of A X = B, or of X A = B with `left=False`; B may be a vector. Raises RuntimeError for a singular A."""
+    _check_square("linalg.solve", A)
+    if A.dtype != B.dtype:
+        raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type {B.dtype} instead")
+    vector = _is_vector(A, B)
+    if vector and not left:
+        raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+                           "equivalent to B / A.squeeze(-1)")
+    b = B.unsqueeze(-1) if vector else B
+    if b.shape[-2 if left else -1] != A.shape[-1]:
+        sides = "AX = B" if left else "XA = B"
+        raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation {sides} ({A.shape[-2]}x{A.shape[-1]} and "
+                           f"{b.shape[-2]}x{b.shape[-1]})")
+    if not left:
+        return matrix_transpose(xp, xp.solve_system(matrix_transpose(xp, A), matrix_transpose(xp, b)))
+    out = xp.solve_system(A, b)
+    return out.squeeze(-1) if vector else out
+
+
+@composite("linalg_solve_triangular", arity=2, public=False)
+def linalg_solve_triangular(xp, A, B, *, upper, left=True, unitriangular=False):
+    """The solution X of A X = B, or of X A = B with `left=False`, for a triangular A, of which the other triangle is not read."""
+    _check_square("linalg.solve_triangular", A)
+    if B.ndim < 2:
+        raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.")
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        sides = "AX = B" if left else "XA = B"
+        raise RuntimeError(f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {sides} ({A.shape[-2]}x{A.shape[-1]} and "
+                           f"{B.shape[-2]}x{B.shape[-1]})")
+    upper, unitriangular = bool(upper), bool(unitriangular)
+    if left:
+        return xp.solve_triangle(A, B, upper, unitriangular)
+    return matrix_transpose(xp, xp.solve_triangle(matrix_transpose(xp, A), matrix_transpose(xp, B), not upper, unitriangular))
+
+
+@composite("linalg_cholesky", public=False)
+def linalg_cholesky(xp, A, *, upper=False):
+    """The lower triangular factor L of a positive definite matrix A = L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix.
+
+    The symmetric part of A is factorized.
+    """
+    _check_square("linalg.cholesky", A)
+    factor = xp.cholesky_factor(A)
+    return adjoint(xp, factor) if upper else factor
+
+
+@composite("cholesky", usage="symgrad.cholesky(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
+def cholesky(xp, input, upper=False):
+    """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
+    return xp.linalg_cholesky(input, upper=upper)
+
+
+@composite("cholesky_solve", arity=2, usage="symgrad.cholesky_solve(symgrad.ones(2, 1), symgrad.tensor([[2.0, 0.0], [1.0, 3.0]]))")
+def cholesky_solve(xp, B, L, upper=False):
+    """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
+    if B.ndim < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {B.ndim} dimensions instead")
+    if L.ndim < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
+    first, second = (adjoint(xp, L), L) if upper else (L, adjoint(xp, L))
+    half = xp.linalg_solve_triangular(first, B, upper=False)
+    return xp.linalg_solve_triangular(second, half, upper=True)
+
+
+@composite("cholesky_inverse", usage="symgrad.cholesky_inverse(symgrad.tensor([[2.0, 0.0], [1.0, 3.0]]))")
+def cholesky_inverse(xp, L, upper=False):
+    """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+    _check_square("cholesky_inverse", L)
+    return xp.cholesky_solve(xp.eye_like(L, L.shape[-1]), L, upper)
+
+
+@composite("linalg_det", public=False)
+def linalg_det(xp, A):
+    """The determinant of a square matrix.
+
+    Up to 3 by 3 it is the polynomial of the elements, which has derivatives of singular matrices; the derivative of a larger matrix is computed with
+    its inverse, and raises RuntimeError if it is singular.
+    """
+    _check_square("linalg.det", A)
+    n = A.shape[-1]
+    if n > 3 or not n:
+        return xp.determinant(A)
+    if n == 1:
+        return A[..., 0, 0] * 1
+    if n == 2:
+        return A[..., 0, 0] * A[..., 1, 1] - A[..., 0, 1] * A[..., 1, 0]
+    return sum(A[..., 0, i] * (A[..., 1, (i + 1) % 3] * A[..., 2, (i + 2) % 3] - A[..., 1, (i + 2) % 3] * A[..., 2, (i + 1) % 3]) for i in range(3))
+
+
+@composite("det", usage="symgrad.det(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
+def det(xp, input):
+    """The determinant of a square matrix."""
+    return xp.linalg_det(input)
+
+
+def _slogdet(xp, a, kind):
+    _check_square("linalg.slogdet", a)
+    if a.is_complex():
+        value = xp.linalg_det(a)
+        return kind((value / xp.abs(value), xp.log_abs_det(a)))
+    return kind((xp.sign_of_det(a), xp.log_abs_det(a)))
+
+
+@composite("linalg_slogdet", public=False)
+def linalg_slogdet(xp, A):
+    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+    return _slogdet(xp, A, return_types.linalg_slogdet)
+
+
+@composite("slogdet", usage="symgrad.slogdet(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
+def slogdet(xp, input):
+    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+    return _slogdet(xp, input, return_types.slogdet)
+
+
+@composite("logdet", usage="symgrad.logdet(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
+def logdet(xp, input):
+    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
+    _check_square("logdet", input)
+    if input.is_complex():
+        return xp.log(xp.linalg_det(input))
+    return xp.where(xp.lt(xp.sign_of_det(input), 0), math.nan, xp.log_abs_det(input))
+
+
+@composite("linalg_eigvalsh", public=False)
+def linalg_eigvalsh(xp, A, UPLO="L"):
+    """The eigenvalues of a Hermitian matrix, ascending. The symmetric part of A is read, whatever `UPLO` says.
+
+    The first derivative exists where the eigenvalue is different from the others, the mean of those of equal ones is right; the second derivative
+    raises RuntimeError where two are equal.
+    """
+    _check_uplo("linalg.eigvalsh", A, UPLO)
+    return xp.hermitian_eigenvalues(A)
+
+
+@composite("linalg_eigh", public=False)
+def linalg_eigh(xp, A, UPLO="L"):
+    """The eigenvalues, ascending, and the eigenvectors, in columns, of a Hermitian matrix. The symmetric part of A is read, whatever `UPLO` says.
+
+    A derivative of eigenvectors of equal eigenvalues raises RuntimeError.
+    """
+    _check_uplo("linalg.eigh", A, UPLO)
+    return return_types.linalg_eigh((xp.hermitian_eigenvalues(A), xp.hermitian_eigenvectors(A)))
+
+
+def _check_uplo(name, a, uplo):
+    _check_square(name, a)
+    if str(uplo).upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")

@@ -1,0 +1,108 @@
+"""Inverses, solutions, determinants, factors and spectra of matrices: any order, both modes, batches, programs, and bad input."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import linalg
+from symgrad.func import hessian, jacfwd, jacrev, vmap
+
+RNG = np.random.default_rng(0)
+A = symgrad.tensor(RNG.normal(size=(2, 4, 4)) + 3 * np.eye(4))
+SPD = symgrad.tensor(np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]]))
+FUNCTIONS = {
+    "inv": linalg.inv, "det": linalg.det, "slogdet": lambda a: linalg.slogdet(a).logabsdet, "cholesky": linalg.cholesky,
+    "eigvalsh": linalg.eigvalsh, "eigh": lambda a: linalg.eigh(a).eigenvectors, "solve": lambda a: linalg.solve(a, a[:, :2] ** 2),
+    "solve_triangular": lambda a: linalg.solve_triangular(a, a[:, :2] ** 2, upper=True), "logdet": symgrad.logdet,
+    "cholesky_solve": lambda a: symgrad.cholesky_solve(a[:, :2], a), "cholesky_inverse": symgrad.cholesky_inverse,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_modes_agree(name):
+    f = FUNCTIONS[name]
+    assert symgrad.allclose(jacfwd(f)(SPD), jacrev(f)(SPD), rtol=1e-9, atol=1e-10)
+    forward, backward = jacfwd(jacfwd(f))(SPD), jacrev(jacrev(f))(SPD)
+    assert symgrad.allclose(forward, backward, rtol=1e-9, atol=1e-9)
+    assert symgrad.allclose(jacfwd(jacrev(f))(SPD), backward, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_first_derivative_is_that_of_differences(name):
+    f, step = FUNCTIONS[name], 1e-6
+    found = jacrev(f)(SPD)
+    for at in np.ndindex(3, 3):
+        change = np.zeros((3, 3))
+        change[at] = step
+        expected = (f(SPD + symgrad.tensor(change)) - f(SPD - symgrad.tensor(change))) / (2 * step)
+        assert symgrad.allclose(found[(..., *at)], expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_batches_and_programs(name):
+    f = FUNCTIONS[name]
+    many = symgrad.stack([SPD, SPD * 2, SPD + symgrad.eye(3)])
+    assert symgrad.allclose(vmap(f)(many), symgrad.stack([f(x) for x in many]), rtol=1e-12)
+    assert symgrad.allclose(symgrad.compile(f)(SPD), f(SPD), rtol=1e-12)
+    total = symgrad.compile(lambda a: symgrad.func.grad(lambda x: (f(x) ** 2).sum())(a))
+    assert symgrad.allclose(total(SPD), symgrad.func.grad(lambda x: (f(x) ** 2).sum())(SPD), rtol=1e-10)
+
+
+def test_leading_axes_broadcast():
+    b = symgrad.tensor(RNG.normal(size=(4, 2)))
+    assert symgrad.allclose(A @ linalg.solve(A, b), b.expand(2, 4, 2))
+    row = b.T[:1].expand(2, 1, 4)
+    assert symgrad.allclose(linalg.solve(A, row, left=False) @ A, row)
+    assert linalg.det(A).shape == (2,) and linalg.inv(symgrad.zeros(0, 3, 3)).shape == (0, 3, 3)
+
+
+def test_likelihood_of_a_gaussian_process_has_an_exact_hessian():
+    x, y = symgrad.linspace(0.0, 1.0, 5), symgrad.tensor([0.1, 0.5, 0.2, -0.3, 0.0])
+
+    def loss(p):
+        k = symgrad.exp(p[0]) * symgrad.exp(-((x[:, None] - x) ** 2) * symgrad.exp(p[1])) + 0.1 * symgrad.eye(5)
+        factor = linalg.cholesky(k)
+        half = linalg.solve_triangular(factor, y[:, None], upper=False)
+        return 0.5 * (half ** 2).sum() + symgrad.log(symgrad.diagonal(factor)).sum()
+
+    def direct(p):
+        k = symgrad.exp(p[0]) * symgrad.exp(-((x[:, None] - x) ** 2) * symgrad.exp(p[1])) + 0.1 * symgrad.eye(5)
+        return 0.5 * (y * linalg.solve(k, y)).sum() + 0.5 * symgrad.logdet(k)
+
+    p = symgrad.tensor([0.3, 0.7])
+    assert symgrad.allclose(hessian(loss)(p), hessian(direct)(p), rtol=1e-10)
+
+
+def test_formula_of_a_small_matrix():
+    a = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]], symbol="a", requires_grad=True)
+    assert str(linalg.det(a).expr) == "a_0_0*a_1_1 - a_0_1*a_1_0"
+
+
+def test_singular_and_indefinite_matrices_are_refused():
+    ones = symgrad.ones(2, 2)
+    with pytest.raises(RuntimeError, match=r"linalg.inv: The diagonal element 2 is zero"):
+        linalg.inv(ones)
+    with pytest.raises(RuntimeError, match=r"linalg.solve: The diagonal element 2 is zero"):
+        linalg.solve(ones, ones)
+    with pytest.raises(RuntimeError, match=r"linalg.cholesky: The factorization could not be completed because the input is not positive-definite"):
+        linalg.cholesky(-ones)
+    with pytest.raises(RuntimeError, match="must be batches of square matrices, but they are 2 by 3 matrices"):
+        linalg.det(symgrad.ones(2, 3))
+    with pytest.raises(RuntimeError, match="Expected a floating point or complex tensor"):
+        linalg.inv(symgrad.ones(2, 2, dtype=symgrad.int64))
+    with pytest.raises(RuntimeError, match="Low precision dtypes not supported"):
+        linalg.inv(symgrad.ones(2, 2, dtype=symgrad.float16))
+
+
+def test_equal_eigenvalues_have_no_derivative_of_eigenvectors():
+    a = symgrad.eye(3).requires_grad_()
+    (linalg.eigvalsh(a) ** 2).sum().backward()
+    assert symgrad.allclose(a.grad, 2 * symgrad.eye(3))
+    with pytest.raises(RuntimeError, match="eigenvalues 0 and 1 are equal"):
+        symgrad.autograd.grad(linalg.eigh(a).eigenvectors.sum(), a)
+
+
+def test_determinant_of_a_singular_matrix_has_derivatives():
+    a = symgrad.ones(3, 3)
+    assert symgrad.allclose(symgrad.func.grad(linalg.det)(a), symgrad.zeros(3, 3))
+    assert float(symgrad.abs(hessian(linalg.det)(a)).sum()) == 36.0
