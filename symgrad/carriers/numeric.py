@@ -85,9 +85,9 @@ def sign(x: Any) -> Any:
     return x | x if x.dtype.kind == "b" else np.sign(check_ordered(x))
 
 
-def round(x: Any, out: Any = None) -> Any:
+def round(x: Any) -> Any:
     """The nearest integers, halves to even; integers keep their dtype."""
-    return +x if x.dtype.kind in "iu" else np.rint(x) if out is None else np.rint(x, out)
+    return +x if x.dtype.kind in "iu" else np.rint(x)
 
 
 def maximum(a: Any, b: Any) -> Any:

@@ -118,11 +118,11 @@ def apply_step(step: Instruction, operands: list[Any], function: Callable[[str],
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    """The functions that a formula may call: the elementwise functions of the registry, and `where`."""
+    """The functions that a formula may call: the elementwise functions of the registry, `where`, and composites of them."""
     out = {}
     for op in REGISTRY.values():
         elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
-        if elementwise or op.name in ("where", "sinc"):
+        if elementwise or op.name in ("where", "sinc", "xlogy", "xlog1py", "entr"):
             function = FUNCTIONS.get(op.name) or lift(op)
             out.update(dict.fromkeys((op.name, *op.aliases), function))
     return out

@@ -11,11 +11,13 @@ from symgrad.engine.storage.versions import owner
 from symgrad.engine.storage.views import as_strided
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.factories import random_tensors
 from symgrad.factories.generators import numpy_generator
 from symgrad.factories.random_tensors import random_integers
 from symgrad.types.strides import address
 
-__all__ = ["bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"]
+__all__ = ["bernoulli", "bernoulli_", "cauchy_", "exponential_", "fill_diagonal_", "geometric_", "log_normal_", "multinomial",
+           "normal_", "random_", "uniform_"]
 
 METHODS = MethodTable()
 
@@ -77,6 +79,21 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
         to = (LARGEST_EXACT[kind.name] if kind.name in LARGEST_EXACT else int(np.iinfo(kind.numpy).max) - (kind.name == "int64")) + 1
     low, high = (0, from_) if to is None else (from_ or 0, to)
     return _fill(self, random_integers(int(low), int(high), self._value.shape, kind.numpy, generator))  # type: ignore[arg-type]
+
+
+@METHODS.define
+def bernoulli(self: Tensor, p: Any = None, *, generator: Any = None) -> Tensor:
+    """1 with the probabilities that this tensor holds, or with probability `p`, else 0.
+
+    Raises RuntimeError for a probability outside [0, 1].
+    """
+    return random_tensors.bernoulli(self, p, generator=generator)
+
+
+@METHODS.define
+def multinomial(self: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Random indices with the weights that this vector holds, or with those of each row; as `symgrad.multinomial`."""
+    return random_tensors.multinomial(self, num_samples, replacement, generator=generator)
 
 
 @METHODS.define

@@ -107,7 +107,7 @@ def _round_arguments(xp, input, *, decimals=0):
     return xp.round(input * power) / power if decimals > 0 else xp.round(input / power) * power
 
 
-elementwise("round", None, 0, integers=True, takes_out=True, prepare=_round_arguments, usage="symgrad.round(x, decimals=1)",
+elementwise("round", None, 0, integers=True, prepare=_round_arguments, usage="symgrad.round(x, decimals=1)",
             doc="The nearest integer, or multiple of 10**-decimals, halves to even; the derivative is 0.")
 elementwise("trunc", None, 0, integers=True, aliases=("fix",), takes_out=True, doc="The integer part; the derivative is 0.")
 

@@ -33,9 +33,9 @@ def copysign(xp, input, other):
     size = xp.abs(input * 1.0 if _is_integer(input) else input)
     if not hasattr(other, "dtype"):
         return -size if math.copysign(1.0, other) < 0 else size
-    if other.dtype is not size.dtype:
-        size = size + xp.zeros_like(other)
-    return xp.where(xp.logical_or(xp.lt(other, 0), xp.lt(xp.reciprocal(other), 0)), -size, size)
+    ones = xp.ones_like(other)
+    of_zero = xp.where(xp.lt(xp.reciprocal(other), 0), -ones, ones)
+    return size * xp.where(xp.logical_or(xp.eq(other, 0), xp.isnan(other)), of_zero, xp.sign(other))
 
 
 @composite("heaviside", arity=2, usage="symgrad.heaviside(x - 0.5, symgrad.tensor(0.25))")
@@ -45,7 +45,9 @@ def heaviside(xp, input, values):
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return xp.where(xp.eq(input, 0), values, xp.indicator(xp.gt(input, 0), input))
+    if str(input.dtype) == "torch.bool":
+        return xp.logical_or(input, values)
+    return xp.where(xp.eq(input, 0), values, xp.relu(xp.sign(xp.where(xp.isnan(input), 0, input))))
 
 
 def _define_ignoring_nan(name, other_name):

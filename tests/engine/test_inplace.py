@@ -30,7 +30,8 @@ CALLS = {
     "scatter_add": (0, PLACES, (SMALL[:2],)), "addcmul": ((SMALL,), (SMALL[0],)), "addcdiv": ((SMALL,), (SMALL,)), "lerp": ((SMALL,), 0.25),
     "addmm": ((SMALL[:, :2],), (SMALL[:2],)), "addmv": ((SMALL,), (SMALL[0],)), "addr": ((SMALL[:, 0],), (SMALL[0],)),
     "baddbmm": ((np.stack([SMALL[:, :2]] * 2),), (np.stack([SMALL[:2]] * 2),)), "nan_to_num": (), "fmod": ((SMALL,),), "sgn": (), "sinc": (),
-    "float_power": (2.5,), "conj_physical": (),
+    "float_power": (2.5,), "conj_physical": (), "copysign": ((SMALL - 0.5,),), "heaviside": ((SMALL,),), "ldexp": ((SMALL,),),
+    "xlogy": ((SMALL,),), "mvlgamma": (1,), "multigammaln": (1,),
 }
 INPUTS = {"addmv": SMALL[:, 0], "baddbmm": np.stack([SMALL, SMALL])}  # where they are not of the common shape
 
@@ -55,7 +56,7 @@ RESHAPING = {  # the arguments, torch's node, and the shape that a matrix of two
     "squeeze_": ((), "SqueezeBackward3", (2, 3)), "as_strided_": (((2, 2), (1, 2)), "AsStridedBackward1", (2, 2)),
 }
 RANDOM = {f"{name}_" for name in ("bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "random", "uniform")}
-ALONE = {"requires_grad_", "detach_", "copy_", "fill_", "zero_", "fill_diagonal_", "resize_", "resize_as_", "set_", "bitwise_not_"}
+ALONE = {"requires_grad_", "detach_", "copy_", "fill_", "zero_", "fill_diagonal_", "resize_", "resize_as_", "set_", "bitwise_not_", "nextafter_"}
 LEAF = "^a leaf Variable that requires grad is being used in an in-place operation."
 CAST = "^result type Double can't be cast to the desired output type Long"
 

@@ -140,3 +140,30 @@ def test_where_torch_has_no_derivative_or_another_one():
         assert symgrad.autograd.grad(function(x, x.detach()).sum(), x)[0].tolist() == [0.5] * 3
     assert symgrad.autograd.grad(symgrad.ldexp(x, symgrad.tensor([-1, -2, 3])).sum(), x)[0].tolist() == [0.5, 0.25, 8.0]
     assert symgrad.ldexp(symgrad.tensor(1e300), symgrad.tensor(-2000)) == 1e300 * 2.0**-1000 * 2.0**-1000
+
+
+def test_random_methods_are_the_functions_with_the_same_seed():
+    chances = symgrad.tensor([0.1, 0.5, 0.9])
+    for method in (chances.bernoulli, lambda: chances.bernoulli(0.25), lambda: chances.multinomial(2), lambda: chances.multinomial(5, True)):
+        symgrad.manual_seed(3)
+        first = method().tolist()
+        symgrad.manual_seed(3)
+        assert method().tolist() == first
+    assert symgrad.tensor([0.0, 1.0]).bernoulli().tolist() == [0.0, 1.0] and symgrad.tensor([0.0, 1.0]).multinomial(1).tolist() == [1]
+
+
+def test_the_accuracy_of_gelu_and_its_kin_in_the_tails():
+    """Value and three derivatives against 60 digits: 8, 8, 64 and 512 ULP, also where the value is tiny."""
+    mpmath = pytest.importorskip("mpmath")
+    f = symgrad.nn.functional
+    with mpmath.workdps(60):
+        truths = {f.gelu: lambda x: x * mpmath.ncdf(x), f.silu: lambda x: x / (1 + mpmath.exp(-x)),
+                  f.mish: lambda x: x * mpmath.tanh(mpmath.log1p(mpmath.exp(x))), f.softsign: lambda x: x / (1 + abs(x))}
+        for function, truth in truths.items():
+            for x in (-33.7, -20.3, -9.1, -4.7, -2.9, -0.6, 0.3, 1.9, 5.3, 11.7, 25.9):
+                derivative = function
+                for order, bound in enumerate((8, 8, 64, 512)):
+                    found, true = derivative(symgrad.tensor(x)).item(), mpmath.diff(truth, mpmath.mpf(x), order, h=mpmath.mpf(10) ** -12)
+                    ulp = abs(found - true) / (2.0**-52 * abs(true)) * 2
+                    assert abs(true) < 1e-290 or ulp <= bound, (function.__name__, x, order, found, float(ulp))
+                    derivative = symgrad.func.grad(derivative)

@@ -63,3 +63,11 @@ def test_methods_write_in_place():
         more = (x.clone(),) if name == "xlogy" else ()
         y = getattr(x, name)(*more)
         assert getattr(x, f"{name}_")(*more) is x and x.tolist() == y.tolist()
+
+
+def test_formulas_in_text_know_the_functions():
+    import sympy
+
+    x, y = sympy.symbols("x y", real=True)
+    assert symgrad.to_sympy("erf(x)*lgamma(y)") == sympy.erf(x) * sympy.loggamma(y)
+    assert symgrad.to_sympy("xlogy(x, y)").subs({x: 0, y: 0}) == 0
