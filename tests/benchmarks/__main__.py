@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{on}\nOne thread, float64; ratios of times taken in turns, medians.")
     if given.page:
         page.PAGE.write_text(page.text(tables, on), encoding="utf-8")
-    missing = sorted({row.beside for each in tables for row in each if row.figure == "not installed"})
+    missing = sorted({row.beside for each in tables for row in each if row.beside and row.figure == "not installed"})
     if missing:
         print(f"Not measured: {'; '.join(missing)}. To install what is missing: {INSTALL}")
     return 0

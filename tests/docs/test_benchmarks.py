@@ -63,10 +63,10 @@ def test_a_page_of_some_figures_is_refused():
 
 @pytest.mark.sweep
 def test_what_is_not_installed_is_named_with_the_remedy():
-    without = ("import sys; sys.modules.update(dict.fromkeys(('torch', 'autograd', 'jax'))); "
+    without = ("import sys; sys.modules.update(dict.fromkeys(('torch', 'autograd', 'jax', 'casadi'))); "
                "from tests.benchmarks.__main__ import main; main(['--quick'])")
     text = python("-c", without)
     assert {row[1] for row in rows(text) if row[2] == "not installed"} >= {"torch eager", "HIPS autograd", "jax.jit"}
     assert {row[1] for row in rows(text) if row[2] != "not installed"} >= {"NumPy by hand", "import numpy"}
-    assert text.splitlines()[-1].startswith("Not measured: HIPS autograd; jax.jit; torch")
+    assert text.splitlines()[-1].startswith("Not measured: CasADi; HIPS autograd; jax.jit; torch")
     assert text.endswith(" To install what is missing: pip install -e '.[parity]'\n")
