@@ -40,7 +40,7 @@ def attacked(op, parameters, backend, narrow=False):
     attack, count = attack_on(op, parameters, "dev"), 0
     for kind in KINDS:
         try:
-            examples = attack.examples(kind)[:2]
+            examples = attack.examples(kind)[:1 if backend == "c" else 2]  # three programs are compiled for each
         except Exception:  # no example of the kind exists for this op
             continue
         for example in examples:
