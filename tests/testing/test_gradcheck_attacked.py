@@ -5,6 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
+from time import process_time
 
 import numpy as np
 import pytest
@@ -77,6 +78,18 @@ def test_a_derivative_that_is_wrong_elsewhere(make, name, seed):
     assert "The function passes at the inputs it was given, and is wrong with these:\n  input 0 = tensor([" in said
     assert ("(SymPy's derivatives of the recorded computation, to fifty digits)" in said) == (make is sine)
     assert said.endswith("If it is made for the given inputs alone, give `attack=False`.")
+
+
+def test_one_slow_call_does_not_end_the_search():
+    slow = iter([False] * 17 + [True])
+
+    def wrong(x):
+        end = process_time() + 0.6 * next(slow, False)
+        while process_time() < end:
+            pass
+        return BEYOND["above 5"](x)
+
+    message(sine(wrong), leaf([0.5, 1.0]))
 
 
 def test_the_message_is_this_at_a_simple_point():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -28,8 +29,8 @@ from symgrad.testing.gradcheck.report import GradientAttack, GradientMismatch
 __all__ = ["Search", "attack_gradients"]
 
 RANDOM_POINTS, SPECIAL_POINTS = 16, 8  # if time permits
-SECONDS = 0.15  # of the processor, for all points but the given one; up to a dozen may take three times as long, and two are always checked
-FEWEST, AT_LEAST = 12, 2
+SECONDS = 0.15  # of the processor, for all points but the given one, each counted as the median one, since a collection of garbage may take longer
+FEWEST, AT_LEAST = 12, 2  # points that are checked in three times as long, and in any case
 SHRINKING, MAX_TRIES = 0.5, 60  # seconds of the processor and tries to simplify a point with a wrong derivative
 MAX_NUMBERS = 250  # numbers computed in a recorded computation that SymPy differentiates again
 DIGITS = 1e-9  # a relative error beyond rounding of floats
@@ -77,17 +78,18 @@ class Search:
         source = random_points(points.base, self.rng)
         wrong = self._look(points.given)
         special = self.special or [np.full(points.given.size, x) for x in reversed(COMMON_VALUES)]
-        start = clock()
-        compared = tries = 0
-        while wrong is None and compared < RANDOM_POINTS + SPECIAL_POINTS and tries < 4 * RANDOM_POINTS:
-            seconds = clock() - start
+        durations: list[float] = []
+        compared = 0
+        while wrong is None and compared < RANDOM_POINTS + SPECIAL_POINTS and (tries := len(durations)) < 4 * RANDOM_POINTS:
+            seconds = tries * statistics.median_low(durations) if durations else 0
             if seconds > SECONDS and max(compared, tries // 2) >= (FEWEST if seconds < 3 * SECONDS else AT_LEAST):
                 break
-            tries += 1
-            vector = special.pop() if special and tries % 2 else np.concatenate([np.ravel(p) for p in next(source)])
+            start = clock()
+            vector = special.pop() if special and tries % 2 == 0 else np.concatenate([np.ravel(p) for p in next(source)])
             before = report.attacked
             wrong = self._look(vector)
             compared += report.attacked - before
+            durations.append(clock() - start)
         if wrong is not None:
             self._accuse(wrong)
 
