@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Batched, aligned_data
-from symgrad.carriers.digits import Undecided
 from symgrad.carriers.recorded import Recorded
 
 __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
@@ -221,6 +220,8 @@ def _pivot(column: list) -> int:
             raise ZeroDivisionError
         return at
     if not _is_number(column[0]):
+        from symgrad.carriers.digits import Undecided  # imports mpmath, which would delay the start
+
         raise Undecided("a factorization of a matrix has no enclosure")
     at = max(range(len(column)), key=lambda i: builtins.abs(column[i]))
     if not column[at]:
