@@ -340,7 +340,7 @@ def _spectrum(cls: Any, a: Any) -> tuple[Any, Any]:
     """Eigenvalues, ascending, and hermitian_eigenvectors of a Hermitian matrix of many-digit numbers."""
     a = hermitian_part_of_cells(cls, a)
     if not a.size:
-        return a[0], a
+        return a[:0].ravel(), a
     if not _is_number(a[0, 0]):
         raise TypeError("eigh: the eigenvalues of a matrix of expressions have no formula in general; evaluate them at numbers")
     context = importlib.import_module("symgrad.carriers.digits").context

@@ -13,8 +13,9 @@ elementwise("gelu_slope", None, lambda xp, y, x: xp.gelu_derivative(x, 2), domai
             doc="The derivative of input Φ(input), accurate in the left tail and next to its root.")
 elementwise("gelu_exact", None, lambda xp, y, x: xp.gelu_slope(x), public=False, special=((0.0,), (-0.0,)), node_name="Gelu",
             doc="input Φ(input), Φ the distribution function of the standard normal distribution, accurate in the left tail.")
+BESIDE_0 = Domain("BESIDE_0", (Interval(-1.0, 1.0),))  # where there is no other root of a derivative, next to which a formula loses digits
 elementwise("gelu_tanh_derivative", lambda xp, input, order: xp.gelu_tanh_derivative(input, order),
-            lambda xp, y, x, order: xp.gelu_tanh_derivative(x, order + 1), domain=NEAR, public=False, examples=((2,),), node_name="Gelu",
+            lambda xp, y, x, order: xp.gelu_tanh_derivative(x, order + 1), domain=BESIDE_0, public=False, examples=((2,),), node_name="Gelu",
             doc="The derivatives of the approximation of input Φ(input) by tanh of order 2 and more.")
 elementwise("gelu_tanh_slope", None, lambda xp, y, x: xp.gelu_tanh_derivative(x, 2), domain=NEAR, public=False, node_name="Gelu",
             doc="The derivative of the approximation of input Φ(input) by tanh, accurate in the left tail and next to its root.")
