@@ -146,14 +146,16 @@ def _dense_solution(pattern: Pattern, transposed: bool, values: Any, b: Tensor) 
     return traced.linalg_solve(dense.to(b.dtype), b)
 
 
-@functools.partial(foreign, nondiff_argnums=(0,))
-def application(operator: Any, x: Any) -> Any:
-    """A x for a linear operator."""
-    return operator @ x
+@kernel
+def application(operator: Any, adjoint: bool, x: Any) -> Any:
+    """A x, or Aᴴ x, for a linear operator."""
+    if x.ndim == 1:
+        return operator.rmatvec(x) if adjoint else operator.matvec(x)
+    return operator.rmatmat(x) if adjoint else operator.matmat(x)
 
 
-application.defvjp(lambda A, x: (application(A, x), x), lambda A, x, g: (_fitted(application(A.H, g), x),))
-application.defjvp(lambda A, primals, tangents: (application(A, *primals), application(A, *tangents)))
+application.defvjp(lambda A, adjoint, x: (application(A, adjoint, x), x), lambda A, adjoint, x, g: (_fitted(application(A, not adjoint, g), x),))
+application.defjvp(lambda A, adjoint, primals, tangents: (application(A, adjoint, *primals), application(A, adjoint, *tangents)))
 for _kernel in (product, solution, application):
     _by_columns(_kernel)
 
@@ -233,7 +235,7 @@ def matmul(a: Any, b: Any) -> Tensor:
         rows = x.reshape(-1, size)
         return matmul(matrix.T, rows.T).T.reshape(*x.shape[:-1], matrix.shape[1])
     if not _is_sparse(matrix):
-        return application(matrix, x)
+        return application(matrix, False, x)
     matrix = matrix if isinstance(matrix, Matrix) else Matrix(matrix)
     return product(matrix.pattern, matrix.transposed, matrix.values, x)
 
