@@ -84,11 +84,12 @@ class foreign(custom_vjp):
         ducks = [x for x in values if isinstance(x, DuckArray)]
         if not ducks:
             return self.kernel(*form(values))
-        if any([type(x) is not Batched for x in ducks]):
+        members = [x for x in ducks if type(x) is Batched]
+        if len(members) != len(ducks):
             raise Unrecordable(f"{self.name}, a function of NumPy arrays")
-        level = max([x.level for x in ducks])
+        level = max([x.level for x in members])
         count, batched = batch_size(values, level), [type(x) is Batched and x.level == level for x in values]
-        if self.vmap_rule is not None and not any([isinstance(x.data, DuckArray) for x in ducks]):
+        if self.vmap_rule is not None and not any([isinstance(x.data, DuckArray) for x in members]):
             found = self.vmap_rule(VmapInfo(count, "error"), form([0 if b else None for b in batched]),
                                    *form([x.data if b else x for x, b in zip(values, batched)]))
             if found is not NotImplemented:
