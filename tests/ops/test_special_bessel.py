@@ -52,7 +52,7 @@ def test_digits_next_to_zeros():
     with mpmath.workdps(50):
         zeros = {("bessel_j", n): mpmath.besseljzero(n, 3) for n in (0, 1, 5)} | {("bessel_y", n): mpmath.besselyzero(n, 3) for n in (0, 1, 5)}
         zeros |= {("i1e_derivative", n): mpmath.findroot(lambda t, n=n: SPECIAL["i1e_derivative"].digits(mpmath.mp, t, n), at)
-                  for n, at in ((1, 1.54), (2, 3.3), (3, 5.0))}
+                  for n, at in ((1, 1.5), (2, 2.8), (3, 3.9))}
         for (name, order), zero in zeros.items():
             at = float(zero) + np.array([0.0, 1e-15, -1e-12, 1e-9, -1e-6, 1e-3, 0.03])
             for x, y in zip(at, getattr(numeric, name)(at, order)):

@@ -10,7 +10,7 @@ from symgrad import tensor
 TAIL = np.array([-3.0, 0.5, 1.0, 1.5, 5.5, 20.3, 26.0, 26.6, 27.1])  # of erfc, where the last two values are subnormal numbers
 
 
-@pytest.mark.parametrize("name, scale", [("erf", 1.0), ("erfc", 1.0), ("ndtr", -(2**0.5))])
+@pytest.mark.parametrize("name, scale", [("erfc", 1.0), ("ndtr", -(2**0.5))])
 def test_derivatives_have_all_digits_in_the_tails(name, scale):
     """The third derivative of a subnormal value is none, and has all digits."""
     at = TAIL * scale
@@ -18,7 +18,7 @@ def test_derivatives_have_all_digits_in_the_tails(name, scale):
     found = [getattr(symgrad.special, name)(x)]
     for _ in range(4):
         found += symgrad.autograd.grad(found[-1].sum(), x, create_graph=True)
-    function = {"erf": mpmath.erf, "erfc": mpmath.erfc, "ndtr": mpmath.ncdf}[name]
+    function = mpmath.erfc if name == "erfc" else mpmath.ncdf
     with mpmath.workdps(80):
         for n, bound in enumerate((8, 8, 64, 512, 512)):
             for k, x in enumerate(at):
