@@ -58,9 +58,10 @@ def _oscillating(order: int, second: bool) -> Pieces:
 def _j(special: Any, x: Any, order: Any) -> Any:
     if type(order) is not int or order > LARGEST_ORDER:
         return special.jv(float(order), x)
-    return np.piecewise(x, [np.abs(x) < 1, (x >= 1) & (x < MIDDLE), (x <= -1) & (x > -MIDDLE)],
-                        [lambda x: _series(x, order, -1), lambda x: _oscillating(order, False)(x),
-                         lambda x: (-1) ** order * _oscillating(order, False)(-x), lambda x: special.jv(float(order), x)])
+    size = np.abs(x)
+    y = np.piecewise(size, [size < 1, (size >= 1) & (size < MIDDLE)],
+                     [lambda x: _series(x, order, -1), _oscillating(order, False), lambda x: special.jv(float(order), x)])
+    return np.sign(x) * y if order % 2 else y
 
 
 def _y(special: Any, x: Any, order: Any) -> Any:
@@ -68,7 +69,7 @@ def _y(special: Any, x: Any, order: Any) -> Any:
         return special.yv(float(order), x)
     near = (special.y0, special.y1)[order] if order < 2 else lambda x: special.yv(float(order), x)
     return np.piecewise(x, [x < 0.5, (x >= 0.5) & (x < MIDDLE)],
-                        [near, lambda x: _oscillating(order, True)(x), lambda x: special.yv(float(order), x)])
+                        [near, _oscillating(order, True), lambda x: special.yv(float(order), x)])
 
 
 def _i(special: Any, x: Any, order: Any) -> Any:

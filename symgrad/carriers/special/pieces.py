@@ -20,10 +20,10 @@ class Pieces:
     The cells are equal in x, or, with a number `power`, in 1/(1 + x/centre), for a function that tends to a multiple of x^-(power + 1/2).
     A function with zeros is computed as (x - z) p(x) with the zero z next to the cell, so that it has all digits there, too.
 
-    `exact(x)` are the values; `digits(mp, x)` is one with many digits, by mpmath, and is called only next to zeros.
+    `exact(x)` are the values; `digits(mp, x)` is one with many digits, by mpmath, and is called only next to zeros; None if there are none.
     """
 
-    def __init__(self, exact: Callable[..., Any], digits: Callable[..., Any], low: float, high: float, cells: int, *, power: int | None = None,
+    def __init__(self, exact: Callable[..., Any], digits: Callable[..., Any] | None, low: float, high: float, cells: int, *, power: int | None = None,
                  centre: float = 1.0):
         self.low, self.high, self.count, self.power, self.centre = low, high, cells, power, centre
         ends = sorted(self._place(np.array([low, high])))
@@ -34,7 +34,7 @@ class Pieces:
         p = np.arange(self.first, self.last)[:, None] + (1 + nodes) / 2
         x = low + p * ((high - low) / cells) if power is None else centre * (cells - p) / p
         values = exact(x) / self._weight(p)
-        self.zeros = self._zeros(np.sort(x.ravel()), values.ravel()[np.argsort(x.ravel())], digits)
+        self.zeros = digits and self._zeros(np.sort(x.ravel()), values.ravel()[np.argsort(x.ravel())], digits)
         if self.zeros is not None:
             middle = x.mean(1, keepdims=True)
             nearest = np.abs(middle - self.zeros[0]).argmin(1)
