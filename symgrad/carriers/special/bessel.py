@@ -262,9 +262,9 @@ def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
 
 
 BY_NAME = """
-def _bessel_i(x, order):
-    return scipy.special.i0(x) if order == 0 else scipy.special.i1(x) if order == 1 else scipy.special.iv(order, x)
-"""
+def _bessel_?(x, order):
+    return scipy.special.?0(x) if order == 0 else scipy.special.?1(x) if order == 1 else scipy.special.?v(order, x)
+"""  # the general functions have fewer digits for small numbers
 BY_TRAPEZOIDS = """
 def _{name}(x, order):
     if order == 0:
@@ -289,11 +289,11 @@ def _by_trapezoids(name: str, value: str, term: str, factor: str) -> dict[str, s
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "bessel_j": (_of_order(_j, -1), lambda mp, x, n: mp.besselj(n, x), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
-                 lambda x, n: x.bessel_j(n), 1, {"NumPy": "9 scipy.special.jv({1}, {0})"}),
+                 lambda x, n: x.bessel_j(n), 1, {"NumPy": BY_NAME.replace("?", "j")}),
     "bessel_y": (_of_order(_y, -1), _y_digits, lambda sp, x, n: sp.bessely(sp.Rational(n), x),
                  lambda x, n: x.bessel_y(n)),
     "bessel_i": (_of_order(_i, 1), lambda mp, x, n: mp.besseli(n, x), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
-                 lambda x, n: x.bessel_i(n), 1, {"NumPy": BY_NAME}),
+                 lambda x, n: x.bessel_i(n), 1, {"NumPy": BY_NAME.replace("?", "i")}),
     "bessel_k": (_of_order(_k, 1), _k_digits, lambda sp, x, n: sp.besselk(sp.Rational(n), x),
                  lambda x, n: x.bessel_k(n)),
     "i1e_derivative": (_i1e_derivative, _i1e_digits, _i1e_formula,
