@@ -14,6 +14,7 @@ from symgrad import linalg as linalg
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
+from symgrad import sparse as sparse
 from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
