@@ -1,7 +1,5 @@
 """Activations: piecewise linear ones, exponential ones, and products with a distribution function."""
 
-import math
-
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import axis
 from symgrad.types.domains import Domain, Interval
@@ -15,6 +13,16 @@ elementwise("gelu_slope", None, lambda xp, y, x: xp.gelu_derivative(x, 2), domai
             doc="The derivative of input Φ(input), accurate in the left tail and next to its root.")
 elementwise("gelu_exact", None, lambda xp, y, x: xp.gelu_slope(x), public=False, special=((0.0,), (-0.0,)), node_name="Gelu",
             doc="input Φ(input), Φ the distribution function of the standard normal distribution, accurate in the left tail.")
+BESIDE_0 = Domain("BESIDE_0", (Interval(-1.0, 1.0),))  # where there is no other root of a derivative, next to which a formula loses digits
+elementwise("gelu_tanh_derivative", lambda xp, input, order: xp.gelu_tanh_derivative(input, order),
+            lambda xp, y, x, order: xp.gelu_tanh_derivative(x, order + 1), domain=BESIDE_0, public=False, examples=((2,),), node_name="Gelu",
+            doc="The derivatives of the approximation of input Φ(input) by tanh of order 2 and more.")
+elementwise("gelu_tanh_slope", None, lambda xp, y, x: xp.gelu_tanh_derivative(x, 2), domain=NEAR, public=False, node_name="Gelu",
+            doc="The derivative of the approximation of input Φ(input) by tanh, accurate in the left tail and next to its root.")
+elementwise("gelu_tanh", None, lambda xp, y, x: xp.gelu_tanh_slope(x), public=False, special=((0.0,), (-0.0,)), node_name="Gelu",
+            doc="input (1 + tanh(√(2/π) (input + 0.044715 input³))) / 2, accurate in the left tail.")
+elementwise("tanhshrink_of_real", None, lambda xp, y, x: xp.square(xp.tanh(x)), public=False, special=((0.0,), (-0.0,)), node_name="Sub",
+            doc="input - tanh(input), accurate next to 0.")
 
 
 @composite("gelu", public=False)
@@ -22,15 +30,13 @@ def gelu(xp, input, approximate="none"):
     """input Φ(input), or with 'tanh' the approximation input (1 + tanh(√(2/π) (input + 0.044715 input³))) / 2."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, but got {approximate!r}")
-    if approximate == "none":
-        return xp.gelu_exact(input)
-    return input * xp.sigmoid(math.sqrt(8 / math.pi) * (input * (1 + 0.044715 * xp.square(input))))
+    return xp.gelu_exact(input) if approximate == "none" else xp.gelu_tanh(input)
 
 
 @composite("tanhshrink", public=False)
 def tanhshrink(xp, input):
     """input - tanh(input)."""
-    return input - xp.tanh(input)
+    return input - xp.tanh(input) if input.is_complex() else xp.tanhshrink_of_real(input)
 
 
 @composite("silu", public=False)
