@@ -15,9 +15,11 @@ FUNCTIONS = {"anharmonic_oscillator": "ground_state", "black_scholes": "price", 
              "finite_elements": "energy", "gamma_regression": "negative_log_likelihood", "gaussian_process": "negative_log_likelihood",
              "helmholtz": "helmholtz", "kalman": "negative_log_likelihood", "lennard_jones": "energy", "spectral_energy": "energy",
              "van_der_waals": "pressure"}
-CANCELS = {"black_scholes": "far out of the money the price is a difference of nearly equal terms", "gamma_regression": "ψ(k) and log k are nearly equal",
-           "gaussian_process": "a trace and a trace of a square are nearly equal under large noise", "spectral_energy": "terms of a transform cancel",
-           "kalman": "the spread after a flow is a difference of nearly equal terms"}
+CANCELS = {"black_scholes": "far out of the money the price is a difference of nearly equal terms",
+           "gamma_regression": "ψ(k) and log k are nearly equal",
+           "gaussian_process": "a trace and a trace of a square are nearly equal under large noise",
+           "kalman": "the spread after a flow is a difference of nearly equal terms",
+           "spectral_energy": "terms of a transform cancel"}
 
 
 # Right rules
