@@ -20,7 +20,7 @@ elementwise("logit", None, lambda xp, y, x: 1 / (x * (1 - x)), domain=PROBABILIT
             doc="log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given.")
 
 
-@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)")
+@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)", saved=("input other",) * 2)
 def xlogy(xp, input, other):
     """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))
