@@ -22,7 +22,7 @@ elementwise("logit_slope", None, lambda xp, y, x: xp.square(y) * (2 * x - 1), do
             doc="1 / (input (1 - input)), the derivative of logit, whose own derivative keeps its digits next to 1/2.")
 
 
-@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)")
+@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)", saved=("input other",) * 2)
 def xlogy(xp, input, other):
     """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))

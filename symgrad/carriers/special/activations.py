@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.digits import exponential, sech
 from symgrad.carriers.special.errors import bell, hermite
 from symgrad.types.indices import check_ordered
 
@@ -159,7 +158,7 @@ def _tanh_row(arrays: Any, order: int | None, sources: dict[str, str]) -> tuple[
     def given(n: tuple[int, ...]) -> int:
         return n[0] if order is None else order
 
-    return (arrays, lambda mp, x, *n: _of_tanh(x, given(n), mp.sqrt(8 / mp.pi), mp.mpf(8943) / 200000, exponential, sech, mp.tanh),
+    return (arrays, lambda mp, x, *n: _digits_of_tanh(mp, x, given(n)),
             lambda sp, x, *n: _of_tanh(x, given(n), sp.sqrt(8 / sp.pi), sp.Rational(8943, 200000), sp.exp, lambda u: 1 / sp.cosh(u), sp.tanh),
             lambda x, *n: _of_tanh(x, given(n), (8 / type(x).pi()).sqrt(), type(x)(8943) / 200000, type(x).exp, type(x).sech,
                                    type(x).tanh), 1, sources)
@@ -182,6 +181,12 @@ def _tanhshrink(special: Any, x: Any) -> Any:
     near = np.clip(x, -1.5, 1.5)
     series = near * (near * near * np.polynomial.polynomial.polyval(near * near, SHRINK)) / np.cosh(near)
     return np.where(np.abs(x) < 1.5, series, x - np.tanh(x))
+
+
+def _digits_of_tanh(mp: Any, x: Any, order: int) -> Any:
+    from symgrad.carriers.digits import exponential, sech  # imports mpmath, which would delay the start
+
+    return _of_tanh(x, order, mp.sqrt(8 / mp.pi), mp.mpf(8943) / 200000, exponential, sech, mp.tanh)
 
 
 def _many_digits_of_tanhshrink(mp: Any, x: Any) -> Any:
