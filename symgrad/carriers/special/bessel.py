@@ -89,7 +89,7 @@ def _times_exp(y: Any, x: Any) -> Any:
 
 
 def _k1e(special: Any, x: Any) -> Any:
-    return np.where((x > 0) & (x < 1e-300), 1 / x, special.k1e(x))  # that of SciPy is NaN for subnormal numbers
+    return piecewise(x, [(x > 0) & (x < 1e-300)], [lambda x: 1 / x, special.k1e])[()]  # that of SciPy is NaN for subnormal numbers
 
 
 def _k(special: Any, x: Any, order: Any) -> Any:
@@ -251,18 +251,20 @@ def _second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
 
     Neighbouring orders are asked for again by derivatives, so the numbers are kept.
     """
-    with mp.workprec(precision + 30 + int(3 * x) + 8 * order):
+    bits = precision + 30 + int(3 * x) + 8 * order  # of whole numbers, whose unit is 2^-bits
+    with mp.workprec(bits):
         half = x / 2
-        square, logarithm = sign * half * half, mp.log(half) + mp.euler
-        tail, first, k = mp.zero, mp.one / mp.factorial(order), 0
-        term, digamma = first, mp.fsum(mp.one / j for j in range(1, order + 1))
-        while abs(term) * (abs(logarithm) + digamma + 1) > abs(first) * mp.eps / 4:
-            tail += term * (2 * logarithm - digamma)
+        square, logarithm = int(mp.ldexp(half * half, bits)), int(mp.ldexp(2 * (mp.log(half) + mp.euler), bits))
+        unit = 1 << bits
+        tail, term, k, digamma = 0, unit // factorial(order), 0, sum(unit // j for j in range(1, order + 1))
+        while term:
+            tail += sign**k * (term * (logarithm - digamma) >> bits)
             k += 1
-            term *= square / (k * (k + order))
-            digamma += mp.one / k + mp.one / (k + order)
-        head = mp.fsum(mp.factorial(order - i - 1) / mp.factorial(i) * (-square) ** i for i in range(order)) / half**order
-        return (head - (-1) ** order * half**order * tail) / 2 if sign > 0 else (half**order * tail - head) / mp.pi
+            term = (term * square >> bits) // (k * (k + order))
+            digamma += unit // k + unit // (k + order)
+        tail = mp.ldexp(tail, -bits) * half**order
+        head = mp.fsum(mp.factorial(order - i - 1) / mp.factorial(i) * (-sign * half * half) ** i for i in range(order)) / half**order
+        return (head - (-1) ** order * tail) / 2 if sign > 0 else (tail - head) / mp.pi
 
 
 def _second_digits(name: str, sign: int) -> Any:
