@@ -28,7 +28,7 @@ def domain(op, i):
 
 def inside(interval, u):
     """The point of an interval that a number u of a standard normal variable stands for."""
-    low, high = (bound if abs(bound) <= 100 else math.copysign(math.inf, bound) for bound in (interval.low, interval.high))
+    low, high = interval.low, interval.high
     if math.isinf(low) and math.isinf(high):
         return 3.0 * u
     if math.isinf(high):
