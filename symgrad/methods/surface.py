@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,10 +34,14 @@ COPIED = ("as_strided", "detach", "diagonal", "expand", "permute", "select", "sp
 
 
 def methods_as_functions() -> dict[str, Callable[..., Any]]:
-    """The methods that are functions of the public module, where pickle looks them up, by name; called when Tensor has its methods."""
+    """The methods that are functions of the public module, by name; pickle looks up there those that no module defines by name.
+
+    It is called when Tensor has its methods.
+    """
     found = {name: getattr(Tensor, name) for name in METHODS_AS_FUNCTIONS if hasattr(Tensor, name)}
-    for function in found.values():
-        function.__module__ = "symgrad"
+    for name, function in found.items():
+        if getattr(sys.modules[function.__module__], name, None) is not function:
+            function.__module__ = "symgrad"
     return found
 
 
