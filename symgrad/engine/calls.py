@@ -9,16 +9,20 @@ from typing import Any
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, freed
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import GRADIENT, NAMED, RELEASED, Node
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, Leaf, Node
 from symgrad.graph.op import Op
 
 __all__ = ["named_as_one"]
 
 
 @functools.cache
-def _call_class(op: Op, base: type[Node]) -> type[Node]:
-    """The class of the last node of a composite: that of its op, with the values and nodes of the call's tensors in `call`."""
-    assert op.saved is not None
+def _call_class(op: Op, base: type[Node]) -> type[Node] | None:
+    """The class of the last node of a composite: that of its op, with the values and nodes of the call's tensors in `call`.
+
+    None for a class whose nodes have more to copy than those of an op.
+    """
+    if base is Leaf or hasattr(base, "residual"):
+        return None
     names = op.argument_names
 
     def saved(k: int | None, name: str) -> property:
@@ -51,12 +55,16 @@ def _call_class(op: Op, base: type[Node]) -> type[Node]:
 def named_as_one(op: Op, out: Any, given: Sequence[Any]) -> Any:
     """The result of a composite function, whose node has torch's name of the call if it was recorded by the composite."""
     node = out._node_slot
-    if node is None or not node.parents or hasattr(node, "residual") or special and not thread.modes.plain:
+    if node is None or special and not thread.modes.plain:
         return out
-    if not all([isinstance(x, Tensor) for x in given]) or any([x._node_slot is node for x in given]):
+    for x in given:
+        if not isinstance(x, Tensor) or x._node_slot is node:
+            return out
+    cls = _call_class(op, type(node))  # type: ignore[arg-type]
+    if cls is None:
         return out
-    named = object.__new__(_call_class(op, type(node)))  # type: ignore[arg-type]
+    named: Any = object.__new__(cls)
     named.args, named.parents, named.value, named.flags, named.sequence_nr = node.args, node.parents, node.value, node.flags, node.sequence_nr
-    named.call = tuple([(x._value, x._node_slot) for x in given])  # type: ignore[attr-defined]
+    named.call = tuple([(x._value, x._node_slot) for x in given])
     out._node_slot = named
     return out

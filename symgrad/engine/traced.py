@@ -77,9 +77,8 @@ DOCUMENTATION = stored()
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
 
 
-def _public_function(op: Op, core: Lifted) -> Lifted:
+def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lifted:
     """The public function of an op: it converts keywords, NumPy's names and numbers to the arguments of the rule."""
-    signature = public_signature(op)
     names = list(signature.parameters)
     words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
     plain, composite, arity = op.kind == "elementwise", op.kind == "composite", op.arity
@@ -161,17 +160,18 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
 
 def lift(op: Op) -> Lifted:
     """The public function of an op, with its signature and documentation."""
+    signature = public_signature(op)
     if op.kind == "composite":
-        function = _public_function(op, op.forward)
+        function = _public_function(op, op.forward, signature)
         if op.name == "matmul":
             function = by_ranks(function)
     else:
         inner = core(op)
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
-        function = inner if direct else _public_function(op, inner)
+        function = inner if direct else _public_function(op, inner, signature)
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = DOCUMENTATION.get(op.name) or documentation(op, public_signature(op))
-    function.__signature__ = public_signature(op)  # type: ignore[attr-defined]
+    function.__doc__ = DOCUMENTATION.get(op.name) or documentation(op, signature)
+    function.__signature__ = signature  # type: ignore[attr-defined]
     function.op = op  # type: ignore[attr-defined]
     return function
 
