@@ -1,0 +1,133 @@
+"""The inverses of the error function and of the normal distribution function.
+
+Their slopes are computed from the argument itself, since the rounding of the value would cost many digits near the ends of the domain:
+exp(y²) = exp(y²) erfc(y) / (1 - erf(y)).
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.special.errors import PI, scaled
+
+__all__ = ["ROWS"]
+
+MIDDLE = 0.5  # below it the error function is inverted, above its complement
+
+
+def _inverse(special: Any, x: Any, rest: Any) -> tuple[Any, Any]:
+    """erfinv(x) and √π/2 exp(erfinv(x)²) for 0 <= x <= 1 and rest = 1 - x, with the digits of a long double: a step of Newton from SciPy's value."""
+    low, half_root = x < MIDDLE, np.sqrt(PI) / 2
+    y = np.where(low, special.erfinv(x), special.erfcinv(rest)).astype(np.longdouble)
+    x, rest = np.where(low, x, 0).astype(np.longdouble), np.where(low, 1, rest).astype(np.longdouble)
+    near, far = np.where(low, y, 0), np.where(low, 1, y)
+    series = np.zeros_like(y)
+    for k in range(18, -1, -1):  # of erf (DLMF 7.6.1)
+        series = 1 / np.longdouble((2 * k + 1) * factorial(k)) - series * near**2
+    near = near + (half_root * x - near * series) * np.exp(near**2)
+    far = np.where(rest > 0, far + (scaled(far, 0) * np.exp(-(far**2)) / rest - 1) * scaled(far, 0) * half_root, far)
+    return np.where(low, near, far), half_root * np.where(low, np.exp(near**2), np.where(rest > 0, scaled(far, 0) / rest, np.inf))
+
+
+def _of_real(function: Any) -> Any:
+    """A function of float64 for arrays of any real dtype."""
+    def call(special: Any, x: Any) -> Any:
+        if np.iscomplexobj(x):
+            raise TypeError("erfinv and ndtri are defined for real numbers, got complex ones; pass the real part")
+        return function(special, np.asarray(x, np.float64)).astype(np.asarray(x).dtype)[()]
+
+    return call
+
+
+def _of_probability(special: Any, p: Any) -> tuple[Any, Any]:
+    rest = 2 * np.minimum(p, 1 - p)
+    return _inverse(special, 1 - rest, rest)
+
+
+@_of_real
+def _erfinv(special: Any, x: Any) -> Any:
+    return np.copysign(_inverse(special, np.abs(x), 1 - np.abs(x))[0], x)
+
+
+@_of_real
+def _erfinv_slope(special: Any, x: Any) -> Any:
+    return _inverse(special, np.abs(x), 1 - np.abs(x))[1]
+
+
+@_of_real
+def _ndtri(special: Any, p: Any) -> Any:
+    return np.copysign(np.sqrt(np.longdouble(2)) * _of_probability(special, p)[0], p - 0.5)
+
+
+@_of_real
+def _ndtri_slope(special: Any, p: Any) -> Any:
+    return np.sqrt(np.longdouble(8)) * _of_probability(special, p)[1]
+
+
+def _exact_inverse(mp: Any, x: Any, rest: Any) -> Any:
+    """erfinv(x) by Newton's iteration for erf(y) = x, or for log erfc(y) = log(rest); both are concave, so that it converges from one side."""
+    if x == 0 or not rest > 0:
+        return x if x == 0 else mp.inf if rest == 0 else mp.nan
+    root, low = mp.sqrt(mp.pi) / 2, x < MIDDLE
+    y, step = root * x, mp.one
+    while abs(step) > mp.ldexp(y, 10 - mp.prec):
+        slope = root * mp.exp(y * y)
+        step = (x - mp.erf(y)) * slope if low else mp.log(mp.erfc(y) / rest) * mp.erfc(y) * slope
+        y += step
+    return y
+
+
+def _exact_erfinv(mp: Any, x: Any) -> Any:
+    with mp.extraprec(20):
+        return mp.sign(x) * _exact_inverse(mp, abs(x), 1 - abs(x))
+
+
+def _exact_erfinv_slope(mp: Any, x: Any) -> Any:
+    with mp.extraprec(20):
+        return mp.sqrt(mp.pi) / 2 * mp.exp(_exact_erfinv(mp, x) ** 2)
+
+
+def _exact_ndtri(mp: Any, p: Any) -> Any:
+    with mp.extraprec(20):
+        rest = 2 * min(p, 1 - p)
+        return mp.sign(p - 0.5) * mp.sqrt(2) * _exact_inverse(mp, 1 - rest, rest)
+
+
+def _exact_ndtri_slope(mp: Any, p: Any) -> Any:
+    with mp.extraprec(20):
+        return mp.sqrt(2 * mp.pi) * mp.exp(_exact_ndtri(mp, p) ** 2 / 2)
+
+
+ERFINV_SLOPE = """
+def _erfinv_slope(x):
+    y = {m}.abs(MODULE.erfinv(x))
+    return 0.886226925452758 * {m}.where(y < 0.7, {m}.exp(y * y), MODULE.erfcx(y) / (1 - {m}.abs(x)))
+"""
+NDTRI_SLOPE = """
+def _ndtri_slope(x):
+    y = {m}.abs(MODULE.ndtri(x))
+    tail = MODULE.erfcx(0.7071067811865476 * y) / {m}.where(x < 0.5, x, 1 - x)
+    return {m}.where(y < 1, 2.5066282746310002 * {m}.exp(0.5 * y * y), 1.2533141373155001 * tail)
+"""
+
+
+def _sources(name: str) -> dict[str, str]:
+    return {"NumPy": f"scipy.special.{name}", "Torch": f"torch.special.{name}", "Jax": f"jax.scipy.special.{name}"}
+
+
+def _helpers(text: str) -> dict[str, str]:
+    return {"NumPy": text.replace("MODULE", "scipy.special"), "Torch": text.replace("MODULE", "torch.special")}
+
+
+# name: arrays, digits, formula, balls, arity, sources
+ROWS: dict[str, tuple[Any, ...]] = {
+    "erfinv": (_erfinv, _exact_erfinv, lambda sp, x: sp.erfinv(x), None, 1, _sources("erfinv")),
+    "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2), None, 1,
+                     _helpers(ERFINV_SLOPE)),
+    "ndtri": (_ndtri, _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), None, 1, _sources("ndtri")),
+    "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2), None, 1,
+                    _helpers(NDTRI_SLOPE)),
+}
