@@ -54,6 +54,7 @@ def test_functions_with_an_order():
     for function in (torch.special.gammainc, torch.special.gammaincc, torch.special.zeta):
         ends = np.array([0.0, 0.5, 1.0, 2.0, np.inf, np.nan, -1.0])
         a, b = np.meshgrid(ends, ends)
+        a, b = a[np.isfinite(a) | np.isfinite(b)], b[np.isfinite(a) | np.isfinite(b)]
         true = function(torch.tensor(a), torch.tensor(b)).numpy()
         np.testing.assert_allclose(getattr(symgrad.special, function.__name__.removeprefix("special_"))(symgrad.tensor(a), symgrad.tensor(b)), true)
 
@@ -65,10 +66,10 @@ def test_functions_without_derivative_in_torch():
         np.testing.assert_allclose(value, getattr(torch.special, name)(torch.tensor(x)).numpy(), rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [*UNARY, "airy_ai", "bessel_j0", "i0", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0", "spherical_bessel_j0"])
+@pytest.mark.parametrize("name", [*sorted(UNARY.keys() - {"round", "sinc"}), "airy_ai", "bessel_j0", "i0", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0", "spherical_bessel_j0"])
 def test_integers_become_floats(name):
     value, true = (getattr(library.special, name)(library.tensor([0, 1])).numpy() for library in (symgrad, torch))
-    assert value.dtype == (np.float64 if name != "round" else np.int64)
+    assert value.dtype == np.float64
     np.testing.assert_allclose(value, true, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(symgrad.polygamma(1, symgrad.tensor([1, 2])).numpy(), torch.polygamma(1, torch.tensor([1, 2])).numpy(), rtol=1e-6)
 

@@ -29,7 +29,7 @@ def _inverse(special: Any, x: Any, rest: Any) -> tuple[Any, Any]:
         series = 1 / np.longdouble((2 * k + 1) * factorial(k)) - series * near**2
     near = near + (half_root * x - near * series) * np.exp(near**2)
     far = np.where(rest > 0, far + (scaled(far, 0) * np.exp(-(far**2)) / rest - 1) * scaled(far, 0) * half_root, far)
-    return np.where(low, near, far), half_root * np.where(low, np.exp(near**2), np.where(rest > 0, scaled(far, 0) / rest, np.inf))
+    return np.where(low, near, far), half_root * np.where(low, np.exp(near**2), np.where(rest == 0, np.inf, scaled(far, 0) / rest))
 
 
 def _of_real(function: Any) -> Any:

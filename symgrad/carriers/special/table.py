@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import activations, airy, bessel, errors, gammas, incomplete, integrals, inverses, normal, polynomials, zeta
+from symgrad.carriers.special import activations, airy, bessel, elliptic, errors, gammas, incomplete, integrals, inverses, normal, polynomials, waves, zeta
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -30,5 +30,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, errors, gammas, incomplete, integrals, inverses, normal, polynomials, zeta)
+FAMILIES = (activations, airy, bessel, elliptic, errors, gammas, incomplete, integrals, inverses, normal, polynomials, waves, zeta)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}
