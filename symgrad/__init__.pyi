@@ -945,6 +945,14 @@ def erf(input: TensorLike) -> Tensor:
     """The error function. DLMF 7.2.1."""
 def erfc(input: TensorLike) -> Tensor:
     """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+def erfcx(input: TensorLike) -> Tensor:
+    """exp(input²) erfc(input). The derivatives do not cancel for large arguments. DLMF 7.2.3."""
+def erfinv(input: TensorLike) -> Tensor:
+    """The inverse of erf, on (-1, 1). The derivative is computed from the input, so that it is accurate next to the ends. DLMF 7.17.1."""
+def ndtri(input: TensorLike) -> Tensor:
+    """The inverse of ndtr, on (0, 1): the quantile of the standard normal distribution. DLMF 7.20.1."""
+def log_ndtr(input: TensorLike) -> Tensor:
+    """log(ndtr(input)), accurate in both tails, and so are its derivatives. DLMF 7.20.1."""
 def ndtr(input: TensorLike) -> Tensor:
     """The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20."""
 def logit(input: TensorLike, eps: builtins.float | None = None) -> Tensor:
@@ -971,6 +979,8 @@ def multigammaln(input: TensorLike, p: builtins.float | str) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
 def scaled_modified_bessel_k1(input: TensorLike) -> Tensor:
     """e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def airy_ai(input: TensorLike) -> Tensor:
+    """Airy's function Ai. Below -20 the value is SciPy's, which loses digits next to zeros. DLMF 9.2.2."""
 def bessel_j0(input: TensorLike) -> Tensor:
     """The Bessel function J₀, accurate in every derivative. DLMF 10.2.2."""
 def bessel_j1(input: TensorLike) -> Tensor:
@@ -995,6 +1005,8 @@ def i0e(input: TensorLike) -> Tensor:
     """e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2."""
 def i1e(input: TensorLike) -> Tensor:
     """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
+def spherical_bessel_j0(input: TensorLike) -> Tensor:
+    """sin(input)/input, and 1 at 0, the spherical Bessel function j₀. DLMF 10.49.3."""
 def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
     """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
 def jv(order: Number, input: TensorLike) -> Tensor:
@@ -1011,6 +1023,32 @@ def exp1(input: TensorLike) -> Tensor:
     """The exponential integral E₁. DLMF 6.2.1."""
 def lambertw(input: TensorLike) -> Tensor:
     """The principal branch of Lambert's W, with W eᵂ = input, for input > -1/e; the derivative loses digits next to this end, 16 ULP at -0.36. DLMF 4.13."""
+def sine_integral(input: TensorLike) -> Tensor:
+    """The sine integral Si, the integral of sin(t)/t from 0 on. DLMF 6.2.9."""
+def cosine_integral(input: TensorLike) -> Tensor:
+    """The cosine integral Ci, of positive numbers. Next to its zeros, 0.6165 the first, it loses digits from a distance of 0.001 on. DLMF 6.2.11."""
+def sici(input: TensorLike) -> Tensor:
+    """The sine and the cosine integral, as SciPy returns them. DLMF 6.2."""
+def fresnel(input: TensorLike) -> Tensor:
+    """Fresnel's integrals S and C of sin(πt²/2) and cos(πt²/2) from 0 on, as SciPy returns them. DLMF 7.2.7."""
+def ellipk(input: TensorLike) -> Tensor:
+    """The complete elliptic integral of the first kind of the parameter m = k² below 1. DLMF 19.2.8."""
+def ellipe(input: TensorLike) -> Tensor:
+    """The complete elliptic integral of the second kind of the parameter m = k² up to 1. DLMF 19.2.8."""
+def gammainc(input: TensorLike, other: TensorLike) -> Tensor:
+    """The regularized lower incomplete gamma function P(input, other), with derivatives by both. For numbers up to 10,000 the value is within 1 ULP; for larger ones it is SciPy's, whose error is up to 500 ULP below 1e-200. DLMF 8.2.4."""
+def igamma(input: TensorLike, other: TensorLike) -> Tensor:
+    """The regularized lower incomplete gamma function P(input, other), with derivatives by both. For numbers up to 10,000 the value is within 1 ULP; for larger ones it is SciPy's, whose error is up to 500 ULP below 1e-200. DLMF 8.2.4."""
+def gammaincc(input: TensorLike, other: TensorLike) -> Tensor:
+    """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), with derivatives by both. DLMF 8.2.4."""
+def igammac(input: TensorLike, other: TensorLike) -> Tensor:
+    """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), with derivatives by both. DLMF 8.2.4."""
+def zeta(input: TensorLike, other: TensorLike) -> Tensor:
+    """Hurwitz's zeta function, the sum of (other + k)^-input over k = 0, 1, ..., with derivatives by both for input > 1 and other > 0. DLMF 25.11.1."""
+def betaln(input: TensorLike, other: TensorLike) -> Tensor:
+    """The logarithm of the beta function, of positive numbers, from three values of lgamma, which cancel where one number is large. DLMF 5.12.1."""
+def beta(input: TensorLike, other: TensorLike) -> Tensor:
+    """The beta function Γ(input) Γ(other) / Γ(input + other) of positive numbers, by its logarithm. DLMF 5.12.1."""
 def chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
     """Chebyshev polynomial t of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
@@ -1198,6 +1236,7 @@ def fix_(self: Tensor) -> Tensor: ...
 def floor_(self: Tensor) -> Tensor: ...
 def frac_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def gcd_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def i0_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def index_put_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def lcm_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def ldexp_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...

@@ -25,7 +25,8 @@ elementwise("ndtri_slope", None, lambda xp, y, x: xp.ndtri(x) * y * y, domain=PR
 elementwise("log_ndtr", None, lambda xp, y, x: xp.log_ndtr_derivative(x, 1), special=ZERO, method=False, node_name="SpecialLogNdtr",
             doc="log(ndtr(input)), accurate in both tails, and so are its derivatives. DLMF 7.20.1.")
 elementwise("log_ndtr_derivative", lambda xp, input, n: xp.log_ndtr_derivative(input, n), lambda xp, y, x, n: xp.log_ndtr_derivative(x, n + 1),
-            examples=((1,),), special=ZERO, method=False, public=False, doc="The derivative of log_ndtr of an order; the first is exp(-input²/2)/√(2π) / ndtr(input).")
+            examples=((1,),), special=ZERO, method=False, public=False,
+            doc="The derivative of log_ndtr of an order; the first is exp(-input²/2)/√(2π) / ndtr(input).")
 elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x), special=ZERO, method=False,
             doc="The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20.")
 elementwise("ndtr_slope", None, lambda xp, y, x: -x * y, special=ZERO, public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr.")

@@ -49,7 +49,8 @@ elementwise("spherical_bessel_j0_derivative", lambda xp, input, order: xp.spheri
             method=False, public=False, doc="The derivative of sin(input)/input of an order. DLMF 10.49.3.")
 elementwise("airy_ai", None, lambda xp, y, x: xp.airy_ai_slope(x), domain=AIRY, method=False, node_name="SpecialAiryAi",
             doc="Airy's function Ai. Below -20 the value is SciPy's, which loses digits next to zeros. DLMF 9.2.2.")
-elementwise("airy_ai_slope", None, lambda xp, y, x: x * xp.airy_ai(x), domain=AIRY, method=False, public=False, doc="The derivative of Ai. DLMF 9.2.1.")
+elementwise("airy_ai_slope", None, lambda xp, y, x: x * xp.airy_ai(x), domain=AIRY, method=False, public=False,
+            doc="The derivative of Ai. DLMF 9.2.1.")
 
 
 def _named(name, word, order, doc, **rest):

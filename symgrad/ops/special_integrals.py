@@ -28,7 +28,7 @@ elementwise("lambertw", None, _slope_of_lambertw, domain=ABOVE_BRANCH_POINT, met
 elementwise("sine_integral", None, lambda xp, y, x: xp.spherical_bessel_j0_derivative(x, 0), domain=OSCILLATING, special=((0.0,),), method=False,
             doc="The sine integral Si, the integral of sin(t)/t from 0 on. DLMF 6.2.9.")
 elementwise("cosine_integral", None, lambda xp, y, x: xp.cos(x) / x, domain=ABOVE_ZERO, method=False,
-            doc="The cosine integral Ci, of positive numbers. Next to its zeros, 0.6165 the first, it loses digits from a distance of 0.001 on. DLMF 6.2.11.")
+            doc="The cosine integral Ci, of positive numbers. It loses digits within 0.001 of its zeros, 0.6165 the first. DLMF 6.2.11.")
 elementwise("fresnel_integral", lambda xp, input, kind: xp.fresnel_integral(input, kind), lambda xp, y, x, kind: xp.fresnel_wave(x, kind),
             domain=OSCILLATING, special=((0.0,),), examples=((0,), (1,)), method=False, public=False,
             doc="Fresnel's integral S (kind 0) or C (kind 1). DLMF 7.2.7.")
@@ -37,7 +37,8 @@ elementwise("fresnel_wave", lambda xp, input, kind: xp.fresnel_wave(input, kind)
             method=False, public=False, doc="sin(π input²/2) (kind 0) or cos(π input²/2) (kind 1), accurate for large numbers.")
 elementwise("elliptic_derivative", lambda xp, input, kind, order: xp.elliptic_derivative(input, kind, order),
             lambda xp, y, m, kind, order: xp.elliptic_derivative(m, kind, order + 1), domain=BELOW_ONE, examples=((0, 0), (1, 0)), special=((0.0,),),
-            method=False, public=False, doc="The derivative of an order of the complete elliptic integral of the first (kind 0) or second (kind 1) kind.")
+            method=False, public=False,
+            doc="The derivative of an order of the complete elliptic integral of the first (kind 0) or second (kind 1) kind.")
 
 
 @composite("sici", usage="symgrad.sici(x)", method=False)

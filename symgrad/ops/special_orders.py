@@ -15,18 +15,18 @@ def _slope_of_density(xp, y, a, x, n):
     return slope + n / x * xp.gamma_density(a, x, n - 1) if n else slope
 
 
-elementwise("gammainc", None, lambda xp, y, a, x: xp.gammainc_derivative(a, x, 1), lambda xp, y, a, x: xp.gamma_density(a, x, 0), domain=(GAMMA, GAMMA),
+elementwise("gammainc", None, lambda xp, y, a, x: xp.gammainc_derivative(a, x, 1), lambda xp, y, a, x: xp.gamma_density(a, x, 0), domain=GAMMA,
             aliases=("igamma",), node_name="Igamma",
             doc="The regularized lower incomplete gamma function P(input, other), with derivatives by both. For numbers up to 10,000 the value is "
                 "within 1 ULP; for larger ones it is SciPy's, whose error is up to 500 ULP below 1e-200. DLMF 8.2.4.")
-elementwise("gammaincc", None, lambda xp, y, a, x: -xp.gammainc_derivative(a, x, 1), lambda xp, y, a, x: -xp.gamma_density(a, x, 0), domain=(GAMMA, GAMMA),
+elementwise("gammaincc", None, lambda xp, y, a, x: -xp.gammainc_derivative(a, x, 1), lambda xp, y, a, x: -xp.gamma_density(a, x, 0), domain=GAMMA,
             aliases=("igammac",), node_name="Igammac",
             doc="The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), with derivatives by both. DLMF 8.2.4.")
 elementwise("gammainc_derivative", lambda xp, input, other, n: xp.gammainc_derivative(input, other, n),
-            lambda xp, y, a, x, n: xp.gammainc_derivative(a, x, n + 1), lambda xp, y, a, x, n: xp.gamma_density(a, x, n), domain=(GAMMA, GAMMA),
+            lambda xp, y, a, x, n: xp.gammainc_derivative(a, x, n + 1), lambda xp, y, a, x, n: xp.gamma_density(a, x, n), domain=GAMMA,
             examples=((1,),), public=False, method=False, doc="The derivative of gammainc by its first argument of an order.")
 elementwise("gamma_density", lambda xp, input, other, n: xp.gamma_density(input, other, n), lambda xp, y, a, x, n: xp.gamma_density(a, x, n + 1),
-            _slope_of_density, domain=(GAMMA, GAMMA), examples=((0,), (1,)), public=False, method=False,
+            _slope_of_density, domain=GAMMA, examples=((0,), (1,)), public=False, method=False,
             doc="The derivative of otherᵃ⁻¹ exp(-other) / Γ(a) by a = input of an order.")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.errors import PI
+from symgrad.carriers.special.inverses import sources
 
 __all__ = ["BERNOULLI", "ROWS", "exact", "exponential", "times"]
 
@@ -160,9 +161,13 @@ def _in_regions(compute: Any, at_zero: Any) -> Any:
     return call
 
 
+def _by_scipy(name: str) -> Any:
+    return lambda special, a, x: getattr(special, name)(a.astype(np.float64), x.astype(np.float64))
+
+
 def _value(special: Any, a: Any, x: Any, upper: bool) -> Any:
     """P or Q; arguments above 10,000 are left to SciPy."""
-    y = (special.gammaincc if upper else special.gammainc)(a.astype(np.float64), x.astype(np.float64)).astype(np.longdouble)
+    y = _by_scipy("gammaincc" if upper else "gammainc")(special, a, x).astype(np.longdouble)
     near = (x <= 1.5) & (a < LARGE)
     inside = ~near & (np.maximum(a, x) < 1e4)
     if near.any():
@@ -240,12 +245,13 @@ def _no_formula(sp: Any, a: Any, x: Any, order: int) -> Any:
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "gammainc": (_in_regions(lambda special, a, x: _value(special, a, x, False),
-                             lambda special, a, x: special.gammainc(a.astype(float), x.astype(float))), lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), lambda sp, a, x: sp.lowergamma(a, x) / sp.gamma(a),
-                 lambda a, x: x.gamma_lower(a, 1), 2, {"NumPy": "scipy.special.gammainc", "Torch": "torch.special.gammainc", "Jax": "jax.scipy.special.gammainc"}),
-    "gammaincc": (_in_regions(lambda special, a, x: _value(special, a, x, True),
-                              lambda special, a, x: special.gammaincc(a.astype(float), x.astype(float))), lambda mp, a, x: mp.gammainc(a, x, regularized=True), lambda sp, a, x: sp.uppergamma(a, x) / sp.gamma(a),
-                  lambda a, x: x.gamma_upper(a, 1), 2, {"NumPy": "scipy.special.gammaincc", "Torch": "torch.special.gammaincc", "Jax": "jax.scipy.special.gammaincc"}),
+    "gammainc": (_in_regions(lambda special, a, x: _value(special, a, x, False), _by_scipy("gammainc")),
+                 lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True), lambda sp, a, x: sp.lowergamma(a, x) / sp.gamma(a),
+                 lambda a, x: x.gamma_lower(a, 1), 2, sources("gammainc")),
+    "gammaincc": (_in_regions(lambda special, a, x: _value(special, a, x, True), _by_scipy("gammaincc")),
+                  lambda mp, a, x: mp.gammainc(a, x, regularized=True), lambda sp, a, x: sp.uppergamma(a, x) / sp.gamma(a),
+                  lambda a, x: x.gamma_upper(a, 1), 2, sources("gammaincc")),
     "gammainc_derivative": (_in_regions(_order_derivative, _zero_at_ends), _exact_order_derivative, _no_formula, None, 2),
-    "gamma_density": (_in_regions(lambda special, a, x, n: factorial(n) * _density(a, x, n + 1)[n] / x, _density_at_ends), _exact_density, _density_formula, None, 2),
+    "gamma_density": (_in_regions(lambda special, a, x, n: factorial(n) * _density(a, x, n + 1)[n] / x, _density_at_ends), _exact_density,
+                      _density_formula, None, 2),
 }

@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.carriers.special.errors import PI, scaled
 
-__all__ = ["ROWS"]
+__all__ = ["ROWS", "sources"]
 
 MIDDLE = 0.5  # below it the error function is inverted, above its complement
 
@@ -114,7 +114,8 @@ def _ndtri_slope(x):
 """
 
 
-def _sources(name: str) -> dict[str, str]:
+def sources(name: str) -> dict[str, str]:
+    """Those of a function that SciPy, PyTorch and JAX have by the same name."""
     return {"NumPy": f"scipy.special.{name}", "Torch": f"torch.special.{name}", "Jax": f"jax.scipy.special.{name}"}
 
 
@@ -124,10 +125,10 @@ def _helpers(text: str) -> dict[str, str]:
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "erfinv": (_erfinv, _exact_erfinv, lambda sp, x: sp.erfinv(x), None, 1, _sources("erfinv")),
+    "erfinv": (_erfinv, _exact_erfinv, lambda sp, x: sp.erfinv(x), None, 1, sources("erfinv")),
     "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2), None, 1,
                      _helpers(ERFINV_SLOPE)),
-    "ndtri": (_ndtri, _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), None, 1, _sources("ndtri")),
+    "ndtri": (_ndtri, _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), None, 1, sources("ndtri")),
     "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2), None, 1,
                     _helpers(NDTRI_SLOPE)),
 }

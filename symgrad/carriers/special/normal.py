@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.carriers.special.errors import PI, scaled
 from symgrad.carriers.special.expansions import Expansions
+from symgrad.carriers.special.inverses import sources
 
 __all__ = ["ROWS"]
 
@@ -151,8 +152,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
               "C": "5 0.5 * erfc({0:5} * -0.7071067811865476)"}),
     "ndtr_slope": (_ndtr_slope, lambda mp, x: mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi), lambda sp, x: sp.exp(-(x**2) / 2) / sp.sqrt(2 * sp.pi),
                    lambda x: (-x * x / 2).exp() / (2 * type(x).pi()).sqrt(), 1, {"Python": SLOPE, "C": SLOPE_IN_C}),
-    "log_ndtr": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball, 1,
-                 {"NumPy": "scipy.special.log_ndtr", "Torch": "torch.special.log_ndtr", "Jax": "jax.scipy.special.log_ndtr"}),
+    "log_ndtr": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball, 1, sources("log_ndtr")),
     "log_ndtr_derivative": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball),
     "logit": ("logit", _exact_logit, lambda sp, x: sp.log(x / (1 - x)), lambda x: (x / (1 - x)).log(), 1,
               {"Torch": "torch.special.logit", "Jax": "jax.scipy.special.logit", "C": "9 log({0} / (1.0 - {0:5}))"}),

@@ -14,7 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import activations, airy, bessel, elliptic, errors, gammas, incomplete, integrals, inverses, normal, polynomials, waves, zeta
+from symgrad.carriers.special import (
+    activations,
+    airy,
+    bessel,
+    elliptic,
+    errors,
+    gammas,
+    incomplete,
+    integrals,
+    inverses,
+    normal,
+    polynomials,
+    waves,
+    zeta,
+)
 
 __all__ = ["SPECIAL", "Row"]
 

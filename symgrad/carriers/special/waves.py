@@ -128,5 +128,6 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "fresnel_integral": (_fresnel, lambda mp, x, kind: (mp.fresnels, mp.fresnelc)[kind](x), lambda sp, x, kind: (sp.fresnels, sp.fresnelc)[kind](x),
                          None, 1, {"NumPy": "9 scipy.special.fresnel({0})[{1}]"}),
     "fresnel_wave": (_fresnel_wave, lambda mp, x, kind: (mp.sin, mp.cos)[kind](mp.pi * x * x / 2),
-                     lambda sp, x, kind: (sp.sin, sp.cos)[kind](sp.pi * x**2 / 2), lambda x, kind: (x * x / 2).cos_pi() if kind else (x * x / 2).sin_pi()),
+                     lambda sp, x, kind: (sp.sin, sp.cos)[kind](sp.pi * x**2 / 2),
+                     lambda x, kind: (x * x / 2).cos_pi() if kind else (x * x / 2).sin_pi()),
 }

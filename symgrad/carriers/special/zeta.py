@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.incomplete import BERNOULLI, exact, exponential, times
+from symgrad.carriers.special.inverses import sources
 
 __all__ = ["ROWS"]
 
@@ -68,7 +69,6 @@ def _formula(sp: Any, s: Any, q: Any, order: int = 0, shift: int = 0) -> Any:
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "zeta": (_zeta, _exact_zeta, _formula, lambda s, q: s.zeta(q), 2,
-             {"NumPy": "scipy.special.zeta", "Torch": "torch.special.zeta", "Jax": "jax.scipy.special.zeta"}),
+    "zeta": (_zeta, _exact_zeta, _formula, lambda s, q: s.zeta(q), 2, sources("zeta")),
     "zeta_derivative": (_zeta, _exact_zeta, _formula, None, 2),
 }
