@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Expansions"]
+__all__ = ["PI", "Expansions"]
 
+PI = np.longdouble("3.14159265358979323846264338327950288")
 DIGITS = 200  # of the recurrences for the coefficients, which may lose two thirds of them
 TERMS = 24
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.errors import PI
+from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.inverses import sources
 
 __all__ = ["BERNOULLI", "ROWS", "exact", "exponential", "times"]

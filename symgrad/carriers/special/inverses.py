@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.errors import PI, scaled
+from symgrad.carriers.special.erfcx import scaled
+from symgrad.carriers.special.expansions import PI
 
 __all__ = ["ROWS", "sources"]
 

@@ -19,11 +19,13 @@ from symgrad.carriers.special import (
     airy,
     bessel,
     elliptic,
+    erfcx,
     errors,
     gammas,
     incomplete,
     integrals,
     inverses,
+    log_normal,
     normal,
     polynomials,
     waves,
@@ -44,5 +46,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, elliptic, errors, gammas, incomplete, integrals, inverses, normal, polynomials, waves, zeta)
+FAMILIES = (activations, airy, bessel, elliptic, erfcx, errors, gammas, incomplete, integrals, inverses, log_normal, normal, polynomials, waves, zeta)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.errors import PI
-from symgrad.carriers.special.expansions import Expansions
+from symgrad.carriers.special.expansions import PI, Expansions
 
 __all__ = ["ROWS"]
 
