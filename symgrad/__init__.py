@@ -156,7 +156,7 @@ LongTensor, IntTensor, ShortTensor, CharTensor = (_TYPES[f"{word}Tensor"] for wo
 ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
-_LAZY = ("fft", "func", "linalg", "nn", "optim", "special", "testing", "utils")
+_LAZY = ("fft", "func", "linalg", "nn", "optim", "sparse", "special", "testing", "utils")
 _LATER = {
     "check": "checks",
     "compile": "compiled.function",

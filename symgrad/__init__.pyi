@@ -14,6 +14,7 @@ from symgrad import linalg as linalg
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
+from symgrad import sparse as sparse
 from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
@@ -1018,7 +1019,7 @@ def iv(order: Number, input: TensorLike) -> Tensor:
 def kv(order: Number, input: TensorLike) -> Tensor:
     """The modified Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.25.3."""
 def expi(input: TensorLike) -> Tensor:
-    """The exponential integral Ei. In (0, 0.6), next to the zero at 0.3725, SciPy's value has an error of 22 ULP at 0.382. DLMF 6.2.5."""
+    """The exponential integral Ei. DLMF 6.2.5."""
 def exp1(input: TensorLike) -> Tensor:
     """The exponential integral E₁. DLMF 6.2.1."""
 def lambertw(input: TensorLike) -> Tensor:

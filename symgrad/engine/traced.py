@@ -18,7 +18,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_signature", "traced"]
+__all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
 
 
 def _plain(x: Any) -> Any:
@@ -128,7 +128,7 @@ def _public_function(op: Op, core: Lifted) -> Lifted:
 PRODUCTS = {(2, 2): "mm", (2, 1): "mv", (1, 2): "vm", (1, 1): "dot"}
 
 
-def _by_ranks(general: Lifted) -> Lifted:
+def by_ranks(general: Lifted) -> Lifted:
     """matmul with direct calls for vectors and matrices, which skip the handling of batches."""
     products = {ranks: core(REGISTRY[name]) for ranks, name in PRODUCTS.items()}
 
@@ -162,7 +162,7 @@ def lift(op: Op) -> Lifted:
     if op.kind == "composite":
         function = _public_function(op, op.forward)
         if op.name == "matmul":
-            function = _by_ranks(function)
+            function = by_ranks(function)
     else:
         inner = core(op)
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))

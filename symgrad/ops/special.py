@@ -7,9 +7,10 @@ ZERO = ((0.0,), (-0.0,))
 PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow
 SCALED = Domain("SCALED", (Interval(low=-26.0),))
 
-elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x), special=ZERO, doc="The error function. DLMF 7.2.1.")
-elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
-elementwise("erf_slope", None, lambda xp, y, x: -2 * x * y, special=ZERO, public=False, doc="2/√π exp(-input²), the derivative of erf. DLMF 7.10.1.")
+elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x, 0), special=ZERO, doc="The error function. DLMF 7.2.1.")
+elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x, 0), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
+elementwise("erf_slope", lambda xp, input, order: xp.erf_slope(input, order), lambda xp, y, x, order: xp.erf_slope(x, order + 1), special=ZERO,
+            examples=((0,),), public=False, doc="2/√π exp(-input²), the derivative of erf, or its derivative of an order. DLMF 7.10.1.")
 elementwise("erfcx", None, lambda xp, y, x: xp.erfcx_derivative(x, 1), domain=SCALED, special=ZERO, method=False, node_name="SpecialErfcx",
             doc="exp(input²) erfc(input). The derivatives do not cancel for large arguments. DLMF 7.2.3.")
 elementwise("erfcx_derivative", lambda xp, input, n: xp.erfcx_derivative(input, n), lambda xp, y, x, n: xp.erfcx_derivative(x, n + 1),
@@ -27,9 +28,10 @@ elementwise("log_ndtr", None, lambda xp, y, x: xp.log_ndtr_derivative(x, 1), spe
 elementwise("log_ndtr_derivative", lambda xp, input, n: xp.log_ndtr_derivative(input, n), lambda xp, y, x, n: xp.log_ndtr_derivative(x, n + 1),
             examples=((1,),), special=ZERO, method=False, public=False,
             doc="The derivative of log_ndtr of an order; the first is exp(-input²/2)/√(2π) / ndtr(input).")
-elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x), special=ZERO, method=False,
+elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x, 0), special=ZERO, method=False,
             doc="The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20.")
-elementwise("ndtr_slope", None, lambda xp, y, x: -x * y, special=ZERO, public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr.")
+elementwise("ndtr_slope", lambda xp, input, order: xp.ndtr_slope(input, order), lambda xp, y, x, order: xp.ndtr_slope(x, order + 1), special=ZERO,
+            examples=((0,),), public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr, or its derivative of an order.")
 
 elementwise("logit", None, lambda xp, y, x: 1 / (x * (1 - x)), domain=PROBABILITY, special=((0.5,),),
             prepare=lambda xp, input, eps=None: (input if eps is None else xp.clamp(input, eps, 1 - eps),),

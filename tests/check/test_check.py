@@ -11,7 +11,9 @@ import sympy
 import symgrad
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
-FUNCTIONS = {"burgers": "potential", "challenger": "negative_log_likelihood", "helmholtz": "helmholtz", "lennard_jones": "energy",
+FUNCTIONS = {"anharmonic_oscillator": "ground_state", "black_scholes": "price", "burgers": "potential", "challenger": "negative_log_likelihood",
+             "finite_elements": "energy", "gamma_regression": "negative_log_likelihood", "gaussian_process": "negative_log_likelihood",
+             "helmholtz": "helmholtz", "kalman": "negative_log_likelihood", "lennard_jones": "energy", "spectral_energy": "energy",
              "van_der_waals": "pressure"}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.errors import bell, hermite
 from symgrad.types.indices import check_ordered
 
 __all__ = ["ROWS"]
@@ -24,17 +25,13 @@ def _in_double(function: Any) -> Any:
     return call
 
 
-@_in_double
-def _density(special: Any, x: Any) -> Any:
-    """exp(-x²/2) / √(2π): two factors, since the rounding of x² would cost x² roundings of the result."""
-    x = np.clip(x, -100, 100)
-    near = np.rint(x * 64) / 64  # its square is exact
-    return np.exp(-near * near / 2) * np.exp((near - x) * (near + x) / 2) / np.sqrt(2 * np.pi)
+def _density(x: Any, factor: Any = 1) -> Any:
+    return bell(np.clip(x, -40, 40), 1, factor / np.sqrt(2 * np.pi))
 
 
 def _below(special: Any, x: Any) -> Any:
     """The integral of the density up to x."""
-    tail = _density(special, x) * special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) * np.sqrt(np.pi / 2)
+    tail = _density(x, special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) * np.sqrt(np.pi / 2))
     return np.where(x < -1, tail, special.erfc(-x / np.sqrt(2)) / 2)
 
 
@@ -49,20 +46,17 @@ def _slope(special: Any, x: Any) -> Any:
     step = (x - ROOT) - REST_OF_ROOT
     near = np.abs(step) < 0.3
     series = np.polynomial.polynomial.polyval(np.where(near, step, 0.0), _coefficients_at_root())
-    return np.where(near, series, _below(special, x) + np.where(np.isinf(x), 0.0, x) * _density(special, x))
+    return np.where(near, series, _below(special, x) + _density(x, np.clip(x, -40, 40)))
 
 
 def _polynomial(x: Any, order: int) -> Any:
-    """The derivative of x Φ(x) of order 2 or more, divided by φ(x), from the recurrence of the polynomials He. DLMF 18.9.1."""
-    above, below = 0 * x + 1, 0 * x
-    for k in range(order - 1):
-        above, below = x * above - k * below, above
-    return (-1) ** (order - 1) * (x * above - order * below)
+    """The derivative of x Φ(x) of order 2 or more, x φ⁽ⁿ⁻¹⁾ + n φ⁽ⁿ⁻²⁾, divided by φ(x)."""
+    return x * hermite(x, order - 1, 1) + order * hermite(x, order - 2, 1)
 
 
 @_in_double
 def _derivative(special: Any, x: Any, order: int) -> Any:
-    return _polynomial(np.clip(x, -100, 100), order) * _density(special, x)
+    return _density(x, _polynomial(np.clip(x, -40, 40), order))
 
 
 @cache

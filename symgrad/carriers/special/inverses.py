@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.digits import Undecided
 from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.expansions import PI
 
 __all__ = ["ROWS", "sources"]
 
+STEPS = 30  # of Newton's method for balls
 MIDDLE = 0.5  # below it the error function is inverted, above its complement
 
 
@@ -102,6 +104,45 @@ def _exact_ndtri_slope(mp: Any, p: Any) -> Any:
         return mp.sqrt(2 * mp.pi) * mp.exp(_exact_ndtri(mp, p) ** 2 / 2)
 
 
+def _ball_inverse(x: Any, rest: Any) -> Any:
+    """erfinv(x) for 0 <= x < 1 and rest = 1 - x, by a step of the interval Newton method, whose result, if it is inside, has the only root."""
+    ball = type(x)
+    if not rest > 0:
+        raise Undecided("a ball of erfinv contains an end of the domain")
+    middle, small, half_root = x.mid(), rest.mid(), ball.pi().sqrt() / 2
+    low = bool(middle < MIDDLE)
+    y = half_root.mid() * middle if low else (-small.log()).sqrt().mid()
+    for _ in range(STEPS):
+        step = (middle - y.erf()) * half_root * (y * y).exp() if low else (y.erfc() / small).log() * y.erfc() * half_root * (y * y).exp()
+        y = (y + step).mid()
+
+    def newton(inside: Any) -> Any:
+        difference = x - y.erf() if low else y.erfc() - rest
+        return y + difference * half_root * (inside * inside).exp()
+
+    inside = ball(y, 2 * abs(newton(y) - y).upper() + y.rad())
+    found = newton(inside)
+    if not inside.contains(found):
+        raise Undecided("erfinv has no enclosure for a ball that is as wide")
+    return found
+
+
+def _erfinv_of_ball(x: Any) -> Any:
+    if x.is_zero():
+        return x
+    if x.contains(0):
+        raise Undecided("erfinv has no enclosure for a ball with 0")
+    return (1 if x > 0 else -1) * _ball_inverse(abs(x), 1 - abs(x))
+
+
+def _ndtri_of_ball(p: Any) -> Any:
+    half = type(p)(0.5)
+    if p.overlaps(half):
+        return type(p)(2).sqrt() * _erfinv_of_ball(2 * p - 1)
+    rest = 2 * (p if p < half else 1 - p)
+    return (-1 if p < half else 1) * type(p)(2).sqrt() * _ball_inverse(1 - rest, rest)
+
+
 ERFINV_SLOPE = """
 def _erfinv_slope(x):
     y = {m}.abs(MODULE.erfinv(x))
@@ -126,10 +167,12 @@ def _helpers(text: str) -> dict[str, str]:
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "erfinv": (_erfinv, _exact_erfinv, lambda sp, x: sp.erfinv(x), None, 1, sources("erfinv")),
-    "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2), None, 1,
+    "erfinv": (_erfinv, _exact_erfinv, lambda sp, x: sp.erfinv(x), _erfinv_of_ball, 1, sources("erfinv")),
+    "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2),
+                     lambda x: type(x).pi().sqrt() / 2 * (_erfinv_of_ball(x) ** 2).exp(), 1,
                      _helpers(ERFINV_SLOPE)),
-    "ndtri": (_ndtri, _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), None, 1, sources("ndtri")),
-    "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2), None, 1,
+    "ndtri": (_ndtri, _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1, sources("ndtri")),
+    "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2),
+                    lambda p: (2 * type(p).pi()).sqrt() * (_ndtri_of_ball(p) ** 2 / 2).exp(), 1,
                     _helpers(NDTRI_SLOPE)),
 }

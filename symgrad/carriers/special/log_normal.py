@@ -105,8 +105,21 @@ def _log_ndtr_of_ball(x: Any, order: int = 0) -> Any:
     return _of_ratio(x, (-x * x / 2).exp() * (2 / type(x).pi()).sqrt() / twice, order - 1) if order else (twice / 2).log()
 
 
+IN_PYTHON = """
+def _log_ndtr_derivative(x, order):
+    u, density = 0.7071067811865476 * {m}.abs(x), _ndtr_slope(x, 0)
+    below = _erfcx_derivative(u, 0)
+    ratio = {m}.where(x < 0, 0.7978845608028654 / below, density / (1 - 1.2533141373155003 * below * density))
+    found = [ratio, {m}.where(x < 0, 0.5641895835477563 * _erfcx_derivative(u, 1) / below**2, -ratio * (x + ratio))]
+    for k in range(1, order - 1):
+        total, c = -x * found[k] - k * found[k - 1], 1
+        for i in range(k + 1):
+            total, c = total - c * found[i] * found[k - i], c * (k - i) // (i + 1)
+        found.append(total)
+    return found[order - 1]
+"""
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "log_ndtr": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball, 1, sources("log_ndtr")),
-    "log_ndtr_derivative": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball),
+    "log_ndtr_derivative": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball, 1, {"Python": IN_PYTHON}),
 }
