@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.cells import sinc_recurrence
 from symgrad.carriers.special.expansions import PI, Expansions
 
 __all__ = ["ROWS"]
@@ -73,7 +74,7 @@ def _exact_j0(mp: Any, x: Any, order: int) -> Any:
     size = abs(x)
     if size > order + 4:
         with mp.extraprec(40):
-            return _recurrence(mp, x, order)
+            return sinc_recurrence(mp.sin(x), mp.cos(x), x, order)
     total, k = mp.zero, (order + 1) // 2
     with mp.extraprec(60):
         while True:
@@ -85,26 +86,29 @@ def _exact_j0(mp: Any, x: Any, order: int) -> Any:
             k += 1
 
 
-def _recurrence(library: Any, x: Any, order: int) -> Any:
-    sine, cosine = library.sin(x), library.cos(x)
-    value = sine / x
-    for n in range(1, order + 1):
-        value = ((sine, cosine, -sine, -cosine)[n % 4] - n * value) / x
-    return value
-
-
 def _formula(sp: Any, x: Any, order: int) -> Any:
     limit = sp.Integer(0) if order % 2 else sp.Rational((-1) ** (order // 2), order + 1)
     if x.is_number:
-        return limit if x == 0 else _recurrence(sp, x, order)
-    return sp.Piecewise((_recurrence(sp, x, order), sp.Ne(x, 0)), (limit, True))
+        return limit if x == 0 else sinc_recurrence(sp.sin(x), sp.cos(x), x, order)
+    return sp.Piecewise((sinc_recurrence(sp.sin(x), sp.cos(x), x, order), sp.Ne(x, 0)), (limit, True))
+
+
+def _j0_of_ball(x: Any, order: int) -> Any:
+    """∫₀¹ tⁿ cos⁽ⁿ⁾(xt) dt, a hypergeometric series where x is small, else the recurrence."""
+    if abs(x) < order + 4:
+        odd, ball = order % 2, type(x)
+        a = order + 1 + odd
+        series = (-x * x / 4).hypgeom([ball(a) / 2], [ball(0.5 + odd), ball(a) / 2 + 1])
+        return (-1) ** ((order + 1) // 2) * (x if odd else 1) * series / a
+    sine, cosine = x.sin_cos()
+    return sinc_recurrence(sine, cosine, x, order)
 
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "airy_ai": (_airy(0), lambda mp, x: mp.airyai(x), lambda sp, x: sp.airyai(x), lambda x: x.airy_ai(), 1,
-                {"NumPy": "9 scipy.special.airy({0})[0]", "Torch": "torch.special.airy_ai"}),
+                {"NumPy": "9 scipy.special.airy({0})[0]"}),
     "airy_ai_slope": (_airy(1), lambda mp, x: mp.airyai(x, derivative=1), lambda sp, x: sp.airyaiprime(x), lambda x: x.airy_ai(derivative=1), 1,
                       {"NumPy": "9 scipy.special.airy({0})[1]"}),
-    "spherical_bessel_j0_derivative": (_j0, _exact_j0, _formula),
+    "spherical_bessel_j0_derivative": (_j0, _exact_j0, _formula, _j0_of_ball),
 }

@@ -70,5 +70,11 @@ def _formula(sp: Any, m: Any, kind: int, order: int) -> Any:
     return sp.Piecewise((formula.xreplace({u: m}), sp.Ne(m, 0)), (limit, True))
 
 
-# name: arrays, digits, formula
-ROWS: dict[str, tuple[Any, ...]] = {"elliptic_derivative": (_elliptic, _exact, _formula)}
+def _of_ball(m: Any, kind: int, order: int) -> Any:
+    """DLMF 19.5.1 and 19.5.2."""
+    first, ball = _factor(kind, order) * _factor(0, order) / factorial(order), type(m)
+    return ball.pi() * first.numerator / first.denominator / 2 * m.hypgeom_2f1(ball(order + 0.5 - kind), ball(order + 0.5), ball(order + 1))
+
+
+# name: arrays, digits, formula, balls
+ROWS: dict[str, tuple[Any, ...]] = {"elliptic_derivative": (_elliptic, _exact, _formula, _of_ball)}

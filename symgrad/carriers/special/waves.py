@@ -125,7 +125,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "cosine_integral": (_sine_or_cosine_integral(1), lambda mp, x: mp.ci(x) if x > 0 else mp.nan, lambda sp, x: sp.Ci(x), lambda x: x.ci(), 1,
                         {"NumPy": "9 scipy.special.sici({0})[1]"}),
     "fresnel_integral": (_fresnel, lambda mp, x, kind: (mp.fresnels, mp.fresnelc)[kind](x), lambda sp, x, kind: (sp.fresnels, sp.fresnelc)[kind](x),
-                         None, 1, {"NumPy": "9 scipy.special.fresnel({0})[{1}]"}),
+                         lambda x, kind: x.fresnel_c() if kind else x.fresnel_s(), 1, {"NumPy": "9 scipy.special.fresnel({0})[{1}]"}),
     "fresnel_wave": (_fresnel_wave, lambda mp, x, kind: (mp.sin, mp.cos)[kind](mp.pi * x * x / 2),
                      lambda sp, x, kind: (sp.sin, sp.cos)[kind](sp.pi * x**2 / 2),
                      lambda x, kind: (x * x / 2).cos_pi() if kind else (x * x / 2).sin_pi()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from math import factorial
 from typing import Any
 
@@ -63,12 +64,18 @@ def _exact_zeta(mp: Any, s: Any, q: Any, order: int = 0, shift: int = 0) -> Any:
 
 def _formula(sp: Any, s: Any, q: Any, order: int = 0, shift: int = 0) -> Any:
     if order:
-        raise TypeError("the derivative of Hurwitz's zeta function by s has no formula; its numbers and many digits are computed")
+        raise TypeError("zeta_derivative cannot be written here: the derivative of Hurwitz's zeta function by s has no formula; its numbers and many digits are computed")
     return sp.zeta(s + shift, q)
+
+
+def _of_ball(s: Any, q: Any, order: int, shift: int) -> Any:
+    flint = importlib.import_module("flint")
+    series = flint.acb_series([flint.acb(s + shift), 1], prec=order + 1).zeta(flint.acb(q))
+    return series[order].real * factorial(order)
 
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "zeta": (_zeta, _exact_zeta, _formula, lambda s, q: s.zeta(q), 2, sources("zeta")),
-    "zeta_derivative": (_zeta, _exact_zeta, _formula, None, 2),
+    "zeta_derivative": (_zeta, _exact_zeta, _formula, _of_ball, 2),
 }
