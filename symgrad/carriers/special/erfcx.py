@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import factorial, perm, prod
+from math import perm, prod
 from typing import Any
 
 import numpy as np
@@ -54,12 +54,7 @@ def _erfcx(special: Any, x: Any, order: int = 0) -> Any:
 
 
 def _exact_erfcx(mp: Any, x: Any, order: int = 0) -> Any:
-    """Kummer's U (DLMF 7.18.10) for positive numbers, where the recurrence cancels."""
-    if x > 0:
-        half = mp.mpf(1) / 2
-        with mp.extraprec(20):
-            return (-1) ** order * factorial(order) * mp.hyperu((order + 1) * half, half, x * x) / mp.sqrt(mp.pi)
-    with mp.extraprec(20 + 2 * max(0, mp.mag(x)) if mp.isfinite(x) else 20):
+    with mp.extraprec(20 + 4 * order + 2 * (order + 1) * max(0, mp.mag(x)) if mp.isfinite(x) else 20):
         value = mp.exp(x * x) * mp.erfc(x)
         return _recurrence(x, value, 2 * x * value - 2 / mp.sqrt(mp.pi), order)
 

@@ -242,7 +242,7 @@ def _density_formula(sp: Any, a: Any, x: Any, order: int) -> Any:
 
 
 def _no_formula(sp: Any, a: Any, x: Any, order: int) -> Any:
-    raise TypeError("gammainc_derivative cannot be written here: the derivative of the incomplete gamma function by its order has no formula")
+    raise TypeError("gammainc_derivative cannot be written here: the derivative of gammainc by its first argument has no formula")
 
 
 def _density_series(flint: Any, a: Any, x: Any, count: int, shift: int = 0) -> Any:
@@ -257,7 +257,7 @@ def _density_of_ball(a: Any, x: Any, order: int) -> Any:
 
 
 def _derivative_of_ball(a: Any, x: Any, order: int) -> Any:
-    """By the sum of xⁿ / ((a + 1) ... (a + n)). For |ε| <= 1/2 the rest of it is below twice its first term; its coefficients are, by Cauchy's estimate."""
+    """By the sum of xⁿ / ((a + 1) ... (a + n)). For |ε| <= 1/2 what is left out is below twice its first term; Cauchy bounds its coefficients."""
     flint = importlib.import_module("flint")
     if not (a > 0 and 0 < x < 1e4 and a.is_finite()):
         raise Undecided("gammainc_derivative has an enclosure for positive numbers up to 10,000")

@@ -64,7 +64,7 @@ def _exact_zeta(mp: Any, s: Any, q: Any, order: int = 0, shift: int = 0) -> Any:
 
 def _formula(sp: Any, s: Any, q: Any, order: int = 0, shift: int = 0) -> Any:
     if order:
-        raise TypeError("zeta_derivative cannot be written here: the derivative of Hurwitz's zeta function by s has no formula; its numbers and many digits are computed")
+        raise TypeError("zeta_derivative cannot be written here: the derivative of zeta by its first argument has no formula")
     return sp.zeta(s + shift, q)
 
 
