@@ -27,6 +27,7 @@ __all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
 ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
 EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a constant
+WHOLE = {"erfcx", "erfcx_derivative", "log_ndtr", "log_ndtr_derivative"}  # whose formulas overflow or cancel when they are computed by parts
 COMPOSED = {"sinc"}  # composite ops that are elementwise
 WITH_PARAMETERS = {  # names of ops with given parameters
     "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"digamma_derivative{n}": (n,) for n in (1, 2, 3, 4)},
@@ -219,17 +220,25 @@ def _matches(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Ite
 def _recognise(e: Any, accepted: Callable[[str], bool]) -> Call | None:
     """The expression as a call of an op with a longer formula; for a sum or product, the formula may match a part of it."""
     for entry in _table()[1].get(e.func, ()):
-        if not accepted(entry.op):
+        refused = not accepted(entry.op)
+        if refused and entry.op.rstrip("0123456789") not in WHOLE:
             continue
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
             patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
             for binding, rest in _matches(patterns, list(e.args), {}):
                 call = entry.call(binding)
+                _refuse(call, refused)
                 return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
         else:
             for binding in _bindings(entry.formula, e, {}):
+                _refuse(entry, refused)
                 return entry.call(binding)
     return None
+
+
+def _refuse(call: Call | _Entry, refused: bool) -> None:
+    if refused:
+        raise Unknown(f"{call.op} cannot be written here, and computed by the parts of its formula it loses its digits")
 
 
 # Planning one step

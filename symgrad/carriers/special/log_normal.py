@@ -101,6 +101,8 @@ def _log_ndtr_formula(sp: Any, x: Any, order: int = 0) -> Any:
 
 
 def _log_ndtr_of_ball(x: Any, order: int = 0) -> Any:
+    if order == 0 and x > 0:
+        return (-(x / type(x)(2).sqrt()).erfc() / 2).log1p()
     twice = (-x / type(x)(2).sqrt()).erfc()
     return _of_ratio(x, (-x * x / 2).exp() * (2 / type(x).pi()).sqrt() / twice, order - 1) if order else (twice / 2).log()
 
