@@ -1024,32 +1024,6 @@ def exp1(input: TensorLike) -> Tensor:
     """The exponential integral E₁. DLMF 6.2.1."""
 def lambertw(input: TensorLike) -> Tensor:
     """The principal branch of Lambert's W, with W eᵂ = input, for input > -1/e; the derivative loses digits next to this end, 16 ULP at -0.36. DLMF 4.13."""
-def sine_integral(input: TensorLike) -> Tensor:
-    """The sine integral Si, the integral of sin(t)/t from 0 on. DLMF 6.2.9."""
-def cosine_integral(input: TensorLike) -> Tensor:
-    """The cosine integral Ci, of positive numbers. Next to its zeros, 0.6165 the first, it loses digits from a distance of 0.001 on. DLMF 6.2.11."""
-def sici(input: TensorLike) -> Tensor:
-    """The sine and the cosine integral, as SciPy returns them. DLMF 6.2."""
-def fresnel(input: TensorLike) -> Tensor:
-    """Fresnel's integrals S and C of sin(πt²/2) and cos(πt²/2) from 0 on, as SciPy returns them. DLMF 7.2.7."""
-def ellipk(input: TensorLike) -> Tensor:
-    """The complete elliptic integral of the first kind of the parameter m = k² below 1. DLMF 19.2.8."""
-def ellipe(input: TensorLike) -> Tensor:
-    """The complete elliptic integral of the second kind of the parameter m = k² up to 1. DLMF 19.2.8."""
-def gammainc(input: TensorLike, other: TensorLike) -> Tensor:
-    """The regularized lower incomplete gamma function P(input, other), with derivatives by both. For numbers up to 10,000 the value is within 1 ULP; for larger ones it is SciPy's, whose error is up to 500 ULP below 1e-200. DLMF 8.2.4."""
-def igamma(input: TensorLike, other: TensorLike) -> Tensor:
-    """The regularized lower incomplete gamma function P(input, other), with derivatives by both. For numbers up to 10,000 the value is within 1 ULP; for larger ones it is SciPy's, whose error is up to 500 ULP below 1e-200. DLMF 8.2.4."""
-def gammaincc(input: TensorLike, other: TensorLike) -> Tensor:
-    """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), with derivatives by both. DLMF 8.2.4."""
-def igammac(input: TensorLike, other: TensorLike) -> Tensor:
-    """The regularized upper incomplete gamma function Q(input, other) = 1 - P(input, other), with derivatives by both. DLMF 8.2.4."""
-def zeta(input: TensorLike, other: TensorLike) -> Tensor:
-    """Hurwitz's zeta function, the sum of (other + k)^-input over k = 0, 1, ..., with derivatives by both for input > 1 and other > 0. DLMF 25.11.1."""
-def betaln(input: TensorLike, other: TensorLike) -> Tensor:
-    """The logarithm of the beta function, of positive numbers, from three values of lgamma, which cancel where one number is large. DLMF 5.12.1."""
-def beta(input: TensorLike, other: TensorLike) -> Tensor:
-    """The beta function Γ(input) Γ(other) / Γ(input + other) of positive numbers, by its logarithm. DLMF 5.12.1."""
 def chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
     """Chebyshev polynomial t of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:

@@ -71,15 +71,27 @@ def _ndtri_slope(special: Any, p: Any) -> Any:
 
 
 def _exact_inverse(mp: Any, x: Any, rest: Any) -> Any:
-    """erfinv(x) by Newton's iteration for erf(y) = x, or for log erfc(y) = log(rest); both are concave, so that it converges from one side."""
+    """erfinv(x) by Newton's iteration for erf(y) = x, or for log erfc(y) = log(rest): both are concave, so that it converges from one side.
+
+    Few digits are computed until it has converged, and twice as many with each further step.
+    """
     if x == 0 or not rest > 0:
         return x if x == 0 else mp.inf if rest == 0 else mp.nan
-    root, low = mp.sqrt(mp.pi) / 2, x < MIDDLE
-    y, step = root * x, mp.one
-    while abs(step) > mp.ldexp(y, 10 - mp.prec):
-        slope = root * mp.exp(y * y)
-        step = (x - mp.erf(y)) * slope if low else mp.log(mp.erfc(y) / rest) * mp.erfc(y) * slope
-        y += step
+
+    def step(y: Any) -> Any:
+        slope = mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        return (x - mp.erf(y)) * slope if x < MIDDLE else mp.log(mp.erfc(y) / rest) * mp.erfc(y) * slope
+
+    target, digits = mp.prec, 64
+    with mp.workprec(digits):
+        y, change = mp.sqrt(mp.pi) / 2 * x, mp.one
+        while abs(change) > mp.ldexp(y, 10 - digits):
+            change = step(y)
+            y += change
+    while digits < target:
+        digits = min(2 * digits - 20, target)
+        with mp.workprec(digits):
+            y += step(y)
     return y
 
 
