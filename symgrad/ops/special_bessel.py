@@ -44,9 +44,6 @@ elementwise("i1e_derivative", lambda xp, input, order: xp.i1e_derivative(input, 
 elementwise("scaled_modified_bessel_k1", lambda xp, input: xp.k1e(input), lambda xp, y, x: -xp.bessel_k_moment(x, 1) - xp.bessel_k_moment(x, 2),
             domain=POSITIVE_EXPONENTS, method=False, doc="e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3.")
 
-elementwise("spherical_bessel_j0_derivative", lambda xp, input, order: xp.spherical_bessel_j0_derivative(input, order),
-            lambda xp, y, x, order: xp.spherical_bessel_j0_derivative(x, order + 1), domain=EXPONENTS, examples=((0,),), special=((0.0,), (1e-5,)),
-            method=False, public=False, doc="The derivative of sin(input)/input of an order. DLMF 10.49.3.")
 elementwise("airy_ai", None, lambda xp, y, x: xp.airy_ai_slope(x), domain=AIRY, method=False, node_name="SpecialAiryAi",
             doc="Airy's function Ai. Below -20 the value is SciPy's, which loses digits next to zeros. DLMF 9.2.2.")
 elementwise("airy_ai_slope", None, lambda xp, y, x: x * xp.airy_ai(x), domain=AIRY, method=False, public=False,
@@ -71,8 +68,6 @@ for name, word, order, letter, where in (
 _named("i0e", "bessel_i_moment", 0,
        "e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2.", method=False)
 _named("i1e", "i1e_derivative", 0, "e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2.", method=False)
-_named("spherical_bessel_j0", "spherical_bessel_j0_derivative", 0, "sin(input)/input, and 1 at 0, the spherical Bessel function j₀. DLMF 10.49.3.",
-       method=False)
 _named("scaled_modified_bessel_k0", "bessel_k_moment", 0, "e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3.", method=False)
 
 

@@ -32,8 +32,7 @@ COMPOSED = {"sinc"}  # composite ops that are elementwise
 WITH_PARAMETERS = {  # names of ops with given parameters
     "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"digamma_derivative{n}": (n,) for n in (1, 2, 3, 4)},
     **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment")},
-    **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")},
-    "spherical_bessel_j0_derivative": {f"spherical_bessel_j0_derivative{n}": (n,) for n in range(3)}}
+    **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")}}
 
 
 class Call(NamedTuple):

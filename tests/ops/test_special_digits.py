@@ -15,7 +15,6 @@ UNARY = {
     "erfinv": (mpmath.erfinv, (-0.999999, -0.5, -0.3, 1e-200, 1e-5, 0.25, 0.4999, 0.5001, 0.84, 0.99, 1 - 2.0**-50)),
     "ndtri": (lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), (1e-60, 1e-9, 0.01, 0.2499, 0.2501, 0.4, 0.5000001, 0.7, 0.9, 1 - 2.0**-50)),
     "airy_ai": (mpmath.airyai, (-19.9, -7.3, -1.0, 1e-3, 0.3, 6.1, 15.9, 16.1, 90.0)),
-    "spherical_bessel_j0": (mpmath.sinc, (-300.1, -2.0, 1e-9, 0.01, 0.9, 1.1, 3.9, 4.1, 30.3)),
 }
 
 def within(found, true, order, at):
@@ -41,7 +40,7 @@ def test_values_at_the_ends_of_the_domain():
     assert symgrad.special.ndtri(tensor([0.0, 0.5, 1.0])).tolist() == [-infinity, 0.0, infinity]
     assert symgrad.special.log_ndtr(tensor([-infinity, infinity])).tolist() == [-infinity, 0.0]
     assert symgrad.special.erfcx(tensor([-infinity, infinity])).tolist() == [infinity, 0.0]
-    for name in ("erfcx", "erfinv", "ndtri", "log_ndtr", "airy_ai", "spherical_bessel_j0"):
+    for name in ("erfcx", "erfinv", "ndtri", "log_ndtr", "airy_ai"):
         x = tensor(float("nan"), requires_grad=True)
         y = getattr(symgrad.special, name)(x)
         y.backward()

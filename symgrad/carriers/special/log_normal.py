@@ -97,7 +97,12 @@ def _exact_log_ndtr(mp: Any, x: Any, order: int = 0) -> Any:
 
 
 def _log_ndtr_formula(sp: Any, x: Any, order: int = 0) -> Any:
-    return _of_ratio(x, _ratio_formula(sp, x), order - 1) if order else sp.log(sp.erfc(-x / sp.sqrt(2)) / 2)
+    if order:
+        return _of_ratio(x, _ratio_formula(sp, x), order - 1)
+    if x.is_number and x > 0:  # SymPy evaluates log(1 - 1e-30) to 0
+        above = sp.erfc(x / sp.sqrt(2)) / 2
+        return -2 * sp.atanh(above / (2 - above))
+    return sp.log(sp.erfc(-x / sp.sqrt(2)) / 2)
 
 
 def _log_ndtr_of_ball(x: Any, order: int = 0) -> Any:
@@ -112,7 +117,8 @@ def _log_ndtr_derivative(x, order):
     u, density = 0.7071067811865476 * {m}.abs(x), _ndtr_slope(x, 0)
     below = _erfcx_derivative(u, 0)
     ratio = {m}.where(x < 0, 0.7978845608028654 / below, density / (1 - 1.2533141373155003 * below * density))
-    found = [ratio, {m}.where(x < 0, 0.5641895835477563 * _erfcx_derivative(u, 1) / below**2, -ratio * (x + ratio))]
+    slope = {m}.where(x < -1e9, -1.0, 0.5641895835477563 * _erfcx_derivative(u, 1) / below**2)
+    found = [ratio, {m}.where(x < 0, slope, -ratio * (x + ratio))]
     for k in range(1, order - 1):
         total, c = -x * found[k] - k * found[k - 1], 1
         for i in range(k + 1):
