@@ -17,8 +17,8 @@ import sympy
 import symgrad
 from symgrad import func
 
-PLACES = np.array([-1.5, -0.4, 0.3, 1.1])
-OBSERVED = np.array([-0.9, -0.5, 0.4, 0.8])
+PLACES = np.array([-1.5, -0.4, 1.1])
+OBSERVED = np.array([-0.9, -0.5, 0.8])
 
 
 def negative_log_likelihood(theta=(0.1, -0.2, -1.0)):

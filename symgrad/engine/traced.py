@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from symgrad.carriers import numeric
+from symgrad.engine.calls import named_as_one
 from symgrad.engine.data import as_value
 from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
@@ -113,7 +114,8 @@ def _public_function(op: Op, core: Lifted) -> Lifted:
             elif arity is None and args and isinstance(args[0], (list, tuple)):
                 args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
             if composite:
-                return own(core(traced, *args, **kwargs), args)
+                out = own(core(traced, *args, **kwargs), args)
+                return out if op.saved is None else named_as_one(op, out, args[:arity])
             if op.prepare:
                 prepared = op.prepare(traced, *args, **kwargs)
             else:

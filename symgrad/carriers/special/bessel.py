@@ -80,6 +80,10 @@ def _i(special: Any, x: Any, order: Any) -> Any:
     return np.piecewise(x, [np.abs(x) < 1], [lambda x: _series(x, order, 1), lambda x: special.iv(float(order), x)])
 
 
+def _k1e(special: Any, x: Any) -> Any:
+    return np.where((x > 0) & (x < 1e-300), 1 / x, special.k1e(x))  # that of SciPy is NaN for subnormal numbers
+
+
 def _k(special: Any, x: Any, order: Any) -> Any:
     if order not in (0, 1):
         return np.piecewise(x, [x > 1], [lambda x: special.kve(float(order), x) * np.exp(-x), lambda x: special.kv(float(order), x)])
@@ -300,7 +304,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
                        lambda x, n: _i1e_exactly(lambda a, b: (-2 * abs(x)).hypgeom_1f1(type(x)(a) / 2, b), x, x.sgn(), n), 1,
                        _by_trapezoids("i1e_derivative", "i1e", "(1 - u) * ",
                                       "(-1.0)**order * (1.0 if order % 2 else {m}.sign(x)) * 0.6366197723675814")),
-    "k1e": ("k1e", lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
+    "k1e": (_k1e, lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True), 1,
+            {"NumPy": "scipy.special.k1e"}),
     "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula,
                         lambda x, n: (-2 * abs(x)).hypgeom_1f1(type(x)(2 * n + 1) / 2, n + 1) * prod(range(1, 2 * n, 2)) / factorial(n), 1,
                         _by_trapezoids("bessel_i_moment", "i0e", "", "0.6366197723675814")),

@@ -41,4 +41,6 @@ ROWS: dict[str, tuple[Any, ...]] = {
                    {"Python": bell_in_python("ndtr_slope", 0.3989422804014327, 1), "C": bell_in_c("ndtr_slope", 0.3989422804014327, 1)}),
     "logit": ("logit", _exact_logit, lambda sp, x: sp.log(x / (1 - x)), lambda x: (x / (1 - x)).log(), 1,
               {"Torch": "torch.special.logit", "Jax": "jax.scipy.special.logit", "C": "9 log({0} / (1.0 - {0:5}))"}),
+    "logit_slope": (lambda special, x: 1 / (x * (1 - x)), lambda mp, x: 1 / (x * (1 - x)), lambda sp, x: 1 / (x * (1 - x)),
+                    lambda x: 1 / (x * (1 - x)), 1, {"Python": "7 1 / ({0:5} * (1 - {0:5}))", "C": "7 1.0 / ({0:5} * (1.0 - {0:5}))"}),
 }
