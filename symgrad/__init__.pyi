@@ -1006,8 +1006,6 @@ def i0e(input: TensorLike) -> Tensor:
     """e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2."""
 def i1e(input: TensorLike) -> Tensor:
     """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
-def spherical_bessel_j0(input: TensorLike) -> Tensor:
-    """sin(input)/input, and 1 at 0, the spherical Bessel function j₀. DLMF 10.49.3."""
 def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
     """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
 def jv(order: Number, input: TensorLike) -> Tensor:
