@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.errors import bell, bell_in_c, bell_in_python, hermite
+from symgrad.carriers.special.pieces import piecewise
 
 __all__ = ["ROWS"]
 
@@ -14,9 +15,10 @@ HALF_ROOT, ROOT = np.sqrt(0.5), np.sqrt(np.pi)
 
 
 def _ndtr(special: Any, x: Any) -> Any:
-    x = np.asarray(x)
-    tail = np.clip(x, -40, -1)
-    return np.where(x < -1, bell(tail, 1, special.erfcx(-tail * x.dtype.type(HALF_ROOT)) / 2), special.ndtr(x))[()]
+    def tail(x: Any) -> Any:
+        return bell(np.maximum(x, -40), 1, special.erfcx(-x * x.dtype.type(HALF_ROOT)) / 2)
+
+    return piecewise(x, [x < -1], [tail, special.ndtr])[()]
 
 
 def _ndtr_slope(special: Any, x: Any, order: int) -> Any:
