@@ -18,14 +18,18 @@ from symgrad.carriers.special import (
     activations,
     airy,
     bessel,
+    elliptic,
     erfcx,
     errors,
     gammas,
+    incomplete,
     integrals,
     inverses,
     log_normal,
     normal,
     polynomials,
+    waves,
+    zeta,
 )
 
 __all__ = ["SPECIAL", "Row"]
@@ -42,5 +46,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, erfcx, errors, gammas, integrals, inverses, log_normal, normal, polynomials)
+FAMILIES = (activations, airy, bessel, elliptic, erfcx, errors, gammas, incomplete, integrals, inverses, log_normal, normal, polynomials, waves, zeta)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}
