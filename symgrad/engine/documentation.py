@@ -29,7 +29,7 @@ modified_bessel_i1, modified_bessel_k0, modified_bessel_k1, scaled_modified_bess
 chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w: the result has the shape of `input`.
 shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v: the result has the shape of `input`.
 shifted_chebyshev_polynomial_w, hermite_polynomial_h, hermite_polynomial_he, legendre_polynomial_p: the result has the shape of `input`.
-laguerre_polynomial_l, spherical_bessel_j0, ellipk, ellipe: the result has the shape of `input`.
+laguerre_polynomial_l, spherical_bessel_j0: the result has the shape of `input`.
 sici: both results have the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.

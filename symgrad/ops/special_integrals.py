@@ -1,4 +1,4 @@
-"""Exponential, sine and cosine integrals, elliptic integrals, and Lambert's W."""
+"""Exponential, sine and cosine integrals, and Lambert's W."""
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.types.domains import Domain, Interval
@@ -7,7 +7,6 @@ EXPONENTS_BUT_ZERO = Domain("EXPONENTS_BUT_ZERO", (Interval(-700.0, 0.0, open_hi
 POSITIVE_EXPONENTS = Domain("POSITIVE_EXPONENTS", (Interval(0.0, 700.0, open_low=True),))
 OSCILLATING = Domain("OSCILLATING", (Interval(-30.0, 30.0),))
 ABOVE_ZERO = Domain("ABOVE_ZERO", (Interval(0.0, 0.6, open_low=True), Interval(0.63, 30.0)))
-BELOW_ONE = Domain("BELOW_ONE", (Interval(-1e3, 1.0, open_high=True),))
 ABOVE_BRANCH_POINT = Domain("ABOVE_BRANCH_POINT", (Interval(-0.3, 1e100),))
 
 
@@ -28,25 +27,9 @@ elementwise("sine_integral", None, lambda xp, y, x: xp.spherical_bessel_j0_deriv
             doc="The sine integral Si, the integral of sin(t)/t from 0 on. DLMF 6.2.9.")
 elementwise("cosine_integral", None, lambda xp, y, x: xp.cos(x) / x, domain=ABOVE_ZERO, method=False,
             doc="The cosine integral Ci, of positive numbers. It loses digits within 0.001 of its zeros, 0.6165 the first. DLMF 6.2.11.")
-elementwise("elliptic_derivative", lambda xp, input, kind, order: xp.elliptic_derivative(input, kind, order),
-            lambda xp, y, m, kind, order: xp.elliptic_derivative(m, kind, order + 1), domain=BELOW_ONE, examples=((0, 0), (1, 0)), special=((0.0,),),
-            method=False, public=False,
-            doc="The derivative of an order of the complete elliptic integral of the first (kind 0) or second (kind 1) kind.")
 
 
 @composite("sici", usage="symgrad.sici(x)", method=False)
 def sici(xp, input):
     """The sine and the cosine integral, as SciPy returns them. DLMF 6.2."""
     return xp.sine_integral(input), xp.cosine_integral(input)
-
-
-@composite("ellipk", usage="symgrad.ellipk(x / 9)", method=False)
-def ellipk(xp, input):
-    """The complete elliptic integral of the first kind of the parameter m = k² below 1. DLMF 19.2.8."""
-    return xp.elliptic_derivative(input, 0, 0)
-
-
-@composite("ellipe", usage="symgrad.ellipe(x / 9)", method=False)
-def ellipe(xp, input):
-    """The complete elliptic integral of the second kind of the parameter m = k² up to 1. DLMF 19.2.8."""
-    return xp.elliptic_derivative(input, 1, 0)

@@ -32,10 +32,9 @@ WITH_PARAMETERS = {  # names of ops with given parameters
     "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"digamma_derivative{n}": (n,) for n in (1, 2, 3, 4)},
     **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment")},
     **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")},
-    **{op: {f"{op}{n}": (n,) for n in range(3)} for op in ("gamma_density", "spherical_bessel_j0_derivative")},
-    "elliptic_derivative": {f"elliptic_derivative{kind}{n}": (kind, n) for kind in (0, 1) for n in range(3)}}
-WHOLE = {"erfcx", "log_ndtr", "gammainc", "gammaincc"} | {  # whose formulas overflow or cancel when they are computed by parts
-    name for op in ("erfcx_derivative", "log_ndtr_derivative", "gamma_density", "spherical_bessel_j0_derivative")
+    "spherical_bessel_j0_derivative": {f"spherical_bessel_j0_derivative{n}": (n,) for n in range(3)}}
+WHOLE = {"erfcx", "log_ndtr"} | {  # whose formulas overflow or cancel when they are computed by parts
+    name for op in ("erfcx_derivative", "log_ndtr_derivative", "spherical_bessel_j0_derivative")
     for name in WITH_PARAMETERS[op] if name != "spherical_bessel_j0_derivative0"}
 
 
@@ -276,8 +275,6 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     if kind is sympy.log and _exponents(args[0]):
         return _log_of_sum(_exponents(args[0]))
     functions = _table()[0]
-    if kind is sympy.zeta and len(args) == 1:
-        return Call("zeta", (*args, ONE))
     if kind in functions:
         return Call(functions[kind], args)
     if kind in COMPLEX:

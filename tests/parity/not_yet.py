@@ -8,7 +8,7 @@ NOT_YET = {
         conv_transpose2d conv_transpose3d convolution cosine_embedding_loss cosine_similarity ctc_loss digamma dropout dropout_ embedding
         embedding_bag embedding_renorm_ empty_permuted feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_
         frobenius_norm from_dlpack from_file geqrf get_deterministic_debug_mode get_float32_matmul_precision grid_sampler grid_sampler_2d
-        grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hash_tensor hinge_embedding_loss histogram histogramdd 
+        grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hash_tensor hinge_embedding_loss histogram histogramdd igamma igammac
         index_reduce instance_norm is_deterministic_algorithms_warn_only_enabled is_distributed is_warn_always_enabled istft kaiser_window
         kl_div layer_norm lgamma lobpcg logit logit_ lstm lstm_cell lu lu_solve lu_unpack margin_ranking_loss matrix_exp matrix_power
         max_pool1d max_pool1d_with_indices max_pool2d max_pool3d mvlgamma native_batch_norm native_channel_shuffle native_dropout native_group_norm
@@ -19,7 +19,7 @@ NOT_YET = {
         triangular_solve triplet_margin_loss use_deterministic_algorithms vander vdot while_loop xlogy xlogy_""",
     "Tensor": """
         addbmm addbmm_ apply_ bernoulli const_data_ptr digamma digamma_ dim_order geqrf
-        hash_tensor histogram index index_reduce index_reduce_ is_distributed is_shared istft lgamma
+        hash_tensor histogram igamma igamma_ igammac igammac_ index index_reduce index_reduce_ is_distributed is_shared istft lgamma
         lgamma_ logit logit_ lu lu_solve map2_ map_ matrix_exp matrix_power module_load multinomial mvlgamma mvlgamma_ orgqr ormqr pinverse
         polygamma polygamma_ put_ qr renorm_ resize resize_as scatter_reduce scatter_reduce_ share_memory_ slice_inverse stft storage
         storage_type svd triangular_solve vdot xlogy xlogy_""",
@@ -30,9 +30,9 @@ NOT_YET = {
     "fft": "",
     "special": """
         bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w
-        digamma entr erf erfc exp2 expit expm1 gammaln hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e
+        digamma entr erf erfc exp2 expit expm1 gammainc gammaincc gammaln hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e
         laguerre_polynomial_l legendre_polynomial_p log1p log_softmax logit logsumexp modified_bessel_i0 modified_bessel_i1
         modified_bessel_k0 modified_bessel_k1 multigammaln ndtr polygamma psi round scaled_modified_bessel_k0 scaled_modified_bessel_k1
         shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w sinc softmax
-        xlog1py xlogy """,
+        xlog1py xlogy zeta""",
 }

@@ -55,9 +55,8 @@ def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
     return op.special
 
 
-NO_FORMULA = ("hermitian_eigenvalues", "hermitian_eigenvectors", "gammainc", "gammaincc", "gammainc_derivative", "zeta", "zeta_derivative")
-"""Whose value is the root of a polynomial of any degree, or whose derivative by the order is no known function, so that they have no formula;
-they are compared with many digits."""
+NO_FORMULA = ("hermitian_eigenvalues", "hermitian_eigenvectors")
+"""Whose value is the root of a polynomial of any degree, so that they have no formula; they are compared with many digits."""
 
 
 def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:

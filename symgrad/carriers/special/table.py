@@ -18,18 +18,15 @@ from symgrad.carriers.special import (
     activations,
     airy,
     bessel,
-    elliptic,
     erfcx,
     errors,
     gammas,
-    incomplete,
     integrals,
     inverses,
     log_normal,
     normal,
     polynomials,
     waves,
-    zeta,
 )
 
 __all__ = ["SPECIAL", "Row"]
@@ -46,5 +43,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, elliptic, erfcx, errors, gammas, incomplete, integrals, inverses, log_normal, normal, polynomials, waves, zeta)
+FAMILIES = (activations, airy, bessel, erfcx, errors, gammas, integrals, inverses, log_normal, normal, polynomials, waves)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}
