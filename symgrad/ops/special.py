@@ -80,3 +80,15 @@ def mvlgamma(xp, input, p):
     for i in range(p):
         out = xp.lgamma(input - i / 2) + out
     return out
+
+
+@composite("betaln", arity=2, method=False, usage="symgrad.betaln(x, x)")
+def betaln(xp, input, other):
+    """The logarithm of the beta function, of positive numbers, from three values of lgamma, which cancel where one number is large. DLMF 5.12.1."""
+    return xp.lgamma(input) + xp.lgamma(other) - xp.lgamma(input + other)
+
+
+@composite("beta", arity=2, method=False, usage="symgrad.beta(x, x)")
+def beta(xp, input, other):
+    """The beta function Γ(input) Γ(other) / Γ(input + other) of positive numbers, by its logarithm. DLMF 5.12.1."""
+    return xp.exp(betaln(xp, input, other))

@@ -27,12 +27,15 @@ __all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
 ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
 EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a constant
-WHOLE = {"erfcx", "erfcx_derivative", "log_ndtr", "log_ndtr_derivative"}  # whose formulas overflow or cancel when they are computed by parts
 COMPOSED = {"sinc"}  # composite ops that are elementwise
 WITH_PARAMETERS = {  # names of ops with given parameters
     "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"digamma_derivative{n}": (n,) for n in (1, 2, 3, 4)},
     **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment")},
-    **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")}}
+    **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")},
+    "spherical_bessel_j0_derivative": {f"spherical_bessel_j0_derivative{n}": (n,) for n in range(3)}}
+WHOLE = {"erfcx", "log_ndtr"} | {  # whose formulas overflow or cancel when they are computed by parts
+    name for op in ("erfcx_derivative", "log_ndtr_derivative", "spherical_bessel_j0_derivative")
+    for name in WITH_PARAMETERS[op] if name != "spherical_bessel_j0_derivative0"}
 
 
 class Call(NamedTuple):
@@ -218,7 +221,7 @@ def _recognise(e: Any, accepted: Callable[[str], bool]) -> Call | None:
     """The expression as a call of an op with a longer formula; for a sum or product, the formula may match a part of it."""
     for entry in _table()[1].get(e.func, ()):
         refused = not accepted(entry.op)
-        if refused and entry.op.rstrip("0123456789") not in WHOLE:
+        if refused and entry.op not in WHOLE:
             continue
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
             patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))

@@ -15,6 +15,9 @@ UNARY = {
     "erfinv": (mpmath.erfinv, (-0.999999, -0.5, -0.3, 1e-200, 1e-5, 0.25, 0.4999, 0.5001, 0.84, 0.99, 1 - 2.0**-50)),
     "ndtri": (lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), (1e-60, 1e-9, 0.01, 0.2499, 0.2501, 0.4, 0.5000001, 0.7, 0.9, 1 - 2.0**-50)),
     "airy_ai": (mpmath.airyai, (-19.9, -7.3, -1.0, 1e-3, 0.3, 6.1, 15.9, 16.1, 90.0)),
+    "sine_integral": (mpmath.si, (-41.0, -39.9, -2.0, 1e-9, 0.3, 3.1, 300.0)),
+    "cosine_integral": (mpmath.ci, (1e-9, 0.3, 0.6, 2.9, 3.1, 39.9, 40.1, 300.0)),
+    "spherical_bessel_j0": (mpmath.sinc, (-300.1, -2.0, 1e-9, 0.01, 0.9, 1.1, 3.9, 4.1, 30.3)),
 }
 
 def within(found, true, order, at):
@@ -34,13 +37,20 @@ def test_functions_of_one_number(name):
             (found,) = symgrad.autograd.grad(found.sum(), x, create_graph=True)
 
 
+def test_beta_has_the_values_of_scipy():
+    special = pytest.importorskip("scipy.special")
+    a, b = np.array([0.3, 2.0, 7.5]), np.array([1.4, 0.01, 9.0])
+    np.testing.assert_allclose(symgrad.beta(tensor(a), tensor(b)).numpy(), special.beta(a, b), rtol=1e-13)
+    np.testing.assert_allclose(symgrad.betaln(tensor(a), tensor(b)).numpy(), special.betaln(a, b), rtol=1e-13)
+
+
 def test_values_at_the_ends_of_the_domain():
     infinity = float("inf")
     assert symgrad.special.erfinv(tensor([-1.0, 1.0])).tolist() == [-infinity, infinity]
     assert symgrad.special.ndtri(tensor([0.0, 0.5, 1.0])).tolist() == [-infinity, 0.0, infinity]
     assert symgrad.special.log_ndtr(tensor([-infinity, infinity])).tolist() == [-infinity, 0.0]
     assert symgrad.special.erfcx(tensor([-infinity, infinity])).tolist() == [infinity, 0.0]
-    for name in ("erfcx", "erfinv", "ndtri", "log_ndtr", "airy_ai"):
+    for name in ("erfcx", "erfinv", "ndtri", "log_ndtr", "airy_ai", "spherical_bessel_j0"):
         x = tensor(float("nan"), requires_grad=True)
         y = getattr(symgrad.special, name)(x)
         y.backward()

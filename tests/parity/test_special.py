@@ -46,14 +46,17 @@ def test_functions_with_parameters(dtype):
         symgrad.mvlgamma(symgrad.tensor(x), 0)
 
 
-def test_a_function_without_derivative_in_torch():
+def test_functions_without_derivative_in_torch():
     x = np.random.default_rng(0).uniform(-9, 9, (2, 3))
+    value = symgrad.special.spherical_bessel_j0(symgrad.tensor(x)).numpy()
+    np.testing.assert_allclose(value, torch.special.spherical_bessel_j0(torch.tensor(x)).numpy())
     value = symgrad.special.airy_ai(symgrad.tensor(x)).numpy()
     np.testing.assert_allclose(value, torch.special.airy_ai(torch.tensor(x)).numpy(), rtol=1e-4)  # torch's has an error of 1.6e-5 near -4
 
 
 @pytest.mark.parametrize("name", [*sorted(UNARY.keys() - {"round", "sinc"}), "airy_ai",
-                                  "bessel_j0", "i0", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0"])
+                                  "bessel_j0", "i0", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0",
+                                  "spherical_bessel_j0"])
 def test_integers_become_floats(name):
     value, true = (getattr(library.special, name)(library.tensor([0, 1])).numpy() for library in (symgrad, torch))
     assert value.dtype == np.float64

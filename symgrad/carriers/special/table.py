@@ -26,6 +26,7 @@ from symgrad.carriers.special import (
     log_normal,
     normal,
     polynomials,
+    waves,
 )
 
 __all__ = ["SPECIAL", "Row"]
@@ -42,5 +43,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, erfcx, errors, gammas, integrals, inverses, log_normal, normal, polynomials)
+FAMILIES = (activations, airy, bessel, erfcx, errors, gammas, integrals, inverses, log_normal, normal, polynomials, waves)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}
