@@ -55,3 +55,19 @@ def test_values_at_the_ends_of_the_domain():
         y = getattr(symgrad.special, name)(x)
         y.backward()
         assert y.isnan().item() and x.grad.isnan().item(), name
+
+
+@pytest.mark.parametrize("name, ends", [("erfinv", [(-0.1, 0.3), (0.4, 0.6), (-0.9, -0.2), (0.99, 0.9999)]),
+                                        ("ndtri", [(0.3, 0.6), (1e-9, 2e-9), (0.7, 0.9)])])
+def test_a_ball_of_an_inverse_contains_the_values_at_its_ends(name, ends):
+    flint = pytest.importorskip("flint")
+    ball = pytest.importorskip("symgrad.carriers.ball")
+    function = UNARY[name][0]
+    for low, high in ends:
+        wide = ball.Balls.fill([flint.arb(low).union(flint.arb(high))], ())
+        try:
+            found = getattr(ball, name)(wide).item()
+        except ball.Undecided:
+            continue
+        for x in (low, high):
+            assert not found.is_finite() or found.overlaps(flint.arb(mpmath.nstr(function(mpmath.mpf(x)), 15))), (name, low, high)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.digits import Undecided
 from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.expansions import PI
 
@@ -117,7 +116,9 @@ def _exact_ndtri_slope(mp: Any, p: Any) -> Any:
 
 
 def _ball_inverse(x: Any, rest: Any) -> Any:
-    """erfinv(x) for 0 <= x < 1 and rest = 1 - x, by a step of the interval Newton method, whose result, if it is inside, has the only root."""
+    """erfinv(x) for -1/2 < x < 1, rest = 1 - x, by a step of the interval Newton method: a result inside of the given ball has the only root."""
+    from symgrad.carriers.digits import Undecided  # with mpmath, which takes long to import
+
     ball = type(x)
     if not rest > 0:
         raise Undecided("a ball of erfinv contains an end of the domain")
@@ -142,9 +143,9 @@ def _ball_inverse(x: Any, rest: Any) -> Any:
 def _erfinv_of_ball(x: Any) -> Any:
     if x.is_zero():
         return x
-    if x.contains(0):
-        raise Undecided("erfinv has no enclosure for a ball with 0")
-    return (1 if x > 0 else -1) * _ball_inverse(abs(x), 1 - abs(x))
+    if abs(x) < MIDDLE:
+        return _ball_inverse(x, 1 - x)
+    return (1 if x > 0 else -1 if x < 0 else type(x)("nan")) * _ball_inverse(abs(x), 1 - abs(x))
 
 
 def _ndtri_of_ball(p: Any) -> Any:
