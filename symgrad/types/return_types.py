@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["aminmax", "cummax", "cummin", "frexp", "kthvalue", "linalg_eigh", "linalg_slogdet", "max", "median", "min", "mode", "nanmedian",
-           "slogdet", "sort", "topk"]
+__all__ = ["aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "linalg_eigh", "linalg_slogdet", "max", "median",
+           "min", "mode", "nanmedian", "slogdet", "sort", "topk"]
 
 
 class _NamedTuple(tuple):
@@ -46,4 +46,5 @@ cummax, cummin, kthvalue, max, median, min, mode, nanmedian, sort, topk = (
 aminmax = _tuple_type("aminmax", "min", "max")
 slogdet, linalg_slogdet = (_tuple_type(name, "sign", "logabsdet") for name in ("slogdet", "linalg_slogdet"))
 linalg_eigh = _tuple_type("linalg_eigh", "eigenvalues", "eigenvectors")
+histogram, histogramdd = (_tuple_type(name, "hist", "bin_edges") for name in ("histogram", "histogramdd"))
 frexp = _tuple_type("frexp", "mantissa", "exponent")
