@@ -960,6 +960,14 @@ def erf(input: TensorLike) -> Tensor:
     """The error function. DLMF 7.2.1."""
 def erfc(input: TensorLike) -> Tensor:
     """1 - erf(input), accurate for large arguments. DLMF 7.2.2."""
+def erfcx(input: TensorLike) -> Tensor:
+    """exp(input²) erfc(input). The derivatives do not cancel for large arguments. DLMF 7.2.3."""
+def erfinv(input: TensorLike) -> Tensor:
+    """The inverse of erf, on (-1, 1). The derivative is computed from the input, so that it is accurate next to the ends. DLMF 7.17.1."""
+def ndtri(input: TensorLike) -> Tensor:
+    """The inverse of ndtr, on (0, 1): the quantile of the standard normal distribution. DLMF 7.20.1."""
+def log_ndtr(input: TensorLike) -> Tensor:
+    """log(ndtr(input)), accurate in both tails, and so are its derivatives. DLMF 7.20.1."""
 def ndtr(input: TensorLike) -> Tensor:
     """The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20."""
 def logit(input: TensorLike, eps: builtins.float | None = None) -> Tensor:
@@ -984,8 +992,14 @@ def mvlgamma(input: TensorLike, p: builtins.float | str) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
 def multigammaln(input: TensorLike, p: builtins.float | str) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
+def betaln(input: TensorLike, other: TensorLike) -> Tensor:
+    """The logarithm of the beta function, of positive numbers, from three values of lgamma, which cancel where one number is large. DLMF 5.12.1."""
+def beta(input: TensorLike, other: TensorLike) -> Tensor:
+    """The beta function Γ(input) Γ(other) / Γ(input + other) of positive numbers, by its logarithm. DLMF 5.12.1."""
 def scaled_modified_bessel_k1(input: TensorLike) -> Tensor:
     """e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3."""
+def airy_ai(input: TensorLike) -> Tensor:
+    """Airy's function Ai. Below -20 the value is SciPy's, which loses digits next to zeros. DLMF 9.2.2."""
 def bessel_j0(input: TensorLike) -> Tensor:
     """The Bessel function J₀, accurate in every derivative. DLMF 10.2.2."""
 def bessel_j1(input: TensorLike) -> Tensor:
@@ -1010,6 +1024,8 @@ def i0e(input: TensorLike) -> Tensor:
     """e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2."""
 def i1e(input: TensorLike) -> Tensor:
     """e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2."""
+def spherical_bessel_j0(input: TensorLike) -> Tensor:
+    """sin(input)/input, and 1 at 0, the spherical Bessel function j₀. DLMF 10.49.3."""
 def scaled_modified_bessel_k0(input: TensorLike) -> Tensor:
     """e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3."""
 def jv(order: Number, input: TensorLike) -> Tensor:
@@ -1026,6 +1042,12 @@ def exp1(input: TensorLike) -> Tensor:
     """The exponential integral E₁. DLMF 6.2.1."""
 def lambertw(input: TensorLike) -> Tensor:
     """The principal branch of Lambert's W, with W eᵂ = input, for input > -1/e; the derivative loses digits next to this end, 16 ULP at -0.36. DLMF 4.13."""
+def sine_integral(input: TensorLike) -> Tensor:
+    """The sine integral Si, the integral of sin(t)/t from 0 on. DLMF 6.2.9."""
+def cosine_integral(input: TensorLike) -> Tensor:
+    """The cosine integral Ci, of positive numbers. It loses digits within 0.001 of its zeros, 0.6165 the first. DLMF 6.2.11."""
+def sici(input: TensorLike) -> Tensor:
+    """The sine and the cosine integral, as SciPy returns them. DLMF 6.2."""
 def chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
     """Chebyshev polynomial t of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
@@ -1213,6 +1235,7 @@ def fix_(self: Tensor) -> Tensor: ...
 def floor_(self: Tensor) -> Tensor: ...
 def frac_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def gcd_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
+def i0_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def index_put_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def lcm_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
 def ldexp_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: ...
