@@ -33,7 +33,7 @@ laguerre_polynomial_l, spherical_bessel_j0: the result has the shape of `input`.
 sici: both results have the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
-cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, index_add, index_copy: the result has the shape of `input`.
+cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, scatter_reduce, index_add, index_copy, index_reduce: the result has the shape of `input`.
 select_scatter, slice_scatter, diagonal_scatter, masked_scatter, tril, triu: the result has the shape of `input`.
 complex, polar: both arguments broadcast; the result has the broadcast shape.
 repeat: (s₁, ..., sₙ) becomes (r₁s₁, ..., rₙsₙ).
@@ -135,8 +135,8 @@ sum_to_size: RuntimeError where that shape does not broadcast to that of `input`
 mm, mv, dot, matmul, bmm, addmm, addmv, addr, baddbmm, tensordot, inner, outer: RuntimeError where the sizes do not fit.
 einsum: RuntimeError for an equation that does not fit the operands.
 cat, hstack, vstack, dstack, column_stack, stack: RuntimeError where the shapes do not fit, or there is no tensor.
-gather, take, index_select, scatter, scatter_add, take_along_dim: IndexError or RuntimeError for a position out of range.
-index_add, index_copy, index_fill, index_put: IndexError or RuntimeError for a position out of range.
+gather, take, index_select, scatter, scatter_add, scatter_reduce, take_along_dim: IndexError or RuntimeError for a position out of range.
+index_add, index_copy, index_fill, index_put, index_reduce: IndexError or RuntimeError for a position out of range.
 select, select_scatter, narrow, narrow_copy: IndexError or RuntimeError for a position out of range.
 topk, kthvalue: RuntimeError for a `k` out of range.
 floor_divide, remainder, fmod: RuntimeError where integers are divided by 0.

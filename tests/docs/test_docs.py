@@ -184,7 +184,7 @@ def test_ops_raise_the_errors_of_their_docstrings(name):
         at = symgrad.tensor([[0]])
         required = {"k": 1, "index": at, "src": x, "source": x, "value": 1.0, "indices": at, "start": 0, "length": 1,
                     "sizes": (1, 2), "split_sizes": [1, 1], "chunks": 2, "split_size_or_sections": 1, "indices_or_sections": 2, "repeats": 2,
-                    "q": 0.5, "p": 2.0, "maxnorm": 1.0}
+                    "q": 0.5, "p": 2.0, "maxnorm": 1.0, "reduce": "prod"}
         parameters = public_signature(op).parameters
         without_default = [n for n in parameters if n in ("repeats", "src") or parameters[n].default is parameters[n].empty]
         given = {n: required[n] for n in without_default if n in required}
