@@ -140,6 +140,9 @@ topk, kthvalue: RuntimeError for a `k` out of range.
 floor_divide, remainder, fmod: RuntimeError where integers are divided by 0.
 cross: RuntimeError where there is no dimension of size 3.
 inverse, det, slogdet, logdet, cholesky, cholesky_solve, cholesky_inverse: RuntimeError for a matrix that is not square.
+matrix_power, matrix_exp: RuntimeError for a matrix that is not square.
+svd, qr, pinverse, nuclear_norm, lu, lu_unpack, triangular_solve, orgqr, ormqr: RuntimeError for tensors that are no matrices.
+chain_matmul, vdot, addbmm, vander, lu_solve: RuntimeError for shapes that do not fit.
 trace, diag, t, cov, corrcoef: RuntimeError for a tensor with too many dimensions.
 chunk, split, split_with_sizes, tensor_split, hsplit, vsplit, dsplit: RuntimeError for sizes or numbers of pieces that do not fit.
 imag: RuntimeError for a real `input`.

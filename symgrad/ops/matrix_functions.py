@@ -182,7 +182,7 @@ def linalg_multi_dot(xp, tensors):
     return product(0, count - 1)
 
 
-@composite("chain_matmul", arity=None, usage="symgrad.chain_matmul(a, a, a)", method=False)
+@composite("chain_matmul", arity=None, usage="symgrad.chain_matmul(a, a.T, a)", method=False)
 def chain_matmul(xp, *matrices):
     """The product of matrices in the order with the fewest multiplications."""
     given = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)) else list(matrices)
@@ -323,13 +323,13 @@ def householder_product(xp, A, tau):
     return _reflected(xp, "torch.linalg.householder_product", A, tau, columns, reversed(range(tau.shape[-1] if tau.ndim else 0)), False)
 
 
-@composite("orgqr", arity=2, usage="symgrad.orgqr(a, symgrad.tensor([0.5, 0.25]))")
+@composite("orgqr", arity=2, usage="symgrad.orgqr(a.T, symgrad.tensor([0.5, 0.25]))")
 def orgqr(xp, input, tau):
     """The first columns of the product of reflections, as `linalg.householder_product`."""
     return householder_product(xp, input, tau)
 
 
-@composite("ormqr", arity=3, usage="symgrad.ormqr(a, symgrad.tensor([0.5, 0.25]), a)")
+@composite("ormqr", arity=3, usage="symgrad.ormqr(a.T, symgrad.tensor([0.5, 0.25]), a.T)")
 def ormqr(xp, input, tau, other, left=True, transpose=False):
     """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
     if not left:
