@@ -43,19 +43,20 @@ def _trace_of_product(xp, a, b):
     return xp.sum(a * b, (-2, -1))
 
 
-def check_square(name, a):
+def check_square(name, a, narrow=False):
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if a.shape[-1] != a.shape[-2]:
         raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
-    check_numbers(name, a)
+    check_numbers(name, a, narrow)
 
 
-def check_numbers(name, a):
+def check_numbers(name, a, narrow=False):
+    """Refuse integers, and dtypes with fewer digits than float32 unless they may be `narrow`."""
     kind = str(a.dtype).removeprefix("torch.")
-    if kind in ("float16", "bfloat16"):
+    if kind in ("float16", "bfloat16") and not narrow:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {a.dtype.scalar_type}; convert the tensor with .to(float32) first")
-    if not kind.startswith(("float", "complex")):
+    if not kind.startswith(("float", "bfloat", "complex")):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {a.dtype.scalar_type}; convert it with .double()")
 
 

@@ -96,6 +96,8 @@ def _dtype(name: str, operands: Sequence[Any], params: tuple) -> np.dtype:
         return first
     if name == "astype":
         return np.dtype(params[0])
+    if name in ("eigenvalues", "eigenvectors"):
+        return np.result_type(first, np.complex64)
     if name in ("log_abs_det", "hermitian_eigenvalues", "singular_values"):
         return np.zeros(0, first).real.dtype
     if name in ("matmul", "mm", "solve_system", "solve_triangle"):
