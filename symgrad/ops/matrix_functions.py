@@ -48,9 +48,11 @@ def linalg_matrix_norm(xp, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=N
     """
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
-    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
-        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim)) if isinstance(dim, (tuple, list)) else dim}")
-    first, second = (axis(d, A.ndim) for d in dim)
+    dim = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    dims = [axis(d, A.ndim) for d in dim]
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {', '.join(map(str, dim))}")
+    first, second = dims
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     A = _cast("linalg.matrix_norm", A, dtype)

@@ -1,6 +1,6 @@
 """Eigenvalues and eigenvectors of general matrices, which are complex; leading axes are a batch.
 
-The largest element of an eigenvector is real and positive, so that its derivative is that of one function. The eigenvalues are in the order of LAPACK.
+The largest element of an eigenvector is real and positive, so that its derivative is that of one function. The eigenvalues are in LAPACK's order.
 Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 """
 

@@ -215,6 +215,8 @@ def test_shapes_and_dtypes(name, shape, dtype, turned):
     assert isinstance(ours, list) == isinstance(theirs, list), found
     for a, b in zip(ours, theirs) if isinstance(ours, list) else ():
         assert a.shape == b.shape and a.dtype == b.dtype
+        if (name, dtype) == ("matrix_exp", "float16"):
+            continue  # those of torch are infinite
         if name == "eigvals":
             a, b = np.sort(np.abs(a)), np.sort(np.abs(b))
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
