@@ -94,8 +94,8 @@ from symgrad.methods.predicates import (
     typename,
 )
 from symgrad.methods.printing import get_printoptions, set_printoptions
-from symgrad.methods.surface import METHODS_AS_FUNCTIONS as _METHODS_AS_FUNCTIONS
 from symgrad.methods.surface import SURFACE as _SURFACE
+from symgrad.methods.surface import methods_as_functions as _methods_as_functions
 from symgrad.public import METHODS as _METHODS
 from symgrad.public import tensor
 from symgrad.random import (
@@ -156,7 +156,7 @@ LongTensor, IntTensor, ShortTensor, CharTensor = (_TYPES[f"{word}Tensor"] for wo
 ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
-_LAZY = ("fft", "func", "linalg", "nn", "optim", "special", "testing", "utils")
+_LAZY = ("fft", "func", "linalg", "nn", "optim", "sparse", "special", "testing", "utils")
 _LATER = {
     "check": "checks",
     "compile": "compiled.function",
@@ -183,7 +183,7 @@ _LATER = {
 
 
 _assemble(_METHODS)
-globals().update(_SURFACE, **{_name: getattr(Tensor, _name) for _name in _METHODS_AS_FUNCTIONS if hasattr(Tensor, _name)})
+globals().update(_SURFACE, **_methods_as_functions())
 
 
 def __getattr__(name: str) -> Any:

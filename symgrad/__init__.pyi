@@ -6,17 +6,27 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from symgrad import as_strided as as_strided
+from symgrad import as_strided_ as as_strided_
 from symgrad import autograd as autograd
 from symgrad import cuda as cuda
+from symgrad import detach_ as detach_
 from symgrad import fft as fft
+from symgrad import fill_ as fill_
 from symgrad import func as func
+from symgrad import get_device as get_device
+from symgrad import is_neg as is_neg
+from symgrad import is_signed as is_signed
 from symgrad import linalg as linalg
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
+from symgrad import resize_as_ as resize_as_
+from symgrad import sparse as sparse
 from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
+from symgrad import zero_ as zero_
 from symgrad.algebra.identity import identical as identical
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from symgrad.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
@@ -36,8 +46,6 @@ from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
-from symgrad.engine.storage.views import as_strided as as_strided
-from symgrad.engine.storage.views import detach_ as detach_
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
 from symgrad.engine.tensor import Tensor as Tensor
@@ -82,11 +90,6 @@ from symgrad.methods.extending import elementwise as elementwise
 from symgrad.methods.extending import linear as linear
 from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
-from symgrad.methods.inplace import fill_ as fill_
-from symgrad.methods.inplace import zero_ as zero_
-from symgrad.methods.layout import get_device as get_device
-from symgrad.methods.layout import is_neg as is_neg
-from symgrad.methods.layout import is_signed as is_signed
 from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
@@ -105,8 +108,6 @@ from symgrad.methods.predicates import result_type as result_type
 from symgrad.methods.predicates import typename as typename
 from symgrad.methods.printing import get_printoptions as get_printoptions
 from symgrad.methods.printing import set_printoptions as set_printoptions
-from symgrad.methods.reshaping import as_strided_ as as_strided_
-from symgrad.methods.reshaping import resize_as_ as resize_as_
 from symgrad.methods.surface import alias_copy as alias_copy
 from symgrad.methods.surface import argwhere as argwhere
 from symgrad.methods.surface import as_strided_scatter as as_strided_scatter
@@ -1048,7 +1049,7 @@ def iv(order: Number, input: TensorLike) -> Tensor:
 def kv(order: Number, input: TensorLike) -> Tensor:
     """The modified Bessel function of the second kind of a real order, without derivative by the order. DLMF 10.25.3."""
 def expi(input: TensorLike) -> Tensor:
-    """The exponential integral Ei. In (0, 0.6), next to the zero at 0.3725, SciPy's value has an error of 22 ULP at 0.382. DLMF 6.2.5."""
+    """The exponential integral Ei. DLMF 6.2.5."""
 def exp1(input: TensorLike) -> Tensor:
     """The exponential integral E₁. DLMF 6.2.1."""
 def lambertw(input: TensorLike) -> Tensor:

@@ -1,4 +1,4 @@
-"""Public functions that import SymPy only for formulas."""
+"""Public functions that choose an implementation by their argument, and import SymPy or SciPy's sparse matrices only for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import by_ranks, traced
 from symgrad.factories import creation
+from symgrad.methods.operators import UNSUPPORTED
 
 __all__ = ["METHODS", "tensor"]
 
@@ -55,3 +57,16 @@ def matrix_expr(self: Tensor) -> Any:
 
 
 METHODS["matrix_expr"] = property(matrix_expr)
+
+
+def _product(a: Any, b: Any) -> Any:
+    """The product, which is one of `symgrad.sparse` with a sparse matrix or a linear operator."""
+    if any([not isinstance(x, Tensor) and (hasattr(x, "tocsr") or hasattr(x, "matvec")) for x in (a, b)]):
+        from symgrad.sparse import matmul  # brings SciPy's sparse matrices
+
+        return matmul(a, b)
+    return traced.matmul(a, b)
+
+
+METHODS["__matmul__"] = by_ranks(_product)
+METHODS["__rmatmul__"] = lambda self, other: NotImplemented if isinstance(other, UNSUPPORTED) else _product(other, self)

@@ -16,6 +16,7 @@ from symgrad.autograd.saving import Packed, packed
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.cotangents import fitted
+from symgrad.engine.escapes import explaining_arrays
 from symgrad.engine.hooks import attach
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
@@ -270,7 +271,8 @@ class FunctionNode(Node):
         parts = g.parts if isinstance(g, Bundle) else (g,)
         given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None else None
                  for c, v in zip(parts, values)]
-        found = self.function._backward_rule()(self.public_node, *given)
+        with explaining_arrays():
+            found = self.function._backward_rule()(self.public_node, *given)
         return self._fitted(found if isinstance(found, tuple) else (found,), needs)
 
     def _fitted(self, found: tuple, needs: Sequence) -> tuple[Tensor | None, ...]:
@@ -330,5 +332,5 @@ class FunctionNode(Node):
 
     def push(self, tangents: Sequence[Any]) -> Any:
         """The tangents of the outputs, computed by the user's `jvp`."""
-        with in_mode(jvp_of=self):
+        with in_mode(jvp_of=self), explaining_arrays():
             return self.function.jvp(self.public_node, *tangents)

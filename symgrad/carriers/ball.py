@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 from flint import acb, arb, ctx
 
+from symgrad.carriers.ball_matrices import BALL_MATRICES as _BALL_MATRICES
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, fold, logsumexp
 from symgrad.carriers.cells import each as _each
 from symgrad.carriers.cells import sinc_recurrence as _sinc_recurrence
 from symgrad.carriers.digits import Undecided
+from symgrad.carriers.matrices import of_cells as _matrix_functions
 from symgrad.carriers.special.cells import of_balls as _special_functions
 
 
@@ -230,7 +232,7 @@ isnan = isinf = _each(lambda x: False if x.is_finite() else MAYBE)
 
 _softpluses = _each(lambda x, beta: _softplus(beta * x) / beta, 2)
 sinc_derivative = _each(_sinc_derivative, 2)
-globals().update(_special_functions())
+globals().update(_special_functions() | _matrix_functions(_BALL_MATRICES))
 
 
 def softplus(x: Any, beta: float = 1.0) -> Any:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable
+import math
+import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers import spectra
 from symgrad.carriers.batched import Batched, aligned_data
-from symgrad.carriers.digits import Undecided
 from symgrad.carriers.recorded import Recorded
-from symgrad.carriers.spectra import hermitian, hermitian_cells, is_number, scipy_linalg
+from symgrad.carriers.spectra import hermitian, hermitian_part_of_cells, is_number, scipy_linalg
 
 __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 
@@ -69,10 +70,9 @@ def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def of_cells() -> dict[str, Callable[..., Any]]:
-    """The functions of the carriers of cells."""
-    ranks = dict.fromkeys(MATRIX_WORDS, 2) | {"eigenvalue_gaps": 1}
-    return {name: _word(name, functools.partial(_each_matrix, FUNCTIONS[f"_cells_{name}"], ARITIES[name], ranks[name])) for name in MATRIX_WORDS}
+def of_cells(own: Mapping[str, Callable[..., Any]] = types.MappingProxyType({})) -> dict[str, Callable[..., Any]]:
+    """The functions of the carriers of cells; `own` are those of one matrix in which a carrier differs from the others."""
+    return {name: _word(name, functools.partial(_each_matrix, name, own.get(name, FUNCTIONS[f"_cells_{name}"]))) for name in MATRIX_WORDS}
 
 
 # Numbers, by LAPACK
@@ -150,28 +150,27 @@ def _sign_of_det(a: Any) -> Any:
 # Cells
 
 
-def _each_matrix(function: Callable[..., Any], count: int, rank: int, *args: Any) -> Any:
-    """A function of matrices, or of vectors for `rank` 1, for each of a batch."""
+def _each_matrix(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    """A function of matrices, or of vectors, for each of a batch."""
+    count, rank = ARITIES[name], 1 if name == "eigenvalue_gaps" else 2
     xs, params = args[:count], args[count:]
     cls = next(type(x) for x in xs if hasattr(type(x), "carrier"))
     xs = tuple(cls.lift(x) for x in xs)
     front = np.broadcast_shapes(*[x.shape[:-rank] for x in xs])
-    many = [np.broadcast_to(x.view(np.ndarray), (*front, *x.shape[-rank:])).reshape((-1, *x.shape[-rank:])) for x in xs]
+    many = [np.broadcast_to(x.view(np.ndarray), (*front, *x.shape[-rank:])).reshape((math.prod(front), *x.shape[-rank:])) for x in xs]
     found = [np.asarray(function(cls, *[np.array(x) for x in matrices], *params), object) for matrices in zip(*many)]
     if not found:
-        return cls.fill([], front + ((0, 0) if len(xs[0].shape) > 1 else ()))
+        return cls.fill([], FUNCTIONS[f"_{name}"](*[np.empty(x.shape) for x in xs], *params).shape)
     return cls.fill([v for y in found for v in y.ravel().tolist()], (*front, *found[0].shape))
 
 
 def _pivot(column: list) -> int:
-    """The place of the best pivot. Raises ZeroDivisionError for a column of zeros, Undecided for balls."""
+    """The place of the best pivot. Raises ZeroDivisionError for a column of zeros."""
     if hasattr(column[0], "is_zero"):
         at = next((i for i, x in enumerate(column) if not x.is_zero and x.is_number), next((i for i, x in enumerate(column) if not x.is_zero), None))
         if at is None:
             raise ZeroDivisionError
         return at
-    if not is_number(column[0]):
-        raise Undecided("a factorization of a matrix has no enclosure")
     at = max(range(len(column)), key=lambda i: builtins.abs(column[i]))
     if not column[at]:
         raise ZeroDivisionError
@@ -236,15 +235,18 @@ def _cells_solve_triangle(cls: Any, a: Any, b: Any, upper: bool, unitriangular: 
 
 
 def _cells_cholesky_factor(cls: Any, a: Any) -> Any:
-    n = len(a)
-    a, out = hermitian_cells(cls, a), _identity(cls, n) * cls.number(0)
+    n, zero = len(a), cls.number(0)
+    a = hermitian_part_of_cells(cls, a)
+    out, conjugates = _identity(cls, n) * zero, _identity(cls, n) * zero
     for j in range(n):
-        rest = a[j, j] - sum((out[j, k] * out[j, k].conjugate() for k in range(j)), cls.number(0))
+        rest = a[j, j] - sum(out[j, :j] * conjugates[j, :j], zero)
         if is_number(rest) and not rest.real > 0:
             raise RuntimeError(NOT_POSITIVE.format(j + 1))
-        out[j, j] = cls.carrier.sqrt(cls.fill([rest.real if is_number(rest) else rest], ())).item()
+        root = cls.carrier.sqrt(cls.fill([rest if hasattr(rest, "is_number") else rest.real], ())).item()
+        out[j, j] = conjugates[j, j] = root  # a root of an expression is positive, which it need not show
         for i in range(j + 1, n):
-            out[i, j] = (a[i, j] - sum((out[i, k] * out[j, k].conjugate() for k in range(j)), cls.number(0))) / out[j, j]
+            out[i, j] = (a[i, j] - sum(out[i, :j] * conjugates[j, :j], zero)) / root
+            conjugates[i, j] = (a[j, i] - sum(conjugates[i, :j] * out[j, :j], zero)) / root
     return out
 
 
@@ -270,11 +272,12 @@ def _cells_determinant(cls: Any, a: Any) -> Any:
 
 def _cells_log_abs_det(cls: Any, a: Any) -> Any:
     xp = cls.carrier
-    return xp.log(xp.abs(cls.fill([_cells_determinant(cls, a)], ()))).item()
+    return xp.log(xp.abs(xp.determinant(cls.lift(a)))).item()
 
 
 def _cells_sign_of_det(cls: Any, a: Any) -> Any:
-    return cls.carrier.sign(cls.fill([_cells_determinant(cls, a)], ())).item()
+    xp = cls.carrier
+    return xp.sign(xp.determinant(cls.lift(a))).item()
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **globals()}

@@ -322,6 +322,8 @@ def dft(x: Any, dim: int, inverse: bool) -> Any:
         return x.emit("dft", dim, inverse)
     if type(x) is Batched:
         return x._with(dft(x.data, dim + 1, inverse))
+    if x.dtype.kind != "c":
+        raise TypeError(f"dft: complex numbers are expected, not {x.dtype}; the cotangents of real ones would be complex")
     return np.fft.ifft(x, axis=dim, norm="forward") if inverse else np.fft.fft(x, axis=dim)
 
 

@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.digits import context
-
-__all__ = ["hermitian", "hermitian_cells", "is_number", "scipy_linalg"]
+__all__ = ["hermitian", "hermitian_part_of_cells", "is_number", "scipy_linalg"]
 
 EIGENVALUES = ("the eigenvalues {} and {} are equal, so that their eigenvectors are not unique and have no derivative. Compute with the eigenvalues "
                "alone (linalg.%s), or perturb the matrix.")
@@ -140,26 +138,34 @@ def is_number(x: Any) -> bool:
     return hasattr(x, "ae")
 
 
-def hermitian_cells(cls: Any, a: Any) -> Any:
-    rows, two = a.tolist(), cls.number(2)
-    return np.array([[(x + rows[j][i].conjugate()) / two for j, x in enumerate(row)] for i, row in enumerate(rows)], object).reshape(a.shape)
+def hermitian_part_of_cells(cls: Any, a: Any) -> Any:
+    """The elements of (A + Aᴴ)/2."""
+    cells = cls.lift(a)
+    return np.array(((cells + cls.carrier.conj(cells.T)) / 2).view(np.ndarray))
+
+
+@functools.cache
+def _digits() -> Any:
+    return importlib.import_module("symgrad.carriers.digits")  # brings mpmath
 
 
 def _matrix(name: str, a: Any) -> Any:
-    """The matrix of mpmath. Raises TypeError for expressions and balls."""
-    if not is_number(a.flat[0]):
+    """The matrix of mpmath. Raises TypeError for expressions, Undecided for balls."""
+    if is_number(a.flat[0]):
+        return _digits().context.matrix(a.tolist())
+    if hasattr(a.flat[0], "free_symbols"):
         raise TypeError(f"{name}: of a matrix of expressions there is no formula in general; evaluate them at numbers")
-    return context.matrix(a.tolist())
+    raise _digits().Undecided(f"{name} of a matrix has no enclosure")
 
 
 def _objects(x: Any, real: bool = False) -> Any:
     """A matrix of mpmath as an array; its real part for `real`."""
-    rows = [[context.re(v) if real else v for v in row] for row in x.tolist()]
+    rows = [[_digits().context.re(v) if real else v for v in row] for row in x.tolist()]
     return np.array(rows, object).reshape((x.rows, x.cols))
 
 
 def _is_real(a: Any) -> bool:
-    return builtins.all(not context.im(x) for x in a.ravel())
+    return builtins.all(not _digits().context.im(x) for x in a.ravel())
 
 
 def _cells_phases(v: Any) -> Any:
@@ -169,13 +175,13 @@ def _cells_phases(v: Any) -> Any:
 
 def _spectrum(cls: Any, a: Any) -> tuple[Any, Any]:
     """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix of many-digit numbers."""
-    a = hermitian_cells(cls, a)
+    a = hermitian_part_of_cells(cls, a)
     if not a.size:
-        return a[0], a
-    values, vectors = context.eighe(_matrix("eigh", a))
-    order = sorted(range(len(a)), key=lambda i: context.re(values[i]))
+        return a[:0].ravel(), a
+    values, vectors = _digits().context.eighe(_matrix("eigh", a))
+    order = sorted(range(len(a)), key=lambda i: _digits().context.re(values[i]))
     found = _objects(vectors, _is_real(a))[:, order]
-    return np.array([context.re(values[i]) for i in order], object), found * _cells_phases(found)
+    return np.array([_digits().context.re(values[i]) for i in order], object), found * _cells_phases(found)
 
 
 def _cells_hermitian_eigenvalues(cls: Any, a: Any) -> Any:
@@ -188,7 +194,7 @@ def _cells_hermitian_eigenvectors(cls: Any, a: Any) -> Any:
 
 def _cells_eigenvalue_gaps(cls: Any, w: Any, name: str) -> Any:
     n, zero = len(w), cls.number(0)
-    least = context.eps * max(map(builtins.abs, w.tolist()), default=zero) if n and is_number(w[0]) else None
+    least = _digits().context.eps * max(map(builtins.abs, w.tolist()), default=zero) if n and is_number(w[0]) else None
     for i in range(n):
         for j in range(i):
             if w[i] == w[j] if least is None else builtins.abs(w[i] - w[j]) <= least:
@@ -201,8 +207,8 @@ def _decomposed(name: str, a: Any) -> tuple[Any, Any, Any]:
     if not a.size:
         k = min(a.shape)
         return a[:, :k], a[:k, 0] if k else a.ravel()[:0], a.T[:, :k]
-    u, s, vh = context.svd(_matrix(name, a))
-    return _objects(u), _objects(s).ravel(), np.array([[context.conj(x) for x in row] for row in _objects(vh).T.tolist()], object)
+    u, s, vh = _digits().context.svd(_matrix(name, a))
+    return _objects(u), _objects(s).ravel(), np.array([[_digits().context.conj(x) for x in row] for row in _objects(vh).T.tolist()], object)
 
 
 def _cells_singular_values(cls: Any, a: Any) -> Any:
@@ -218,7 +224,7 @@ def _cells_pseudo_inverse(cls: Any, a: Any, atol: float, rtol: float) -> Any:
     u, s, v = _decomposed("pinv", a)
     least = max([atol, *[rtol * x for x in s]])
     inverses = np.array([1 / x if x > least else cls.number(0) for x in s], object)
-    return (v * inverses) @ np.array([[context.conj(x) for x in row] for row in u.T.tolist()], object).reshape(u.T.shape)
+    return (v * inverses) @ np.array([[_digits().context.conj(x) for x in row] for row in u.T.tolist()], object).reshape(u.T.shape)
 
 
 def _cells_qr_factors(cls: Any, a: Any) -> Any:
@@ -230,14 +236,14 @@ def _cells_qr_factors(cls: Any, a: Any) -> Any:
     reflections = []
     for j in range(n):
         alpha, below = r[j, j], r[j + 1:, j]
-        if not context.im(alpha) and not builtins.any(below.tolist()):
+        if not _digits().context.im(alpha) and not builtins.any(below.tolist()):
             continue
-        length = context.sqrt(sum(builtins.abs(x) ** 2 for x in r[j:, j]))
-        beta = length if context.re(alpha) < 0 else -length
+        length = _digits().context.sqrt(sum(builtins.abs(x) ** 2 for x in r[j:, j]))
+        beta = length if _digits().context.re(alpha) < 0 else -length
         v = np.array([cls.number(1), *[x / (alpha - beta) for x in below]], object)
         reflections.append((j, v, (beta - alpha) / beta))
         row = np.array([x.conjugate() for x in v], object)
-        r[j:, j:] = r[j:, j:] - context.conj((beta - alpha) / beta) * np.outer(v, row @ r[j:, j:])
+        r[j:, j:] = r[j:, j:] - _digits().context.conj((beta - alpha) / beta) * np.outer(v, row @ r[j:, j:])
         r[j + 1:, j] = cls.number(0)
     for j, v, tau in reversed(reflections):
         q[j:, :] = q[j:, :] - tau * np.outer(v, np.array([x.conjugate() for x in v], object) @ q[j:, :])
@@ -245,21 +251,21 @@ def _cells_qr_factors(cls: Any, a: Any) -> Any:
 
 
 def _cells_matrix_exponential(cls: Any, a: Any) -> Any:
-    return _objects(context.expm(_matrix("matrix_exp", a)), _is_real(a)) if a.size else a
+    return _objects(_digits().context.expm(_matrix("matrix_exp", a)), _is_real(a)) if a.size else a
 
 
 def _general_spectrum(name: str, a: Any) -> tuple[Any, Any]:
     """Eigenvalues in the order of LAPACK, and eigenvectors of length 1, of a matrix of many-digit numbers."""
     if not a.size:
-        return a[0], a
-    values, vectors = context.eig(_matrix(name, a))
+        return a[:0].ravel(), a
+    values, vectors = _digits().context.eig(_matrix(name, a))
     left = list(range(len(a)))
     order = []
     for w in _eigen(np.array(a, complex))[0].tolist():
         order.append(min(left, key=lambda i, w=w: builtins.abs(values[i] - w)))
         left.remove(order[-1])
     found = _objects(vectors)[:, order]
-    lengths = np.array([context.sqrt(sum(builtins.abs(x) ** 2 for x in column)) for column in found.T.tolist()], object)
+    lengths = np.array([_digits().context.sqrt(sum(builtins.abs(x) ** 2 for x in column)) for column in found.T.tolist()], object)
     return np.array([values[i] for i in order], object), found / lengths * _cells_phases(found)
 
 

@@ -19,6 +19,7 @@ from sympy.printing.pycode import PythonCodePrinter
 
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.equations import Result
+from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.conversion import number_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
@@ -206,13 +207,14 @@ def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]
         source = row.sources.get(language) or m and row.sources.get("Python")
         if language == "NumPy" and isinstance(row.arrays, str):  # a ufunc
             source = f"scipy.special.{row.arrays}"
-        if source and source[0] == "\n":
-            helper = f"_{name}" if m else f"symgrad_{name}"
+        if not source:
+            continue
+        count = row.arity
+        if source[0] == "\n":
+            helper, count = f"_{name}" if m else f"symgrad_{name}", source.partition(")")[0].count(",") + 1
             helpers[helper], source = "\n" * bool(m) + source.replace("{m}", m), helper
-        if source:
-            ops[name] = source if "{" in source else f"9 {source}({', '.join(f'{{{i}}}' for i in range(row.arity))})"
-        if source and name == "digamma_derivative":
-            ops |= {f"polygamma{n}": source.replace("{1}", str(n)) for n in range(1, 5)}
+        ops[name] = source if "{" in source else f"9 {source}({', '.join(f'{{{i}}}' for i in range(count))})"
+        ops |= {short: ops[name].replace("{1}", str(order)) for short, (order,) in WITH_PARAMETERS.get(name, {}).items()}
     return ops, helpers
 
 
@@ -258,14 +260,14 @@ class Torch(_Python, PythonCodePrinter):
     helpers = _helpers("torch", "torch.broadcast_tensors", "dim") | special[1] | {
         "_softplus": "\n\ndef _softplus(x):\n    return torch.logaddexp(x, torch.zeros_like(x))\n"}
     header = "import math\n\nimport torch\n"
-    tensors = frozenset("atan2 hypot maximum minimum logaddexp where direction _array".split()) | SPECIAL.keys()
+    tensors = frozenset("atan2 hypot maximum minimum logaddexp where direction _array".split()) | special[0].keys()
 
 
 class Jax(_Python, JaxPrinter):
     """JAX."""
 
     special = _special("Jax", "jnp")
-    ops = {op: text.replace("np.", "jnp.") for op, text in NumPy.ops.items() if op not in SPECIAL} | special[0] | {
+    ops = {op: text.replace("np.", "jnp.") for op, text in NumPy.ops.items() if op not in NumPy.special[0]} | special[0] | {
         "relu": "9 jax.nn.relu({0})", "sigmoid": "9 jax.nn.sigmoid({0})", "softplus": "9 jax.nn.softplus({0})",
         "logsigmoid": "9 jax.nn.log_sigmoid({0})"}
     helpers = _helpers("jnp", "jnp.broadcast_arrays", "axis") | special[1]

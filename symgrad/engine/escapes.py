@@ -6,7 +6,9 @@ formula and its derivatives are those at one value of the constant. Two calls at
 
 from __future__ import annotations
 
+import os
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import zip_longest
@@ -14,17 +16,45 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.storage.versions import user_frame
+from symgrad.engine.storage.versions import PACKAGE, user_frame
 from symgrad.graph.modes import DEFAULT, Recorder, in_mode, thread
 from symgrad.graph.node import TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["FAR", "Escapes", "departure", "difference", "observing"]
+__all__ = ["FAR", "ArrayNeeded", "Escapes", "departure", "difference", "explaining_arrays", "observing"]
 
+LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) for name in ("numpy", "scipy")))
 FAR = (7.3, -3.1, 0.013, 1300.0)  # factors from a point to others
 SPELLING = {"__float__": "float()", "__int__": "int()", "__complex__": "complex()", "__array__": "numpy.asarray()", "__index__": "an index",
             "_data": ".data", "__contains__": "in", "__copy__": "copy.copy()", "__deepcopy__": "copy.deepcopy()", "__reduce_ex__": "pickle",
             "__format__": "a format string", "__repr__": "repr()", "__str__": "str()"}
+
+
+REFUSALS = {"Can't call numpy() on Tensor that requires grad": "has a graph, since the derivative is differentiated again",
+            "__array_ufunc__": "is no array", "vmap: the plain array": "is a batch, with a value for each member"}
+
+
+class ArrayNeeded(TypeError, RuntimeError):
+    """The error for a rule that gives NumPy a tensor that is no array: one with a graph, or one of a batch."""
+
+
+class explaining_arrays:
+    """The scope of a user's rule: NumPy's error for a tensor that is no array becomes `ArrayNeeded`, with the line of the rule and the remedy."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Do nothing."""
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if not isinstance(error, (TypeError, RuntimeError)) or isinstance(error, ArrayNeeded):
+            return
+        why = next((why for words, why in REFUSALS.items() if words in str(error)), None)
+        if why is not None:
+            own = [f for f in traceback.extract_tb(trace) if not f.filename.startswith(LIBRARIES)]
+            place = f"{own[-1].filename}, line {own[-1].lineno}: {own[-1].line}" if own else "a rule"
+            raise ArrayNeeded(f"{place}\n    this rule calls NumPy with a tensor that {why}. Call symgrad's functions, or declare the NumPy function "
+                              f"with symgrad.func.foreign, which takes such tensors") from error
 
 
 class Escapes(Recorder):

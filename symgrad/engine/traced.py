@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from symgrad.carriers import numeric
+from symgrad.engine.calls import named_as_one
 from symgrad.engine.data import as_value
 from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
@@ -18,7 +19,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
 from symgrad.graph.op import REGISTRY, Op
 
-__all__ = ["FUNCTIONS", "METHODS", "install", "lift", "methods_of", "public_signature", "traced"]
+__all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
 
 
 def _plain(x: Any) -> Any:
@@ -113,7 +114,8 @@ def _public_function(op: Op, core: Lifted) -> Lifted:
             elif arity is None and args and isinstance(args[0], (list, tuple)):
                 args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
             if composite:
-                return own(core(traced, *args, **kwargs), args)
+                out = own(core(traced, *args, **kwargs), args)
+                return out if op.saved is None else named_as_one(op, out, args[:arity])
             if op.prepare:
                 prepared = op.prepare(traced, *args, **kwargs)
             else:
@@ -128,7 +130,7 @@ def _public_function(op: Op, core: Lifted) -> Lifted:
 PRODUCTS = {(2, 2): "mm", (2, 1): "mv", (1, 2): "vm", (1, 1): "dot"}
 
 
-def _by_ranks(general: Lifted) -> Lifted:
+def by_ranks(general: Lifted) -> Lifted:
     """matmul with direct calls for vectors and matrices, which skip the handling of batches."""
     products = {ranks: core(REGISTRY[name]) for ranks, name in PRODUCTS.items()}
 
@@ -162,7 +164,7 @@ def lift(op: Op) -> Lifted:
     if op.kind == "composite":
         function = _public_function(op, op.forward)
         if op.name == "matmul":
-            function = _by_ranks(function)
+            function = by_ranks(function)
     else:
         inner = core(op)
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))

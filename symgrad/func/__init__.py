@@ -6,6 +6,7 @@ from symgrad.func.checkpointing import CheckpointError, checkpoint, checkpoint_s
 from symgrad.func.custom import custom_jvp, custom_vjp, stop_gradient
 from symgrad.func.estimators import extreme_eigenvalues, hessian_diag, hessian_operator, hessian_trace
 from symgrad.func.factors import hessian_factors
+from symgrad.func.foreign import foreign
 from symgrad.func.hessians import hessian, hvp, vhp
 from symgrad.func.implicit import implicit_argmin, implicit_fixed_point, implicit_root
 from symgrad.func.jacobians import jacobian
@@ -15,7 +16,7 @@ from symgrad.func.vmapping import vmap
 
 __all__ = [
     "CheckpointError", "checkpoint", "checkpoint_sequential", "curl", "custom_jvp", "custom_vjp", "derivatives", "directional_derivatives",
-    "divergence", "extreme_eigenvalues", "functional_call", "grad", "grad_and_value", "hessian", "hessian_diag", "hessian_factors",
+    "divergence", "extreme_eigenvalues", "foreign", "functional_call", "grad", "grad_and_value", "hessian", "hessian_diag", "hessian_factors",
     "hessian_operator", "hessian_trace", "hvp", "implicit_argmin", "implicit_fixed_point", "implicit_root", "jacfwd", "jacobian", "jacrev",
     "jet", "jvp", "laplacian", "linearize", "stack_module_state", "stop_gradient", "value_and_laplacian", "vhp", "vjp", "vmap",
 ]

@@ -85,6 +85,8 @@ def _metadata_of(t: Tensor) -> dict[str, Any]:
 class _Block(Rule):
     """The rule of a checkpointed call, which saves its arguments and the state of the random generator."""
 
+    records_content = True
+
     def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, context_fn: Any, checked: bool):
         self.function, self.checked = function, checked
         self.args, self.kwargs = tree_map(lambda x: wrap(x._value, x._node) if isinstance(x, Tensor) else x, (args, kwargs))

@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.autograd.bundles import STOP
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import explaining_arrays
 from symgrad.engine.recording import core
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import function_name
@@ -62,15 +63,24 @@ class NoForwardMode(TypeError, NotImplementedError):
     """The error for a forward-mode derivative of a function that has a pullback only."""
 
 
+NO_RULES = {"custom_vjp": "No VJP defined for custom_vjp function {} using defvjp.",
+            "custom_jvp": "No JVP defined for custom_jvp function {} using defjvp.",
+            "foreign": "No derivative defined for foreign function {} using defvjp or defjvp."}
+
+
 class _Custom:
     """A function with user-defined derivatives. The rules get the arguments at `nondiff_argnums` unchanged, before the others."""
 
     kind = ""
+    fwd: Callable[..., Any] | None = None
+    bwd: Callable[..., Any]
+    rule: Callable[..., Any] | None = None  # the pushforward
+    formula: Callable[..., Any] | None = None
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()):
         functools.update_wrapper(self, fun)
-        self.fun, self.nondiff_argnums = fun, tuple(nondiff_argnums)
-        self.op = rule_op(function_name(fun))
+        self.fun, self.name, self.nondiff_argnums = fun, function_name(fun), tuple(nondiff_argnums)
+        self.op = rule_op(self.name)
         self.signature: inspect.Signature | None = None
         with contextlib.suppress(ValueError, TypeError):
             self.signature = inspect.signature(fun)
@@ -84,7 +94,7 @@ class _Custom:
         leaves, form = flatten(tuple(a for i, a in enumerate(args) if i not in fixed))
         places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._value.dtype.kind in "fcV"]
         if any(is_tracked(x) for x in flatten(tuple(fixed.values()))[0] if isinstance(x, Tensor)):
-            raise TypeError(f"{function_name(self.fun)}: an argument at nondiff_argnums={self.nondiff_argnums} is a differentiated tensor; "
+            raise TypeError(f"{self.name}: an argument at nondiff_argnums={self.nondiff_argnums} is a differentiated tensor; "
                             f"nondiff_argnums are for arguments without a graph: leave it out of nondiff_argnums, or detach it")
         if not any(is_tracked(leaves[i]) for i in places):
             return self.fun(*args)
@@ -97,12 +107,78 @@ class _Custom:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
-            raise TypeError(f"{function_name(self.fun)}: the keyword arguments {', '.join(bound.kwargs)} cannot be resolved to positions, which the "
+            raise TypeError(f"{self.name}: the keyword arguments {', '.join(bound.kwargs)} cannot be resolved to positions, which the "
                             f"rules of a {self.kind} function need")
         return bound.args
 
     def _require_rules(self) -> None:
-        raise NotImplementedError
+        if self.fwd is None and self.rule is None:
+            raise AttributeError(NO_RULES[self.kind].format(self.name))
+
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+        """Define the pullback: `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, g) -> cotangents`."""
+        self.fwd, self.bwd = fwd, bwd
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        """Define the pushforward `jvp(*nondiff, primals, tangents) -> (output, tangent)`; returns it."""
+        self.rule = jvp
+        return jvp
+
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+        """Define a rule `(tangent, output, *primals) -> tangent` for each argument, None for zero; the tangents are added.
+
+        Raises TypeError with `nondiff_argnums`.
+        """
+        if self.nondiff_argnums:
+            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
+
+        def rule(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+            output = self(*primals)
+            terms = [one(t, output, *primals) for one, t in zip(jvps, tangents) if one is not None]
+            return output, functools.reduce(lambda a, b: tree_map(lambda x, y: x + y, a, b), terms) if terms else None
+
+        self.rule = rule
+
+    def _first_call(self, call: _Call, tensors: Tensors) -> Any:
+        if self.fwd is None or not call.is_differentiated:
+            return call.call_function(self.fun, tensors)
+        output, call.residuals = self._forward(call, tensors)
+        call.since = next_sequence()
+        return output
+
+    def _forward(self, call: _Call, tensors: Tensors) -> tuple[Any, Any]:
+        return _check_pair(call.call_function(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
+
+    def _pullback(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
+        if self.fwd is None:
+            return transpose_linear(lambda ts: self._pushforward(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)],
+                                    cotangents)
+        again = call.residuals is UNKNOWN or thread.modes.grad and any(t._node is not None for t in tensors)
+        residuals = self._forward(call, tensors)[1] if again else call.residuals
+        if not again:
+            check_unwritten(flatten(residuals)[0], call.since)
+        with in_vmap_levels(thread.modes.batches, *cotangents), explaining_arrays():
+            found = self.bwd(*call.fixed.values(), residuals, call.cotangent_tree(cotangents))
+        count, name = len(call.form.parts), function_name(self.bwd)
+        if not isinstance(found, (tuple, list)) or len(found) != count:
+            given = f"one of {len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
+            raise TypeError(f"{name}: the rule must return a tuple with a cotangent for each of the {count} differentiable arguments, but it "
+                            f"returned {given}")
+        leaves = _leaves_with_form(tuple(found), call.form, f"{name}: what the rule returns")
+        return _check_results([leaves[i] for i in call.places], call.values, call.argument_names, f"{name}: the cotangent")
+
+    def _pushforward(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
+        if self.rule is None:
+            if not call.pullback_recorded:
+                raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a {self.kind} function.\n{self.name} has a "
+                                    f"pullback only: differentiate it in reverse mode, or define its pushforward with defjvp")
+            return transpose_linear(lambda gs: self._pullback(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
+        moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
+        with restored_generator(call.state), in_vmap_levels(thread.modes.batches, *moving), explaining_arrays():
+            found = self.rule(*call.fixed.values(), call.insert_tensors(tensors), call.insert_tensors(moving, _zeros))  # type: ignore[misc]
+        name = function_name(self.rule)  # type: ignore[arg-type]
+        leaves = _leaves_with_form(_check_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
+        return _check_results([leaves[i] for i in call.output_places], call.shapes, call.output_names, f"{name}: the tangent")
 
 
 class _Call(Rule):
@@ -112,7 +188,7 @@ class _Call(Rule):
         self.owner, self.fixed, self.form, self.places = owner, fixed, form, places
         self.leaves = [None if i in places else x for i, x in enumerate(leaves)]
         self.residuals: Any = UNKNOWN
-        self.since = 0
+        self.since, self.records_content = 0, owner.formula is not None
 
     def insert_tensors(self, tensors: Some, constant: Callable[[Any], Any] = lambda x: x) -> tuple:
         """The differentiable arguments with the given tensors as tensor leaves, and `constant` applied to all other leaves."""
@@ -173,7 +249,7 @@ class _Call(Rule):
 
     def refuse_captured(self, moving: Sequence[Any]) -> None:
         if any(c is not None for c in moving[len(self.places):]):
-            raise RuntimeError(f"{function_name(self.owner.fun)}: this {self.owner.kind} function is differentiated with respect to a captured "
+            raise RuntimeError(f"{self.owner.name}: this {self.owner.kind} function is differentiated with respect to a captured "
                                f"tensor, but its rules cover its arguments only; pass that tensor as an argument, or capture stop_gradient of it")
 
     def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
@@ -245,7 +321,8 @@ class custom_vjp(_Custom):
     For complex tensors cotangents are conjugate, as everywhere in symgrad. The formula of the function is that of `f` itself.
 
     Raises AttributeError if no rule is defined; TypeError for rules that return another form or shape, for keyword-only arguments and in forward
-    mode, for which a pullback does not suffice (forward mode over its recorded pullback works); RuntimeError for a derivative by a captured tensor.
+    mode without `f.defjvp(rule)`, the pushforward as of `custom_jvp` (forward mode over the recorded pullback works); RuntimeError for a derivative
+    by a captured tensor.
 
     >>> import symgrad
     >>> from symgrad.func import custom_vjp, grad
@@ -258,47 +335,6 @@ class custom_vjp(_Custom):
     """
 
     kind = "custom_vjp"
-    fwd: Callable[..., Any] | None = None
-    bwd: Callable[..., Any]
-
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
-        """Define the rules: `fwd(*args) -> (output, residuals)` and `bwd(*nondiff, residuals, g) -> cotangents`."""
-        self.fwd, self.bwd = fwd, bwd
-
-    def _require_rules(self) -> None:
-        if self.fwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
-
-    def _first_call(self, call: _Call, tensors: Tensors) -> Any:
-        if not call.is_differentiated:
-            return call.call_function(self.fun, tensors)
-        output, call.residuals = self._forward(call, tensors)
-        call.since = next_sequence()
-        return output
-
-    def _forward(self, call: _Call, tensors: Tensors) -> tuple[Any, Any]:
-        return _check_pair(call.call_function(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
-
-    def _pullback(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        again = call.residuals is UNKNOWN or thread.modes.grad and any(t._node is not None for t in tensors)
-        residuals = self._forward(call, tensors)[1] if again else call.residuals
-        if not again:
-            check_unwritten(flatten(residuals)[0], call.since)
-        with in_vmap_levels(thread.modes.batches, *cotangents):
-            found = self.bwd(*call.fixed.values(), residuals, call.cotangent_tree(cotangents))
-        count, name = len(call.form.parts), function_name(self.bwd)
-        if not isinstance(found, (tuple, list)) or len(found) != count:
-            given = f"one of {len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
-            raise TypeError(f"{name}: the rule must return a tuple with a cotangent for each of the {count} differentiable arguments, but it "
-                            f"returned {given}")
-        leaves = _leaves_with_form(tuple(found), call.form, f"{name}: what the rule returns")
-        return _check_results([leaves[i] for i in call.places], call.values, call.argument_names, f"{name}: the cotangent")
-
-    def _pushforward(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
-        if not call.pullback_recorded:
-            raise NoForwardMode(f"can't apply forward-mode differentiation (jvp) to a custom_vjp function.\n{function_name(self.fun)} has a pullback "
-                                f"only: differentiate it in reverse mode, or define its derivative with custom_jvp, which serves both")
-        return transpose_linear(lambda gs: self._pullback(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
 
 
 class custom_jvp(_Custom):
@@ -324,43 +360,3 @@ class custom_jvp(_Custom):
     """
 
     kind = "custom_jvp"
-    rule: Callable[..., Any] | None = None
-
-    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """Define the rule `jvp(*nondiff, primals, tangents) -> (output, tangent)`; returns it."""
-        self.rule = jvp
-        return jvp
-
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Define a rule `(tangent, output, *primals) -> tangent` for each argument, None for zero; the tangents are added.
-
-        Raises TypeError with `nondiff_argnums`.
-        """
-        if self.nondiff_argnums:
-            raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
-
-        def rule(primals: tuple, tangents: tuple) -> tuple[Any, Any]:
-            output = self(*primals)
-            terms = [one(t, output, *primals) for one, t in zip(jvps, tangents) if one is not None]
-            return output, functools.reduce(lambda a, b: tree_map(lambda x, y: x + y, a, b), terms) if terms else None
-
-        self.rule = rule
-
-    def _require_rules(self) -> None:
-        if self.rule is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
-
-    def _first_call(self, call: _Call, tensors: Tensors) -> Any:
-        return call.call_function(self.fun, tensors)
-
-    def _pushforward(self, call: _Call, tensors: Tensors, tangents: Some) -> Some:
-        moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
-        with restored_generator(call.state), in_vmap_levels(thread.modes.batches, *moving):
-            found = self.rule(*call.fixed.values(), call.insert_tensors(tensors), call.insert_tensors(moving, _zeros))  # type: ignore[misc]
-        name = function_name(self.rule)  # type: ignore[arg-type]
-        leaves = _leaves_with_form(_check_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
-        return _check_results([leaves[i] for i in call.output_places], call.shapes, call.output_names, f"{name}: the tangent")
-
-    def _pullback(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
-        return transpose_linear(lambda ts: self._pushforward(call, tensors, ts), [None if n is None else x for n, x in zip(needs, tensors)],
-                                cotangents)

@@ -109,6 +109,8 @@ def _are_equal(a: Direction, b: Direction) -> bool:
 class Derivative(Rule):
     """The derivative of order k of a program's gradient along a vector: Dᵏ∇y(x)[v, ..., v], by the ends with the numbers `by`."""
 
+    records_content = True
+
     def __init__(self, program: ScalarGradient, by: Sequence[int], direction: Direction, order: int):
         self.program, self.by, self.direction, self.order = program, by, direction, order
         self.values = tuple([end.value for end in program.ends])

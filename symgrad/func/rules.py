@@ -49,6 +49,7 @@ class Rule:
     values: tuple[Any, ...]
     captured: tuple[Node, ...] = ()
     vmap_levels: tuple[tuple[int, int, str], ...] = ()  # the vmap levels around the call
+    records_content = False  # whether the derivatives are those of what `evaluate` records
     pullback_recorded = False  # a derivative of the pullback may then need tangents
 
     def evaluate(self, tensors: Tensors) -> Tensors:

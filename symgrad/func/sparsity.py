@@ -21,11 +21,9 @@ from symgrad.carriers.dependence import DIRECT, dependence, reduced, with_intera
 from symgrad.carriers.sets import Dense, Dependence, Inputs, broadcast, constant, smooth, union
 from symgrad.engine.passes import pullback
 from symgrad.engine.tensor import wrap
-from symgrad.func.checkpointing import _Block
 from symgrad.func.colouring import Colouring, colour_columns, colour_symmetric
-from symgrad.func.derivative import Derivative
 from symgrad.func.patterns import MAX_PAIRS, MAX_TINY_INPUTS, Grid, Pattern, entries, grids, pattern_name
-from symgrad.func.rules import close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
+from symgrad.func.rules import Rule, close_inputs, fresh_input, in_vmap_levels, recording, tensor_at
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import Node
@@ -240,7 +238,7 @@ def _propagate_dependence(inputs: Inputs, root: Node, sets: dict[Node, Any], loc
 
 def _dependence_of_call(inputs: Inputs, rule: Any, found: Sequence[Dependence | None]) -> Any:
     """The dependence sets of the value or values of a call with a rule that is differentiated as its recorded content; None for other calls."""
-    if not isinstance(rule, (_Block, Derivative)):
+    if not (isinstance(rule, Rule) and rule.records_content):
         return None
     starts = [fresh_input(wrap(value)) for value in rule.values]
     with recording(True, True), in_vmap_levels(rule.vmap_levels):

@@ -231,7 +231,10 @@ def primitive(name: str, forward: Rule, *, vjp: Rule | Sequence[Rule] | None = N
 
 
 def composite(name: str, *, arity: int = 1, **rest: Any) -> Callable[[Rule], Rule]:
-    """Register, as a decorator, a public function `(xp, ...)` written with other ops; it records their nodes and none of its own."""
+    """Register, as a decorator, a public function `(xp, ...)` written with other ops; it records their nodes and none of its own.
+
+    With `saved` the last of them is shown under the node name of the function, with the values of the call that torch saves.
+    """
     def register(function: Rule) -> Rule:
         _register(name, "composite", function, None, None, arity, saves=False, **rest)
         return function

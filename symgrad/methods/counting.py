@@ -1,4 +1,4 @@
-"""Functions without derivatives: results are integers or booleans, or have a shape that depends on the values."""
+"""Functions outside the tables of ops: results are integers or booleans, have a shape that depends on the values, or are neighbours of the input."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
 from symgrad.methods.inplace import augmented, in_place
 from symgrad.types import return_types
@@ -270,8 +272,14 @@ def frexp(input: Tensor) -> Any:
     return return_types.frexp((FUNCTIONS["ldexp"](input, _as_array((-exponent).astype(input._value.dtype))), _as_array(exponent)))
 
 
+_nextafter = core(Op("nextafter", "elementwise", lambda xp, input, other: np.nextafter(input, other) if xp is numeric else input,
+                     elementwise_vjp((1, 0), False), elementwise_jvp((1, 0)), 2, ("input", "other"), (), "NextafterBackward0", (1, 0), saves=False))
+
+
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The next number that the dtype represents from `input` towards `other`, elementwise.
+    """The next number that the dtype represents from `input` towards `other`, elementwise, with the derivative 1 by the input.
+
+    In a formula it is the input.
 
     >>> import symgrad
     >>> bool(symgrad.nextafter(symgrad.tensor(1.0), symgrad.tensor(2.0)) > 1)
@@ -281,7 +289,7 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     dtype = common_dtype(a, b)
     if dtype.kind not in "fV":
         raise NotImplementedError(f"\"nextafter_cpu\" not implemented for '{dtype_of(dtype).scalar_type}'")
-    return _as_array(np.nextafter(a.astype(dtype), b.astype(dtype)))
+    return _nextafter(input, other)
 
 
 # Integers

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.carriers import PROTOCOL, numeric
+from symgrad.engine.escapes import explaining_arrays
 from symgrad.engine.operands import kept_narrow
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import install, methods_of, traced
@@ -68,17 +69,20 @@ def _keep_bfloat16(op: Op) -> Op:
     """The op with value and derivatives converted back to bfloat16 where NumPy promotes them with Python numbers in its rules."""
     @functools.wraps(op.forward)
     def forward(xp: Any, *args: Any) -> Any:
-        y = op.forward(xp, *args)
+        with explaining_arrays():
+            y = op.forward(xp, *args)
         given = args[:1] if op.arity is None else args[:op.arity]
         x = next(filter(_is_bfloat16, given[0] if op.arity is None else given), None)
         return y if x is None or _is_bfloat16(y) else kept_narrow(y, x.dtype)
 
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        out = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        with explaining_arrays():
+            out = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
         return tuple(c if c is None or _is_bfloat16(c) else xp.astype(c, g.dtype) for c in out) if _is_bfloat16(g) else out
 
     def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
-        t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
+        with explaining_arrays():
+            t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
         return t if t is None or not _is_bfloat16(y) or _is_bfloat16(t) else xp.astype(t, y.dtype)
 
     return replace(op, forward=forward, vjp=op.vjp and vjp, jvp=op.jvp and jvp)

@@ -41,10 +41,9 @@ def _reflected(name: str) -> Any:
     return operate
 
 
-for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
-                       "matmul": "matmul"}.items():
-    _op = REGISTRY[_name]
-    METHODS[f"__{_dunder}__"] = traced.matmul if _op.kind == "composite" else core(_op)
+for _dunder, _name in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "remainder",
+                       "pow": "pow"}.items():
+    METHODS[f"__{_dunder}__"] = core(REGISTRY[_name])
     METHODS[f"__r{_dunder}__"] = _reflected(_name)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     METHODS[f"__{_name}__"] = _comparison(_name)

@@ -14,7 +14,7 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.methods.counting import nonzero
 from symgrad.types.indices import first_outside
 
-__all__ = ["METHODS_AS_FUNCTIONS", "METHODS", "SURFACE"]
+__all__ = ["METHODS", "SURFACE", "methods_as_functions"]
 
 METHODS = MethodTable()
 
@@ -28,6 +28,15 @@ as_strided get_device is_neg is_signed
 """.split()
 COPIED = ("as_strided", "detach", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
           "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real")
+
+
+def methods_as_functions() -> dict[str, Callable[..., Any]]:
+    """The methods that are functions of the public module, where pickle looks them up, by name; called when Tensor has its methods."""
+    found = {name: getattr(Tensor, name) for name in METHODS_AS_FUNCTIONS if hasattr(Tensor, name)}
+    for function in found.values():
+        function.__module__ = "symgrad"
+    return found
+
 
 clone, index_put = FUNCTIONS["clone"], FUNCTIONS["index_put"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -69,8 +70,12 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @METHODS.define
 def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    array = self.numpy()
-    return np.array(array, dtype=dtype, copy=copy)
+    caller: Any = sys._getframe(1)
+    if caller.f_code.co_name == "_matmul_dispatch" and caller.f_back.f_code.co_name == "__matmul__":
+        array = np.empty((), object)  # a sparse matrix of SciPy leaves its product with an object to the object's own method
+        array[()] = self
+        return array
+    return np.array(self.numpy(), dtype=dtype, copy=copy)
 
 
 # Shape and memory

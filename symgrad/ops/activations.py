@@ -1,13 +1,12 @@
 """Activations: piecewise linear ones, exponential ones, and products with a distribution function."""
 
-import math
-
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import axis
 from symgrad.types.domains import Domain, Interval
 
 elementwise("softsign", None, lambda xp, y, x: xp.square(1 / (1 + xp.abs(x))), public=False,
             special=((0.0,), (-0.0,)), doc="input / (1 + |input|).")
+ONE = ("input",)  # saved by an op of one tensor
 NEAR = Domain("NEAR", (Interval(-5.0, 5.0),))  # where exp(-x²/2) keeps its digits as a formula; the rules are accurate everywhere
 elementwise("gelu_derivative", lambda xp, input, order: xp.gelu_derivative(input, order), lambda xp, y, x, order: xp.gelu_derivative(x, order + 1),
             domain=NEAR, public=False, examples=((2,),), node_name="Gelu", doc="The derivatives of input Φ(input) of order 2 and more.")
@@ -15,6 +14,16 @@ elementwise("gelu_slope", None, lambda xp, y, x: xp.gelu_derivative(x, 2), domai
             doc="The derivative of input Φ(input), accurate in the left tail and next to its root.")
 elementwise("gelu_exact", None, lambda xp, y, x: xp.gelu_slope(x), public=False, special=((0.0,), (-0.0,)), node_name="Gelu",
             doc="input Φ(input), Φ the distribution function of the standard normal distribution, accurate in the left tail.")
+BESIDE_0 = Domain("BESIDE_0", (Interval(-1.0, 1.0),))  # where there is no other root of a derivative, next to which a formula loses digits
+elementwise("gelu_tanh_derivative", lambda xp, input, order: xp.gelu_tanh_derivative(input, order),
+            lambda xp, y, x, order: xp.gelu_tanh_derivative(x, order + 1), domain=BESIDE_0, public=False, examples=((2,),), node_name="Gelu",
+            doc="The derivatives of the approximation of input Φ(input) by tanh of order 2 and more.")
+elementwise("gelu_tanh_slope", None, lambda xp, y, x: xp.gelu_tanh_derivative(x, 2), domain=NEAR, public=False, node_name="Gelu",
+            doc="The derivative of the approximation of input Φ(input) by tanh, accurate in the left tail and next to its root.")
+elementwise("gelu_tanh", None, lambda xp, y, x: xp.gelu_tanh_slope(x), public=False, special=((0.0,), (-0.0,)), node_name="Gelu",
+            doc="input (1 + tanh(√(2/π) (input + 0.044715 input³))) / 2, accurate in the left tail.")
+elementwise("tanhshrink_of_real", None, lambda xp, y, x: xp.square(xp.tanh(x)), public=False, special=((0.0,), (-0.0,)), node_name="Sub",
+            doc="input - tanh(input), accurate next to 0.")
 
 
 @composite("gelu", public=False)
@@ -22,30 +31,28 @@ def gelu(xp, input, approximate="none"):
     """input Φ(input), or with 'tanh' the approximation input (1 + tanh(√(2/π) (input + 0.044715 input³))) / 2."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh, but got {approximate!r}")
-    if approximate == "none":
-        return xp.gelu_exact(input)
-    return input * xp.sigmoid(math.sqrt(8 / math.pi) * (input * (1 + 0.044715 * xp.square(input))))
+    return xp.gelu_exact(input) if approximate == "none" else xp.gelu_tanh(input)
 
 
 @composite("tanhshrink", public=False)
 def tanhshrink(xp, input):
     """input - tanh(input)."""
-    return input - xp.tanh(input)
+    return input - xp.tanh(input) if input.is_complex() else xp.tanhshrink_of_real(input)
 
 
-@composite("silu", public=False)
+@composite("silu", public=False, saved=ONE)
 def silu(xp, input):
     """input sigmoid(input)."""
     return input * xp.sigmoid(input)
 
 
-@composite("mish", public=False)
+@composite("mish", public=False, saved=ONE)
 def mish(xp, input):
     """input tanh(softplus(input))."""
     return input * xp.tanh(xp.softplus(input))
 
 
-@composite("elu", public=False)
+@composite("elu", public=False, saved=ONE)
 def elu(xp, input, alpha=1.0, scale=1.0, input_scale=1.0):
     """scale input where it is positive, else scale alpha (exp(input_scale input) - 1); the derivative at 0 is that from below."""
     positive = xp.gt(input, 0)
@@ -53,7 +60,7 @@ def elu(xp, input, alpha=1.0, scale=1.0, input_scale=1.0):
     return xp.where(positive, input if scale == 1 else scale * input, scale * alpha * xp.expm1(below if input_scale == 1 else input_scale * below))
 
 
-@composite("celu", usage="symgrad.celu(x - 0.5, alpha=2.0)", method=False)
+@composite("celu", usage="symgrad.celu(x - 0.5, alpha=2.0)", method=False, saved=ONE)
 def celu(xp, input, alpha=1.0):
     """The input where it is positive, else alpha (exp(input / alpha) - 1)."""
     if alpha == 0:
@@ -61,19 +68,20 @@ def celu(xp, input, alpha=1.0):
     return elu(xp, input, alpha, 1.0, 1 / alpha)
 
 
-@composite("selu", usage="symgrad.selu(x - 0.5)", method=False)
+@composite("selu", usage="symgrad.selu(x - 0.5)", method=False, saved=ONE, node_name="Elu")
 def selu(xp, input):
     """elu times a scale with which layers keep mean 0 and variance 1."""
     return elu(xp, input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
 
-@composite("leaky_relu", public=False)
+@composite("leaky_relu", public=False, saved=ONE)
 def leaky_relu(xp, input, negative_slope=0.01):
     """The input where it is positive, else negative_slope times the input; the derivative at 0 is that from below."""
     return xp.where(xp.gt(input, 0), input, negative_slope * input)
 
 
-@composite("prelu", arity=2, usage="symgrad.prelu(x - 0.5, symgrad.tensor([0.25]))")
+@composite("prelu", arity=2, usage="symgrad.prelu(x - 0.5, symgrad.tensor([0.25]))", saved=("input weight",) * 2,
+           node_name="PreluKernel")
 def prelu(xp, input, weight):
     """The input where it is positive, else the input times a weight: one, or one for each channel, the second dimension of the input."""
     if weight.ndim > 1:
@@ -91,19 +99,19 @@ def prelu(xp, input, weight):
     return xp.where(xp.gt(input, 0), input, weight * input)
 
 
-@composite("threshold", usage="symgrad.threshold(x, 0.3, 0.0)", method=False)
+@composite("threshold", usage="symgrad.threshold(x, 0.3, 0.0)", method=False, saved=ONE)
 def threshold(xp, input, threshold, value):
     """The input where it is above `threshold`, else `value`; the derivative there is 0."""
     return xp.where(xp.le(input, threshold), value, input)
 
 
-@composite("hardshrink", usage="symgrad.hardshrink(x, 0.3)")
+@composite("hardshrink", usage="symgrad.hardshrink(x, 0.3)", saved=ONE)
 def hardshrink(xp, input, lambd=0.5):
     """The input, and 0 where its absolute value is at most `lambd`."""
     return xp.where(xp.le(xp.abs(input), lambd), 0.0, input)
 
 
-@composite("softshrink", public=False)
+@composite("softshrink", public=False, saved=ONE)
 def softshrink(xp, input, lambd=0.5):
     """The input moved towards 0 by `lambd`, and 0 where its absolute value is at most `lambd`."""
     if lambd < 0:
@@ -111,7 +119,7 @@ def softshrink(xp, input, lambd=0.5):
     return xp.where(xp.le(xp.abs(input), lambd), 0.0, input - xp.sign(input) * lambd)
 
 
-@composite("hardtanh", public=False)
+@composite("hardtanh", public=False, saved=ONE)
 def hardtanh(xp, input, min_val=-1.0, max_val=1.0):
     """The input limited to [min_val, max_val]; the derivative is 1 strictly inside and 0 elsewhere."""
     if min_val > max_val:
@@ -119,19 +127,19 @@ def hardtanh(xp, input, min_val=-1.0, max_val=1.0):
     return xp.clamp_number(input, min_val, max_val)
 
 
-@composite("hardsigmoid", public=False)
+@composite("hardsigmoid", public=False, saved=ONE)
 def hardsigmoid(xp, input):
     """(input + 3) / 6 limited to [0, 1]."""
     return xp.clamp_number(input + 3, 0.0, 6.0) / 6
 
 
-@composite("hardswish", public=False)
+@composite("hardswish", public=False, saved=ONE)
 def hardswish(xp, input):
     """input hardsigmoid(input)."""
     return input * hardsigmoid(xp, input)
 
 
-@composite("glu", public=False)
+@composite("glu", public=False, saved=ONE)
 def glu(xp, input, dim=-1):
     """The first half of the input along `dim` times the sigmoid of the second half."""
     if not input.ndim:

@@ -1,5 +1,7 @@
 """Arithmetic, powers, comparisons and choices, elementwise with broadcasting."""
 
+import math
+
 from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL
 
@@ -8,8 +10,10 @@ def _add_arguments(xp, input, other, *, alpha=1):
     return input, other if alpha == 1 else other * alpha if isinstance(other, (int, float, complex)) else xp.scaled(other, alpha)
 
 
+DEGREE = math.pi / 180
+UNITS = {DEGREE: "Deg2RadBackward0", 1 / DEGREE: "Rad2DegBackward0"}
 linear("scaled", lambda xp, input, factor: input * factor, lambda xp, g, shape, factor: g * factor, public=False, examples=((2.5,),),
-       doc="input * factor, for a Python number.")
+       node_name="MulBackward1", names=lambda node: UNITS.get(node.args[1]), doc="input * factor, for a Python number.")
 
 
 def _is_python_number(x):

@@ -3,25 +3,27 @@
 import math
 
 from symgrad.graph.op import composite
-from symgrad.ops.arithmetic import _is_integer
+from symgrad.ops.arithmetic import DEGREE, _is_integer
+
+BOTH = ("input other",) * 2
 
 
 @composite("deg2rad", usage="symgrad.deg2rad(x)")
 def deg2rad(xp, input):
     """Degrees as radians: input π / 180."""
-    return _real("deg2rad", input) * (math.pi / 180)
+    return _in_unit("deg2rad", xp, input, DEGREE)
 
 
 @composite("rad2deg", usage="symgrad.rad2deg(x)")
 def rad2deg(xp, input):
     """Radians as degrees: input 180 / π."""
-    return _real("rad2deg", input) * (180 / math.pi)
+    return _in_unit("rad2deg", xp, input, 1 / DEGREE)
 
 
-def _real(name, input):
+def _in_unit(name, xp, input, factor):
     if input.is_complex():
         raise RuntimeError(f"{name} is not supported for complex tensors.")
-    return input
+    return xp.scaled(input * 1.0 if _is_integer(input) else input, factor)
 
 
 @composite("copysign", usage="symgrad.copysign(x, -1.0)")
@@ -54,7 +56,7 @@ def _define_ignoring_nan(name, other_name):
     def choose(xp, input, other):
         return xp.where(xp.isnan(input), other, xp.where(xp.isnan(other), input, getattr(xp, other_name)(input, other)))
 
-    composite(name, arity=2, usage=f"symgrad.{name}(x, 1 - x)",
+    composite(name, arity=2, usage=f"symgrad.{name}(x, 1 - x)", saved=BOTH,
               doc=f"The {other_name} of two numbers, and the other one where one is NaN; a tie shares the gradient equally.")(choose)
 
 
@@ -62,13 +64,13 @@ _define_ignoring_nan("fmax", "maximum")
 _define_ignoring_nan("fmin", "minimum")
 
 
-@composite("logaddexp2", arity=2, usage="symgrad.logaddexp2(x, x)")
+@composite("logaddexp2", arity=2, usage="symgrad.logaddexp2(x, x)", saved=BOTH)
 def logaddexp2(xp, input, other):
     """log2(2**input + 2**other), without overflow."""
     return xp.logaddexp(input * math.log(2), other * math.log(2)) / math.log(2)
 
 
-@composite("ldexp", arity=2, usage="symgrad.ldexp(x, symgrad.tensor([1, 2, 3]))")
+@composite("ldexp", arity=2, usage="symgrad.ldexp(x, symgrad.tensor([1, 2, 3]))", saved=("other result", "result"))
 def ldexp(xp, input, other):
     """input 2**other, finite also where 2**other is not."""
     if not _is_integer(input) and _is_integer(other):

@@ -17,8 +17,9 @@ MATRIX = ((2, 2),)
 
 
 def adjoint(xp, a):
-    """Aᴴ."""
-    return matrix_transpose(xp, xp.conj(a))
+    """Aᴴ. Elements of a real dtype are not conjugated, since a formula of them need not show that it is real."""
+    real = getattr(a.dtype, "kind", "") == "f" or getattr(a.dtype, "is_floating_point", False)
+    return matrix_transpose(xp, a if real else xp.conj(a))
 
 
 def hermitian(xp, a):

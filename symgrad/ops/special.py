@@ -6,19 +6,21 @@ from symgrad.types.domains import POSITIVE, Domain, Interval
 ZERO = ((0.0,), (-0.0,))
 PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow
 
-elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x), special=ZERO, doc="The error function. DLMF 7.2.1.")
-elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
-elementwise("erf_slope", None, lambda xp, y, x: -2 * x * y, special=ZERO, public=False, doc="2/√π exp(-input²), the derivative of erf. DLMF 7.10.1.")
-elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x), special=ZERO, method=False,
+elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x, 0), special=ZERO, doc="The error function. DLMF 7.2.1.")
+elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x, 0), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
+elementwise("erf_slope", lambda xp, input, order: xp.erf_slope(input, order), lambda xp, y, x, order: xp.erf_slope(x, order + 1), special=ZERO,
+            examples=((0,),), public=False, doc="2/√π exp(-input²), the derivative of erf, or its derivative of an order. DLMF 7.10.1.")
+elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x, 0), special=ZERO, method=False,
             doc="The distribution function of the standard normal distribution, accurate in the lower tail. DLMF 7.20.")
-elementwise("ndtr_slope", None, lambda xp, y, x: -x * y, special=ZERO, public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr.")
+elementwise("ndtr_slope", lambda xp, input, order: xp.ndtr_slope(input, order), lambda xp, y, x, order: xp.ndtr_slope(x, order + 1), special=ZERO,
+            examples=((0,),), public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr, or its derivative of an order.")
 
 elementwise("logit", None, lambda xp, y, x: 1 / (x * (1 - x)), domain=PROBABILITY, special=((0.5,),),
             prepare=lambda xp, input, eps=None: (input if eps is None else xp.clamp(input, eps, 1 - eps),),
             doc="log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given.")
 
 
-@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)")
+@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)", saved=("input other",) * 2)
 def xlogy(xp, input, other):
     """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))

@@ -3,13 +3,14 @@
 import warnings
 
 from symgrad.graph.op import composite
+from symgrad.ops.arithmetic import _is_integer
 from symgrad.ops.rules import axes, axis
 from symgrad.types.indices import gather_index
 
 # Elements that are NaN
 
 
-@composite("nansum", usage="symgrad.nansum(a, dim=1)")
+@composite("nansum", usage="symgrad.nansum(a, dim=1)", saved=("input",))
 def nansum(xp, input, dim=None, keepdim=False, *, dtype=None):
     """The sum of the elements that are not NaN."""
     input = input if dtype is None else input.to(dtype)
@@ -92,7 +93,7 @@ def nanquantile(xp, input, q, dim=None, keepdim=False, *, interpolation="linear"
 # Running sums and integrals
 
 
-@composite("logcumsumexp", usage="symgrad.logcumsumexp(a, dim=1)")
+@composite("logcumsumexp", usage="symgrad.logcumsumexp(a, dim=1)", saved=("input result",))
 def logcumsumexp(xp, input, dim):
     """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
     dim, step = axis(dim, input.ndim), 1
@@ -113,7 +114,8 @@ def _trapezoids(name, xp, y, x, dx, dim):
     n = y.shape[dim]
     sides = xp.narrow(y, dim, 1, max(n - 1, 0)) + xp.narrow(y, dim, 0, max(n - 1, 0)) if n else y
     if x is None:
-        return sides * ((1 if dx is None else dx) / 2), dim
+        half = (1 if dx is None else dx) / 2
+        return sides * half if hasattr(half, "dtype") or _is_integer(sides) else xp.scaled(sides, half), dim
     if not x.ndim:
         raise RuntimeError(f"The size of tensor a ({max(n - 1, 0)}) must match the size of tensor b (0) at non-singleton dimension {dim}")
     widths = xp.diff(x, dim=0 if x.ndim == 1 else dim if x.ndim == y.ndim else dim - y.ndim)
@@ -178,7 +180,7 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     out = xp.matmul(centred, xp.transpose(xp.conj(right), 0, 1))
     norm = xp.clamp(norm, min=0) if hasattr(norm, "dtype") else max(norm, 0)
     out = out / norm
-    return out if input.ndim == 2 else xp.reshape(out, ())
+    return xp.squeeze(out)
 
 
 @composite("corrcoef", usage="symgrad.corrcoef(a)")
@@ -197,13 +199,13 @@ def corrcoef(xp, input):
 # Lengths
 
 
-@composite("dist", arity=2, usage="symgrad.dist(x, 2 * x)")
+@composite("dist", arity=2, usage="symgrad.dist(x, 2 * x)", saved=("input other result",) * 2)
 def dist(xp, input, other, p=2):
     """The p-norm of the difference."""
     return xp.norm(input - other, p)
 
 
-@composite("renorm", usage="symgrad.renorm(a, 2, 0, 1.0)")
+@composite("renorm", usage="symgrad.renorm(a, 2, 0, 1.0)", saved=("input",))
 def renorm(xp, input, p, dim, maxnorm):
     """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
     if p <= 0:

@@ -122,7 +122,7 @@ class ElementaryFunction:
 
 
 def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
-    """`sympy.diff`, with the derivative 0 for floor and ceiling, which SymPy leaves unevaluated.
+    """`sympy.diff`, with the derivative 0 for floor and ceiling, which SymPy leaves unevaluated, and u'/u for log|u|, without a sign.
 
     Raises NotImplementedError for a function that SymPy cannot differentiate.
 
@@ -131,6 +131,9 @@ def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
     (floor(p0), 1)
     """
     held: dict[Any, Any] = {}
+    if e.has(sympy.Abs):
+        e = e.replace(lambda f: isinstance(f, sympy.log) and isinstance(f.args[0], sympy.Abs) and f.args[0].args[0].is_real,
+                      lambda f: sympy.log(f.args[0].args[0] ** 2) / 2)
     if e.has(*STEPS):
         e = e.replace(lambda f: isinstance(f, sympy.Mod), lambda f: f.args[0] - f.args[1] * sympy.floor(f.args[0] / f.args[1]))
         e = e.replace(lambda f: isinstance(f, sympy.frac), lambda f: f.args[0] - sympy.floor(f.args[0]))

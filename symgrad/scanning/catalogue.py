@@ -167,6 +167,17 @@ You want to know which ops there are, what they compute, and how many digits the
 
 {len(entries)} public ops, {formulas} of them with a formula per element, {special} with special points, at which a derivative is decided.
 `symgrad ops` prints this table, `symgrad ops tanh` some rows, and `symgrad ops --scan 1 --write FILE` measures and writes this page.
+A tensor with a name shows the formula and the derivative of a row:
+
+```python
+>>> import symgrad
+>>> x = symgrad.tensor(0.5, requires_grad=True, symbol="x")
+>>> y = symgrad.erf(x)
+>>> y.backward()
+>>> y.expr, x.grad.expr
+(erf(x), 2*exp(-x**2)/sqrt(pi))
+
+```
 {measured}
 {table(entries)}
 

@@ -11,8 +11,15 @@ import sympy
 import symgrad
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
-FUNCTIONS = {"burgers": "potential", "challenger": "negative_log_likelihood", "helmholtz": "helmholtz", "lennard_jones": "energy",
+FUNCTIONS = {"anharmonic_oscillator": "ground_state", "black_scholes": "price", "burgers": "potential", "challenger": "negative_log_likelihood",
+             "finite_elements": "energy", "gamma_regression": "negative_log_likelihood", "gaussian_process": "negative_log_likelihood",
+             "helmholtz": "helmholtz", "kalman": "negative_log_likelihood", "lennard_jones": "energy", "spectral_energy": "energy",
              "van_der_waals": "pressure"}
+CANCELS = {"black_scholes": "far out of the money the price is a difference of nearly equal terms",
+           "gamma_regression": "ψ(k) and log k are nearly equal",
+           "gaussian_process": "a trace and a trace of a square are nearly equal under large noise",
+           "kalman": "the spread after a flow is a difference of nearly equal terms",
+           "spectral_energy": "terms of a transform cancel"}
 
 
 # Right rules
@@ -22,9 +29,12 @@ FUNCTIONS = {"burgers": "potential", "challenger": "negative_log_likelihood", "h
 def test_the_examples_are_proved_or_verified(path):
     function = runpy.run_path(str(path))[FUNCTIONS[path.stem]]
     report = symgrad.check(function, points=6)
+    if path.stem == "anharmonic_oscillator":
+        assert report.verdict == "not checkable" and "the eigenvalues of a matrix of expressions have no formula" in report.reason
+        return
     assert report.verdict in ("proved", "verified"), report
     assert report.points.random == 6 and report.points.digits >= 45
-    assert [e.order for e in report.errors] == [0, 1, 2] and all(e.within for e in report.errors), report
+    assert [e.order for e in report.errors] == [0, 1, 2] and all(e.within for e in report.errors) == (path.stem not in CANCELS), report
 
 
 PROVABLE = {

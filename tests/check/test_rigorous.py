@@ -10,6 +10,7 @@ import pytest
 
 import symgrad
 from symgrad.carriers import PROTOCOL, precise
+from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.frameworks.problem import Problem
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.recorder import RecordingCarrier
@@ -92,6 +93,26 @@ def test_every_ball_of_an_elementwise_op_contains_the_reference_value(op, parame
 def test_every_ball_of_an_op_on_arrays_contains_the_reference_value(op, parameters):
     found = check_holds(op, parameters, arrays(op, np.random.default_rng(0)))
     assert all(isinstance(b, bool) or b.is_finite() and (b.is_exact() or b.rel_accuracy_bits() > 150) for b in found)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+@pytest.mark.parametrize("op, parameters", [case for case in SHAPED if case.values[0].name in MATRIX_WORDS])
+def test_balls_of_functions_of_matrices_of_any_size(op, parameters, size):
+    check_holds(op, parameters, arrays(op, np.random.default_rng(1), [(size,) * len(shape) for shape in op.shapes]))
+
+
+@pytest.mark.parametrize("name, matrix, reason", [
+    ("matrix_inverse", [[1.0, 2.0], [2.0, 4.0]], "singular"), ("hermitian_eigenvalues", [[2.0, 0.0], [0.0, 2.0]], "separated"),
+    ("hermitian_eigenvectors", [[2.0, 1.0], [1.0, 2.0]], "sign")])
+def test_no_ball_is_given_where_a_function_of_matrices_is_not_decided(name, matrix, reason):
+    with pytest.raises(ball.Undecided, match=reason):
+        getattr(ball, name)(ball.lift_value(np.array(matrix)))
+
+
+def test_a_ball_that_contains_an_indefinite_matrix_has_no_bounded_cholesky_factor():
+    wide = ball.lift_value(np.eye(2))
+    wide[1, 1] = ball.arb(0, 1)
+    assert not ball.cholesky_factor(wide)[1, 1].item().is_finite()
 
 
 @pytest.mark.parametrize("op, parameters", [case for case in ELEMENTWISE if case.values[0].special])

@@ -15,14 +15,20 @@ FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 # What each example prints, and a change of its formula or its data after which it must fail.
 ANSWERS = {
+    "anharmonic_oscillator": ("lowest energy at g = 0.1: 0.559146327184", ("np.arange(states) + 0.5", "np.arange(states) + 0.501")),
     "black_scholes": ("price     10.450584", ("volatility * volatility / 2", "volatility * volatility / 2.001")),
     "burgers": ("largest residual", ("a**2 * t", "a**2 * t * 1.001")),
     "challenger": ("15.0429  standard error 7.3786", ("DISTRESS * z", "DISTRESS * z * 1.001")),
+    "finite_elements": ("Hessian: tridiagonal, 999 x 999", ("slope @ slope / 2", "slope @ slope / 2.001")),
+    "gamma_regression": ("standard error 0.0009275", ("symgrad.lgamma(shape) -", "1.001 * symgrad.lgamma(shape) -")),
+    "gaussian_process": ("-log likelihood", ("factor.diagonal().log().sum()", "1.001 * factor.diagonal().log().sum()")),
     "helmholtz": ("largest relative error of the gradient", ("symgrad.sum(x * symgrad.log", "symgrad.sum(1.001 * x * symgrad.log")),
+    "kalman": ("variance of the level    1469", ("transition @ spread @ transition.T + step", "transition @ spread @ transition.T + 1.001 * step")),
     "lennard_jones": ("lowest energy -16.505384", ("4.0 * symgrad.sum(", "4.000001 * symgrad.sum(")),
     "spectral_energy": ("energy 5.1050880620834", ("symgrad.sum(WAVES**2", "1.001 * symgrad.sum(WAVES**2")),
     "van_der_waals": ("p = 1, p' = 0, p'' = 0, p''' = -9", ("8.0 * T", "8.001 * T")),
 }
+WITHOUT_FORMULA = {"anharmonic_oscillator": "the eigenvalues of a matrix of expressions have no formula in general"}
 
 
 def inputs(path: Path) -> list:
@@ -62,7 +68,12 @@ def test_has_one_function_with_its_inputs_as_defaults(path: Path) -> None:
     values = {name: p.default for name, p in inspect.signature(function).parameters.items()}
     leaves = {name: symgrad.tensor(value, requires_grad=True, symbol=name) for name, value in values.items()}
     y = function(**leaves)
-    assert y.shape == () and y.expr is not None
+    assert y.shape == ()
+    if path.stem in WITHOUT_FORMULA:
+        with pytest.raises(TypeError, match=WITHOUT_FORMULA[path.stem]):
+            assert y.expr
+        return
+    assert y.expr is not None
     free = {s.name for s in y.expr.free_symbols}
     assert free == {"_".join([name, *map(str, i)]) for name, x in leaves.items() for i in _indices(x)}
 

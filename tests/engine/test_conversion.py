@@ -57,13 +57,16 @@ def test_an_op_is_recovered_from_its_formula(op, parameters):
     columns = [np.array(c) for c in zip(*at)]
     ours, theirs = derivatives(lambda *xs: call(*xs, *parameters), columns, op.differentiable), derivatives(back, columns, op.differentiable)
     with np.errstate(all="ignore"):
-        conditions = sum(abs(x * g) for x, g in zip(columns, ours[1:]))
-    for k, (a, b) in enumerate(zip(ours, theirs)):
-        size = np.maximum(abs(a), np.where(np.isfinite(conditions) & (k == 0), conditions, 0))
+        conditions = [sum(abs(x * g) for x, g in zip(columns, ours[1:])), *[np.zeros(len(at))] * op.arity]
+    if op.name == "orthogonal_polynomial":  # the powers in its formula cancel next to the zeros of the derivative, too
+        family, degree, order = parameters
+        conditions[1] = abs(columns[0] * call(tensor(columns[0]), family, degree, order + 2).numpy())
+    for a, b, condition in zip(ours, theirs, conditions):
+        size = np.maximum(abs(a), np.where(np.isfinite(condition), condition, 0))
         with np.errstate(all="ignore"):
             near = abs(a - b) <= 8 * np.spacing(np.maximum(size, 2.3e-308))
         agree = near | (a == b) | np.isnan(a) & np.isnan(b)
-        assert np.all(agree), f"{expression}: derivative {k} differs at {[at[i] for i in np.flatnonzero(~agree)[:3]]}"
+        assert np.all(agree), f"{expression} differs at {[at[i] for i in np.flatnonzero(~agree)[:3]]}"
     again = to_sympy(back, at=at[0])
     names = {sympy.Symbol(name, real=True): s for name, s in zip(back.__signature__.parameters, symbols)}
     assert again.xreplace(names) == expression or identical(again.xreplace(names), expression)
@@ -99,6 +102,7 @@ FORMULAS = {
     "acsc": sympy.acsc(1 + T), "asec": sympy.asec(1 + T), "arg": sympy.arg(C) * C, "conjugate": sympy.conjugate(C) * C,
     "im": sympy.im(C) + C, "re": sympy.re(C) * C, "floor": T * sympy.floor(3 * T), "ceiling": T * sympy.ceiling(3 * T),
     "frac": sympy.frac(3 * T), "sign": sympy.sign(T) * T, "atan2": sympy.atan2(T, 2), "hypot": sympy.sqrt(T**2 + 4), "log": sympy.log(T, 3),
+    **{name: getattr(sympy, name)(2, T) for name in ("besseli", "besselj", "besselk", "bessely")},
 }
 OURS = {"expm1", "log1p", "hypot", "sech_squared", "sigmoid", "softplus", "logaddexp", "log1mexp", "log_cosh", "larger", "smaller", "step", "whole"}
 
@@ -309,7 +313,8 @@ def test_a_named_tensor_gets_a_formula_with_exact_numbers():
 
 @pytest.mark.parametrize("given, symbols, error, words", [
     ("x + 1", None, TypeError, "text is not evaluated"), (b"x", None, TypeError, "text is not evaluated"),
-    (None, None, TypeError, "not NoneType"), (sympy.besselj(1, X), None, Unknown, "no op computes besselj, in besselj.1, x.; known are Abs, And"),
+    (None, None, TypeError, "not NoneType"),
+    (sympy.mathieus(1, 2, X), None, Unknown, "no op computes mathieus, in mathieus.1, 2, x.; known are Abs, And"),
     (sympy.Function("g")(X), None, Unknown, "no op computes g"), (sympy.Integral(X**X, X), None, Unknown, "cannot evaluate"),
     (sympy.Sum(X**Z, (Z, 0, oo)), None, Unknown, "limits that are integers"), (sympy.Sum(X**Z, (Z, 0, 10**6)), None, Unknown, "1000001 terms"),
     (sympy.zoo * X, None, Unknown, "zoo has no numeric value"), (sympy.AccumBounds(0, 1) * X, None, Unknown, "no numeric value"),
@@ -455,7 +460,7 @@ def test_numbers_of_sympy():
     (lambda: tensor(X), ValueError, r"as in tensor\(x, \{x: 1.0\}\)"),
     (lambda: tensor(X, 3.0), TypeError, "are a mapping"), (lambda: tensor(3.0, {X: 1.0}), TypeError, "the data has no formula"),
     (lambda: tensor(X, {X: 1.0}, symbol="y"), ValueError, "has its own symbols, x"),
-    (lambda: tensor(sympy.besselj(0, X), {X: 1.0}), Unknown, "besselj"),
+    (lambda: tensor(sympy.mathieus(1, 2, X), {X: 1.0}), Unknown, "mathieus"),
     (lambda: tensor([X, [1.0]], {X: 1.0}), ValueError, "rectangular"), (lambda: tensor({X: 1.0}), TypeError, "could not read"),
     (lambda: tensor(object()), TypeError, "could not read")], ids=named)
 def test_formulas_as_data_that_are_refused(call, error, words):

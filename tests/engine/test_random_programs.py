@@ -123,7 +123,8 @@ def test_a_rule_that_is_a_little_wrong_is_noticed(declare, factors):
 
 
 def simplest(strategy, condition=lambda program: True):
-    return find(strategy, condition, settings=settings(database=None, phases=[Phase.generate, Phase.shrink]), random=random.Random(0))
+    how = settings(max_examples=1000, database=None, phases=[Phase.generate, Phase.shrink])
+    return find(strategy, condition, settings=how, random=random.Random(0))
 
 
 def ops_in(program):

@@ -58,6 +58,21 @@ def test_logcumsumexp_neither_overflows_nor_loses_the_first_terms():
     assert symgrad.allclose(symgrad.logcumsumexp(x, 0), symgrad.tensor([-2000.0, -2000 + np.log(2), 1000, 1000 + np.log(2)]))
 
 
+def test_the_covariance_of_one_variable_is_a_number():
+    x = symgrad.tensor(A[0])
+    assert x[None].cov().shape == x.cov().shape == x[None].corrcoef().shape == ()
+    assert x[None].cov().item() == x.cov().item() == pytest.approx(np.cov(A[0]))
+
+
+def test_the_next_number_moves_with_the_input():
+    x, y = symgrad.tensor([1.0, -0.0, np.inf], requires_grad=True), symgrad.tensor([2.0, -1.0, 0.0], requires_grad=True)
+    out = x.nextafter(y)
+    assert out.tolist() == np.nextafter(x.tolist(), y.tolist()).tolist()
+    assert [g.tolist() for g in autograd.grad(out.sum(), (x, y), materialize_grads=True)] == [[1, 1, 1], [0, 0, 0]]
+    z = symgrad.tensor(1.0, symbol="z")
+    assert str(z.nextafter(y[0].detach()).expr) == "z"
+
+
 def test_copies_share_no_memory_and_in_place_functions_write():
     x = symgrad.tensor(A.copy())
     for name, args in {"t_copy": (), "permute_copy": ((1, 0),), "view_copy": ((5, 3),), "select_copy": (0, 1), "slice_copy": (1, 1, 4, 2),

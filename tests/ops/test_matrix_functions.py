@@ -5,6 +5,7 @@ import pytest
 
 import symgrad
 from symgrad import linalg
+from symgrad.carriers import precise
 from symgrad.func import hessian, jacfwd, jacrev, vmap
 
 RNG = np.random.default_rng(0)
@@ -83,6 +84,19 @@ def test_likelihood_of_a_gaussian_process_has_an_exact_hessian():
 def test_formula_of_a_small_matrix():
     a = symgrad.tensor([[2.0, 1.0], [1.0, 3.0]], symbol="a", requires_grad=True)
     assert str(linalg.det(a).expr) == "a_0_0*a_1_1 - a_0_1*a_1_0"
+
+
+@pytest.mark.parametrize("name", ["cholesky", "slogdet", "inv"])
+def test_rules_of_small_matrices_are_proved(name):
+    report = symgrad.check(lambda a: FUNCTIONS[name](a).sum(), [[2.0, 1.0], [1.0, 3.0]], order=1, points=1)
+    assert report.verdict == "proved", report.reason
+
+
+def test_empty_batches_and_empty_matrices_have_many_digits():
+    assert precise.matrix_inverse(precise.lift_value(np.ones((0, 3, 3)))).shape == (0, 3, 3)
+    assert precise.determinant(precise.lift_value(np.ones((0, 3, 3)))).shape == (0,)
+    assert precise.determinant(precise.lift_value(np.ones((2, 0, 0)))).tolist() == [1, 1]
+    assert precise.solve_system(precise.lift_value(np.ones((0, 2, 2))), precise.lift_value(np.ones((2, 1)))).shape == (0, 2, 1)
 
 
 def test_singular_and_indefinite_matrices_are_refused():

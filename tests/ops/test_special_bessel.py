@@ -8,6 +8,7 @@ import scipy.special
 import symgrad
 from symgrad import tensor
 from symgrad.carriers import numeric
+from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY
 
 NAMES = {"bessel_j0": (mpmath.besselj, 0), "bessel_j1": (mpmath.besselj, 1), "bessel_y0": (mpmath.bessely, 0), "bessel_y1": (mpmath.bessely, 1),
@@ -45,6 +46,34 @@ def test_derivatives_of_scaled_functions_do_not_cancel(name):
             for n, bound in enumerate((8, 8, 64, 512)):
                 true = mpmath.diff(lambda t: mpmath.exp(sign * t) * function(order, t), mpmath.mpf(x), n, h=mpmath.mpf(x) * mpmath.mpf("1e-20"))
                 assert abs(found[n][k] - true) <= bound * np.spacing(abs(float(true))), (x, n)
+
+
+def test_digits_next_to_zeros():
+    with mpmath.workdps(50):
+        zeros = {("bessel_j", n): mpmath.besseljzero(n, 3) for n in (0, 1, 5)} | {("bessel_y", n): mpmath.besselyzero(n, 3) for n in (0, 1, 5)}
+        zeros |= {("i1e_derivative", n): mpmath.findroot(lambda t, n=n: SPECIAL["i1e_derivative"].digits(mpmath.mp, t, n), at)
+                  for n, at in ((1, 1.5), (2, 2.8), (3, 3.9))}
+        for (name, order), zero in zeros.items():
+            at = float(zero) + np.array([0.0, 1e-15, -1e-12, 1e-9, -1e-6, 1e-3, 0.03])
+            for x, y in zip(at, getattr(numeric, name)(at, order)):
+                true = SPECIAL[name].digits(mpmath.mp, mpmath.mpf(x), order)
+                assert abs(y - true) <= 8 * np.spacing(abs(float(true))), (name, order, x)
+
+
+def test_scaled_k0_next_to_its_pole():
+    at = np.array([1e-300, 1e-17, 1e-13, 9e-10, 1.1e-9])
+    with mpmath.workdps(40):
+        for x, y in zip(at, symgrad.special.scaled_modified_bessel_k0(tensor(at)).numpy()):
+            true = mpmath.exp(mpmath.mpf(x)) * mpmath.besselk(0, mpmath.mpf(x))
+            assert abs(y - true) <= 8 * np.spacing(float(true)), x
+
+
+def test_printed_derivatives_of_scaled_functions_do_not_cancel():
+    for name in ("i0e", "i1e"):
+        namespace = {}
+        exec(symgrad.to_python(getattr(symgrad.special, name), at=[1.0], derivatives=1, name="f"), namespace)
+        at = np.array([0.0, 1e-3, 5.0, 300.0, 1e6])
+        np.testing.assert_allclose(namespace["f"](at)[1][0], derivatives(name, at, 1)[1], rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *SCALED])

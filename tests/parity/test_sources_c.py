@@ -7,10 +7,12 @@ import numpy as np
 
 import symgrad
 from symgrad import tensor
+from symgrad.codegen.languages import C
 from symgrad.codegen.sources import to_c
 from symgrad.engine.traced import core
 from symgrad.graph.op import REGISTRY
-from tests.support.points import examples, numbers, of_numbers  # noqa: E402
+from tests.support.points import examples, numbers, of_numbers
+from tests.support.sources import check_refused
 
 CASES = [(op, parameters) for op in REGISTRY.values()
          if op.kind == "elementwise" and op.differentiable and of_numbers(op) for parameters in examples(op)]
@@ -26,17 +28,22 @@ def compiled(folder):
 
 def test_every_op_compiled(tmp_path):
     rng = np.random.default_rng(5)
-    expected = []
+    expected = {}
     for k, (op, parameters) in enumerate(CASES):
         columns = [np.array(numbers(op.domain[i], rng, 10)) for i in range(op.arity)]
         call = core(op)
         xs = [tensor(c, requires_grad=True) for c in columns]
         y = call(*xs, *parameters)
-        expected.append((op, columns, y.detach().numpy(), [g.numpy() for g in symgrad.autograd.grad(y.sum(), xs, materialize_grads=True)]))
         function = lambda *given, call=call, parameters=parameters: call(*given, *parameters)  # noqa: E731
-        (tmp_path / f"f{k}.c").write_text(to_c(function, at=[c[0] for c in columns], derivatives=1, name=f"f{k}"))
+        try:
+            (tmp_path / f"f{k}.c").write_text(to_c(function, at=[c[0] for c in columns], derivatives=1, name=f"f{k}"))
+        except TypeError as error:
+            check_refused(error, C)
+            continue
+        expected[k] = op, columns, y.detach().numpy(), [g.numpy() for g in symgrad.autograd.grad(y.sum(), xs, materialize_grads=True)]
+    assert len(expected) > 0.8 * len(CASES)
     functions = compiled(tmp_path)
-    for k, (op, columns, value, gradient) in enumerate(expected):
+    for k, (op, columns, value, gradient) in expected.items():
         for i in range(10):
             v, g = (ctypes.c_double * 1)(), (ctypes.c_double * op.arity)()
             getattr(functions, f"f{k}")(*[ctypes.c_double(c[i]) for c in columns], v, g)

@@ -1,4 +1,7 @@
-"""Activations whose obvious formulas cancel: φ is the density and Φ the distribution function of the standard normal distribution."""
+"""Activations whose obvious formulas cancel: φ is the density and Φ the distribution function of the standard normal distribution.
+
+That of torch with `approximate="tanh"` is x σ(s) with s = √(8/π) (x + 0.044715 x³) and σ(s) = 1 / (1 + exp(-s)).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.errors import bell, hermite
 from symgrad.types.indices import check_ordered
 
 __all__ = ["ROWS"]
@@ -24,17 +28,13 @@ def _in_double(function: Any) -> Any:
     return call
 
 
-@_in_double
-def _density(special: Any, x: Any) -> Any:
-    """exp(-x²/2) / √(2π): two factors, since the rounding of x² would cost x² roundings of the result."""
-    x = np.clip(x, -100, 100)
-    near = np.rint(x * 64) / 64  # its square is exact
-    return np.exp(-near * near / 2) * np.exp((near - x) * (near + x) / 2) / np.sqrt(2 * np.pi)
+def _density(x: Any, factor: Any = 1) -> Any:
+    return bell(np.clip(x, -40, 40), 1, factor / np.sqrt(2 * np.pi))
 
 
 def _below(special: Any, x: Any) -> Any:
     """The integral of the density up to x."""
-    tail = _density(special, x) * special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) * np.sqrt(np.pi / 2)
+    tail = _density(x, special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) * np.sqrt(np.pi / 2))
     return np.where(x < -1, tail, special.erfc(-x / np.sqrt(2)) / 2)
 
 
@@ -49,20 +49,17 @@ def _slope(special: Any, x: Any) -> Any:
     step = (x - ROOT) - REST_OF_ROOT
     near = np.abs(step) < 0.3
     series = np.polynomial.polynomial.polyval(np.where(near, step, 0.0), _coefficients_at_root())
-    return np.where(near, series, _below(special, x) + np.where(np.isinf(x), 0.0, x) * _density(special, x))
+    return np.where(near, series, _below(special, x) + _density(x, np.clip(x, -40, 40)))
 
 
 def _polynomial(x: Any, order: int) -> Any:
-    """The derivative of x Φ(x) of order 2 or more, divided by φ(x), from the recurrence of the polynomials He. DLMF 18.9.1."""
-    above, below = 0 * x + 1, 0 * x
-    for k in range(order - 1):
-        above, below = x * above - k * below, above
-    return (-1) ** (order - 1) * (x * above - order * below)
+    """The derivative of x Φ(x) of order 2 or more, x φ⁽ⁿ⁻¹⁾ + n φ⁽ⁿ⁻²⁾, divided by φ(x)."""
+    return x * hermite(x, order - 1, 1) + order * hermite(x, order - 2, 1)
 
 
 @_in_double
 def _derivative(special: Any, x: Any, order: int) -> Any:
-    return _polynomial(np.clip(x, -100, 100), order) * _density(special, x)
+    return _density(x, _polynomial(np.clip(x, -40, 40), order))
 
 
 @cache
@@ -71,6 +68,139 @@ def _coefficients_at_root() -> list[float]:
     density = math.exp(-ROOT * ROOT / 2) / math.sqrt(2 * math.pi)
     return [0.0, *(_polynomial(ROOT, k + 1) * density / math.factorial(k) for k in range(1, 22))]
 
+
+# x σ(s)
+
+LINEAR, CUBIC = (1.5957691216062813, -5.505482686972437e-13), (0.07135486602783203, -4.975523178247366e-08)
+"""√(8/π) and 0.044715 √(8/π): so few bits that their products with a rounded number and its cube are exact, and the rest."""
+TANH_ROOT, REST_OF_TANH_ROOT = -0.7524614220710163, 3.635560509207687e-17  # where the derivative of x σ(s) is 0
+
+
+def _odds(x: Any) -> Any:
+    """exp(-|s|), as a product of factors with exact or small exponents: the rounding of s would cost |s| roundings of the result."""
+    x = np.minimum(np.abs(x), 30)
+    near = np.rint(x * 64) / 64
+    rest, cube = x - near, near * near * near
+    more = rest * (3 * near * near + rest * (3 * near + rest))
+    small = LINEAR[0] * rest + LINEAR[1] * x + CUBIC[0] * more + CUBIC[1] * (cube + more)
+    return np.exp(-LINEAR[0] * near) * np.exp(-CUBIC[0] * cube) * np.exp(-small)
+
+
+def _gate(x: Any) -> Any:
+    """σ(s)."""
+    odds = _odds(x)
+    return np.where(x < 0, odds, 1) / (1 + odds)
+
+
+def _coefficients(x: Any, gate: Any, slope: Any, odd: Any, rates: tuple[Any, ...], order: int) -> list[Any]:
+    """The Taylor coefficients of x σ(s) from order 1 on, from σ(s), its derivative by s and tanh(s/2).
+
+    By s, σ has the derivative σ', which has the derivative -σ' tanh(s/2), which has that of 2 σ.
+    """
+    gates, slopes, odds = [gate], [slope], [odd]
+    for k in range(1, order + 1):
+        gates.append(sum(slopes[i] * rates[k - 1 - i] for i in range(max(0, k - 3), k)) / k)
+        odds.append(2 * gates[k])
+        slopes.append(-sum(odds[k - j] * gates[j] * j for j in range(1, k + 1)) / k)
+    return [x * gates[k] + gates[k - 1] for k in range(1, order + 1)]
+
+
+@_in_double
+def _gelu_tanh(special: Any, x: Any) -> Any:
+    return np.where(x == -np.inf, 0.0, x * _gate(x))
+
+
+@_in_double
+def _gelu_tanh_slope(special: Any, x: Any) -> Any:
+    """The derivative, and its Taylor series next to its root, where two terms cancel."""
+    step = (x - TANH_ROOT) - REST_OF_TANH_ROOT
+    near = np.abs(step) < 0.3
+    series = np.polynomial.polynomial.polyval(np.where(near, step, 0.0), _coefficients_at_tanh_root())
+    return np.where(near, series, _gelu_tanh_derivative(special, x, 1))
+
+
+@_in_double
+def _gelu_tanh_derivative(special: Any, x: Any, order: int) -> Any:
+    x = np.clip(x, -30, 30)
+    return math.factorial(order) * _numbers(x, order)[-1]
+
+
+def _numbers(x: Any, order: int) -> list[Any]:
+    gate, root = _gate(x), sum(LINEAR)
+    return _coefficients(x, gate, gate * _gate(-x), np.tanh(_exponent(x, root, 0.044715) / 2), _rates(x, root, 0.044715), order)
+
+
+@cache
+def _coefficients_at_tanh_root() -> list[float]:
+    """Those of the derivative of x σ(s)."""
+    return [0.0, *(float(k * c) for k, c in enumerate(_numbers(TANH_ROOT, 25)[1:], 2))]
+
+
+def _exponent(x: Any, root: Any, ratio: Any) -> Any:
+    """s, from √(8/π) and 0.044715."""
+    return root * (x + ratio * x**3)
+
+
+def _rates(x: Any, root: Any, ratio: Any) -> tuple[Any, ...]:
+    """The Taylor coefficients of the derivative of s."""
+    return root * (1 + 3 * ratio * x * x), 6 * root * ratio * x, 3 * root * ratio
+
+
+def _of_tanh(x: Any, order: int, root: Any, ratio: Any, exp: Any, sech: Any, tanh: Any) -> Any:
+    """A derivative of x σ(s) for numbers and expressions."""
+    s = _exponent(x, root, ratio)
+    gate = 1 / (1 + exp(-s))
+    return math.factorial(order) * _coefficients(x, gate, sech(s / 2)**2 / 4, tanh(s / 2), _rates(x, root, ratio), order)[-1] if order else x * gate
+
+
+def _tanh_row(arrays: Any, order: int | None, sources: dict[str, str]) -> tuple[Any, ...]:
+    """The row of x σ(s), of its derivative, or of that of an order that is a parameter."""
+    def given(n: tuple[int, ...]) -> int:
+        return n[0] if order is None else order
+
+    return (arrays, lambda mp, x, *n: _digits_of_tanh(mp, x, given(n)),
+            lambda sp, x, *n: _of_tanh(x, given(n), sp.sqrt(8 / sp.pi), sp.Rational(8943, 200000), sp.exp, lambda u: 1 / sp.cosh(u), sp.tanh),
+            lambda x, *n: _of_tanh(x, given(n), (8 / type(x).pi()).sqrt(), type(x)(8943) / 200000, type(x).exp, type(x).sech,
+                                   type(x).tanh), 1, sources)
+
+
+# x - tanh(x)
+
+SHRINK = [1 / ((2 * k + 1) * math.factorial(2 * k - 1)) for k in range(1, 12)]
+"""The coefficients of (x cosh x - sinh x) / x³ as a series of x², all of which are positive."""
+
+
+def _series_of(square: str, coefficients: list[float]) -> str:
+    """A polynomial as a text, by Horner's rule."""
+    head, *rest = coefficients
+    return f"({head!r} + {square} * {_series_of(square, rest)})" if rest else repr(head)
+
+
+@_in_double
+def _tanhshrink(special: Any, x: Any) -> Any:
+    near = np.clip(x, -1.5, 1.5)
+    series = near * (near * near * np.polynomial.polynomial.polyval(near * near, SHRINK)) / np.cosh(near)
+    return np.where(np.abs(x) < 1.5, series, x - np.tanh(x))
+
+
+def _digits_of_tanh(mp: Any, x: Any, order: int) -> Any:
+    from symgrad.carriers.digits import exponential, sech  # imports mpmath, which would delay the start
+
+    return _of_tanh(x, order, mp.sqrt(8 / mp.pi), mp.mpf(8943) / 200000, exponential, sech, mp.tanh)
+
+
+def _many_digits_of_tanhshrink(mp: Any, x: Any) -> Any:
+    with mp.extraprec(10 + 2 * max(0, -int(mp.mag(x))) if x else 0):
+        return x - mp.tanh(x)
+
+
+def _ball_of_tanhshrink(x: Any) -> Any:
+    if not abs(x) < 1:
+        return x - x.tanh()
+    return x**3 * (x * x / 4).hypgeom_0f1(type(x)(5) / 2) / (3 * x.cosh())
+
+
+# The rows
 
 def _density_of(library: Any, x: Any) -> Any:
     return library.exp(-x * x / 2) / library.sqrt(2 * library.pi)
@@ -91,6 +221,51 @@ def _sources(text: str) -> dict[str, str]:
     return {language: text.replace("erfc", erfc).replace("exp", exp) for language, (erfc, exp) in names.items()}
 
 
+TANH_SOURCE = f"""
+def _{{name}}(x):
+    size = {{{{m}}}}.clip({{{{m}}}}.abs(x), 0, 30)
+    near = {{{{m}}}}.round(size * 64) / 64
+    rest, cube = size - near, near * near * near
+    more = rest * (3 * near * near + rest * (3 * near + rest))
+    small = {LINEAR[0]!r} * rest - {-LINEAR[1]!r} * size + {CUBIC[0]!r} * more - {-CUBIC[1]!r} * (cube + more)
+    odds = {{{{m}}}}.exp(-{LINEAR[0]!r} * near) * {{{{m}}}}.exp(-{CUBIC[0]!r} * cube) * {{{{m}}}}.exp(-small)
+    gate = {{{{m}}}}.where(x < 0, odds, 1.0) / (1 + odds)
+    return {{result}}
+"""
+TANH_IN_C = f"""
+static double symgrad_{{name}}(double x)
+{{{{
+    double size = fmin(fabs(x), 30.0);
+    double near = rint(size * 64.0) / 64.0;
+    double rest = size - near;
+    double cube = near * near * near;
+    double more = rest * (3.0 * near * near + rest * (3.0 * near + rest));
+    double small = {LINEAR[0]!r} * rest - {-LINEAR[1]!r} * size + {CUBIC[0]!r} * more - {-CUBIC[1]!r} * (cube + more);
+    double odds = exp(-{LINEAR[0]!r} * near) * exp(-{CUBIC[0]!r} * cube) * exp(-small);
+    double gate = (x < 0.0 ? odds : 1.0) / (1.0 + odds);
+    return {{result}};
+}}}}
+"""
+SHRINK_SOURCE = f"""
+def _tanhshrink_of_real(x):
+    near = {{m}}.clip(x, -1.5, 1.5)
+    square = near * near
+    series = near * (square * {_series_of("square", SHRINK)}) / {{m}}.cosh(near)
+    return {{m}}.where({{m}}.abs(x) < 1.5, series, x - {{m}}.tanh(x))
+"""
+SHRINK_IN_C = f"""
+static double symgrad_tanhshrink_of_real(double x)
+{{
+    double square = x * x;
+    return fabs(x) < 1.5 ? x * (square * {_series_of("square", SHRINK)}) / cosh(x) : x - tanh(x);
+}}
+"""
+
+
+def _tanh_sources(name: str, result: str) -> dict[str, str]:
+    return {"Python": TANH_SOURCE.format(name=name, result=result), "C": TANH_IN_C.format(name=name, result=result)}
+
+
 BELOW = f"0.5 * erfc({-math.sqrt(0.5)!r} * {{0:6}})"
 ROWS: dict[str, tuple[Any, ...]] = {
     "softsign": (lambda special, x: x / (1 + np.abs(check_ordered(x))), lambda mp, x: x / (1 + abs(x)), lambda sp, x: x / (1 + sp.Abs(x)),
@@ -102,4 +277,10 @@ ROWS: dict[str, tuple[Any, ...]] = {
                    1, _sources(f"4 {BELOW} + {1 / math.sqrt(2 * math.pi)!r} * {{0:6}} * exp(-0.5 * {{0:6}} * {{0:6}})")),
     "gelu_derivative": (_derivative, lambda mp, x, n: _polynomial(x, n) * _density_of(mp, x), lambda sp, x, n: _polynomial(x, n) * _density_of(sp, x),
                         lambda x, n: _polynomial(x, n) * _density_of_ball(x)),
+    "gelu_tanh": _tanh_row(_gelu_tanh, 0, _tanh_sources("gelu_tanh", "x * gate")),
+    "gelu_tanh_slope": _tanh_row(_gelu_tanh_slope, 1, _tanh_sources(
+        "gelu_tanh_slope", "gate + x * odds / ((1 + odds) * (1 + odds)) * 1.5957691216057308 * (1 + 0.134145 * size * size)")),
+    "gelu_tanh_derivative": _tanh_row(_gelu_tanh_derivative, None, {}),
+    "tanhshrink_of_real": (_tanhshrink, _many_digits_of_tanhshrink, lambda sp, x: x - sp.tanh(x), _ball_of_tanhshrink, 1,
+                           {"Python": SHRINK_SOURCE, "C": SHRINK_IN_C}),
 }

@@ -3,7 +3,7 @@
 The derivative of e^-|x| I₀ is e^-|x| (I₁ - I₀), and this difference cancels. As integrals (DLMF 10.32.1, 10.32.9) both scaled functions are
 the first of a family in which a derivative is one member, and every member is an integral of positive numbers: for I the mean of
 (1 - cos t)ᵏ e^(-|x| (1 - cos t)) over a period, for K the integral of (cosh t - 1)ᵏ e^(-x (cosh t - 1)) from 0 on. The trapezoidal rule computes
-them to the last digits.
+them to the last digits, from which polynomials in cells are made at the first use.
 
 Against mpmath, J and Y of whole orders up to 32 are within 4 ULP for |x| < 25, next to their zeros as well, where a long double has more digits than
 a float. For larger arguments SciPy's `jv` and `yv` are within 8 ULP but next to zeros: at 3 of 100 points of (25, 300) they lose more (J₅ 1240 ULP at
@@ -14,15 +14,17 @@ the digits that the argument has before the point, and are not used.
 from __future__ import annotations
 
 import functools
-from math import comb, factorial
+from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.pieces import Pieces
+
 __all__ = ["ROWS"]
 
-STEPS = 64  # of the trapezoidal rule: enough for all digits of a float up to the fifth moment
-LARGEST_ORDER, MIDDLE = 32, 25.0  # whole orders and arguments up to these are computed with more digits, since `jv` and `yv` lose some next to zeros
+STEPS = 96  # of the trapezoidal rule: enough for all digits of a long double up to the fifth moment
+LARGEST_ORDER, MIDDLE = 32, 25.0  # whole orders and arguments up to which `jv` and `yv` are not used, since they lose digits next to zeros
 PI = "3.14159265358979323846264338327950288"
 LOG_TWO = 0.6931471805599453
 NEAR_POLE = 0.02  # below it the moments of K are sums without cancellation
@@ -46,47 +48,50 @@ def _of_order(function: Any, reflected: int) -> Any:
     return call
 
 
+@functools.lru_cache
+def _oscillating(order: int, second: bool) -> Pieces:
+    """J, or Y, of a whole order."""
+    digits = _y_digits if second else lambda mp, x, order: mp.besselj(order, x)
+    return Pieces(lambda x: _neumann(x, order)[second], lambda mp, x: digits(mp, x, order), 0.5, 26.0, 816)
+
+
 def _j(special: Any, x: Any, order: Any) -> Any:
-    y = np.asarray(special.jv(float(order), x))
-    if type(order) is int and order <= LARGEST_ORDER:
-        size = np.abs(x)
-        sign = np.where(x < 0, -1.0 if order % 2 else 1.0, 1.0)
-        y = np.where(size < 1, _series(np.minimum(x, 1), order, -1), y)
-        middle = (size >= 1) & (size < MIDDLE)
-        y[middle] = sign[middle] * _neumann(size[middle], order)[0]
-    return y
+    if type(order) is not int or order > LARGEST_ORDER:
+        return special.jv(float(order), x)
+    size = np.abs(x)
+    y = np.piecewise(size, [size < 1, (size >= 1) & (size < MIDDLE)],
+                     [lambda x: _series(x, order, -1), _oscillating(order, False), lambda x: special.jv(float(order), x)])
+    return np.sign(x) * y if order % 2 else y
 
 
 def _y(special: Any, x: Any, order: Any) -> Any:
-    y = np.asarray(special.yv(float(order), x))
-    if order in (0, 1):
-        y = np.where(x < 0.5, (special.y0, special.y1)[int(order)](x), y)
-    if type(order) is int and order <= LARGEST_ORDER:
-        middle = (x >= 0.5) & (x < MIDDLE)
-        y[middle] = _neumann(x[middle], order)[1]
-    return y
+    if type(order) is not int or order > LARGEST_ORDER:
+        return special.yv(float(order), x)
+    near = (special.y0, special.y1)[order] if order < 2 else lambda x: special.yv(float(order), x)
+    return np.piecewise(x, [x < 0.5, (x >= 0.5) & (x < MIDDLE)],
+                        [near, _oscillating(order, True), lambda x: special.yv(float(order), x)])
 
 
 def _i(special: Any, x: Any, order: Any) -> Any:
     if order in (0, 1):
         return (special.i0, special.i1)[int(order)](x)
-    y = special.iv(float(order), x)
-    return np.where(np.abs(x) < 1, _series(np.minimum(x, 1), order, 1), y) if type(order) is int else y
+    if type(order) is not int:
+        return special.iv(order, x)
+    return np.piecewise(x, [np.abs(x) < 1], [lambda x: _series(x, order, 1), lambda x: special.iv(float(order), x)])
 
 
 def _k(special: Any, x: Any, order: Any) -> Any:
-    scaled = (special.k0e, special.k1e)[int(order)](x) if order in (0, 1) else special.kve(float(order), x)
-    near = special.kv(float(order), x)
-    if order in (0, 1):  # those of SciPy overflow for subnormal numbers
-        tiny = np.maximum(x, 5e-324)
-        near = np.where(x < 1e-9, (LOG_TWO - np.euler_gamma) - np.log(tiny) if order == 0 else 1 / x, (special.k0, special.k1)[int(order)](x))
-        near = np.where(x == 0, np.inf, np.where(x < 0, np.nan, near))
-    return np.where(x > 1, scaled * np.exp(-np.maximum(x, 0)), near)
+    if order not in (0, 1):
+        return np.piecewise(x, [x > 1], [lambda x: special.kve(float(order), x) * np.exp(-x), lambda x: special.kv(float(order), x)])
+    near, scaled = ((special.k0, special.k0e), (special.k1, special.k1e))[int(order)]
+    # those of SciPy overflow for subnormal numbers
+    tiny = (lambda x: 1 / x) if order else lambda x: (LOG_TWO - np.euler_gamma) - np.log(x)
+    return np.piecewise(x, [(x > 0) & (x < 1e-9), x > 1], [tiny, lambda x: scaled(x) * np.exp(-x), near])
 
 
 def _series(x: Any, order: int, sign: int) -> Any:
     """The power series of J (sign -1) and I (sign 1) for |x| < 1."""
-    half = np.maximum(x, -1) / 2
+    half = x / 2
     term = half**order / factorial(order)
     total = 0.0
     for i in range(1, 10):
@@ -120,36 +125,49 @@ def _neumann(x: Any, order: int) -> tuple[Any, Any]:
     return found / total, here if order else below
 
 
+@functools.lru_cache
+def _scaled(name: str, order: int) -> Pieces:
+    """One of the words for scaled functions of an order above 0, of |x|."""
+    spread = np.longdouble(30 + 4 * order)
+
+    def exact(x: Any) -> Any:
+        if name == "bessel_k_moment":
+            step = 2 * np.arcsinh(np.sqrt(spread / x)) / STEPS
+            return _trapezoids(np.sinh, x, step, order) * step
+        step = 2 * np.arcsin(np.sqrt(np.minimum(1, spread / np.maximum(x, 1)))) / STEPS
+        factor = (lambda u: (-1) ** order * (1 - u)) if name == "i1e_derivative" else lambda u: 1
+        return _trapezoids(np.sin, x, step, order, factor) * step / np.longdouble(PI)
+
+    centre, low = (0.25, NEAR_POLE) if name == "bessel_k_moment" else (1.0, 0.0)
+    return Pieces(exact, lambda mp, x: _i1e_digits(mp, x, order), low, 1e305, 128, power=order, centre=centre)
+
+
 def _i_moment(special: Any, x: Any, order: int) -> Any:
-    size = np.abs(_real(x))
     if order == 0:
-        return special.i0e(x)
-    step = 2 * np.arcsin(np.sqrt(np.minimum(1.0, (20.0 + 4 * order) / np.maximum(size, 1.0)))) / STEPS
-    return (_trapezoids(np.sin, size, step, order) * step / np.pi).astype(np.asarray(x).dtype)[()]
+        return special.i0e(_real(x)).astype(np.asarray(x).dtype)
+    return _scaled("bessel_i_moment", order)(np.abs(_real(x))).astype(np.asarray(x).dtype)
 
 
 def _i1e_derivative(special: Any, x: Any, order: int) -> Any:
-    size = np.abs(_real(x))
     if order == 0:
-        return special.i1e(x)
-    size = size.astype(np.longdouble)  # the terms cancel next to the zeros
-    step = 2 * np.arcsin(np.sqrt(np.minimum(1.0, (20.0 + 4 * order) / np.maximum(size, 1.0)))) / STEPS
-    y = _trapezoids(np.sin, size, step, order, lambda u: 1 - u) * step * ((-1) ** order / np.longdouble(PI))
-    return (y if order % 2 else np.sign(x) * y).astype(np.asarray(x).dtype)[()]
+        return special.i1e(_real(x)).astype(np.asarray(x).dtype)
+    y = _scaled("i1e_derivative", order)(np.abs(_real(x)))
+    return (y if order % 2 else np.sign(x) * y).astype(np.asarray(x).dtype)
 
 
 def _k_moment(special: Any, x: Any, order: int) -> Any:
     given = _real(x)
     if order == 0:
-        return np.where(given < 1e-9, _k(special, given, 0), special.k0e(given)).astype(np.asarray(x).dtype)[()]
-    size = np.maximum(given, NEAR_POLE)
-    step = 2 * np.arcsinh(np.sqrt((20.0 + 4 * order) / size)) / STEPS
-    far = _trapezoids(np.sinh, size, step, order) * step
-    near = np.where(given < NEAR_POLE, given, NEAR_POLE)
-    terms = [sum(comb(j, i) * special.kn(abs(j - 2 * i), near) for i in range(j + 1)) / 2**j for j in range(order + 1)]
-    total = np.exp(near) * sum((-1) ** (order - j) * comb(order, j) * term for j, term in enumerate(terms))
-    total = np.where(np.isinf(terms[-1]), terms[-1], total)
-    return np.where(given < NEAR_POLE, total, far).astype(np.asarray(x).dtype)[()]
+        y = np.piecewise(given, [given < 1e-9], [lambda x: _k(special, x, 0) * np.exp(x), special.k0e])
+    else:
+        y = np.piecewise(given, [given >= NEAR_POLE], [_scaled("bessel_k_moment", order), lambda x: _k_moment_near_pole(special, x, order)])
+    return y.astype(np.asarray(x).dtype)[()]
+
+
+def _k_moment_near_pole(special: Any, x: Any, order: int) -> Any:
+    terms = [sum(comb(j, i) * special.kn(abs(j - 2 * i), x) for i in range(j + 1)) / 2**j for j in range(order + 1)]
+    total = np.exp(x) * sum((-1) ** (order - j) * comb(order, j) * term for j, term in enumerate(terms))
+    return np.where(np.isinf(terms[-1]), terms[-1], total)
 
 
 def _trapezoids(sine: Any, size: Any, step: Any, order: int, factor: Any = lambda u: 1.0) -> Any:
@@ -177,12 +195,17 @@ def _i1e_formula(sp: Any, x: Any, order: int) -> Any:
                                     for j in range(order + 1))
 
 
+def _i1e_exactly(hyper: Any, x: Any, sign: Any, order: int) -> Any:
+    """The same by x/2 M(3/2, 3, -2x), where no terms cancel for large x; hyper(2a, b) is Kummer's M(a, b, -2|x|). DLMF 10.39.5, 13.3.15."""
+    def kummer(k: int) -> Any:  # the derivative of M(3/2, 3, -2x) of order k
+        return hyper(3 + 2 * k, 3 + k) * (-1) ** k * prod(range(3, 3 + 2 * k, 2)) / prod(range(3, 3 + k))
+
+    y = abs(x) * kummer(order) + (order * kummer(order - 1) if order else 0)
+    return (y if order % 2 else sign * y) / 2
+
+
 def _i1e_digits(mp: Any, x: Any, order: int) -> Any:
-    if not mp.isfinite(x):
-        return x * 0
-    with mp.workprec(mp.prec + (order + 1) * (max(mp.mag(x), 0) + 10) * 2):
-        return mp.exp(-abs(x)) * mp.fsum((-mp.sign(x)) ** ((order - j) % 2) * comb(order, j) * _i1_derivative(mp.besseli, x, j) / 2**j
-                                         for j in range(order + 1))
+    return _i1e_exactly(lambda a, b: mp.hyp1f1(mp.mpf(a) / 2, b, -2 * abs(x)), x, mp.sign(x), order) if mp.isfinite(x) else x * 0
 
 
 def _i1_derivative(function: Any, x: Any, order: int) -> Any:
@@ -190,8 +213,7 @@ def _i1_derivative(function: Any, x: Any, order: int) -> Any:
 
 
 def _i_moment_digits(mp: Any, x: Any, order: int) -> Any:
-    half = mp.mpf(1) / 2
-    return mp.mpf(2) ** order * mp.rf(half, order) / factorial(order) * mp.hyp1f1(order + half, order + 1, -2 * abs(x))
+    return mp.hyp1f1(order + mp.mpf(1) / 2, order + 1, -2 * abs(x)) * prod(range(1, 2 * order, 2)) / factorial(order)
 
 
 @functools.lru_cache(4096)
@@ -233,25 +255,55 @@ def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
     if not x > 0:
         return mp.inf if x == 0 else mp.nan
     if x > 1000:
-        half = mp.mpf(1) / 2
-        return mp.mpf(2) ** order * mp.gamma(order + half) * mp.hyperu(order + half, order + 1, 2 * x)
+        return mp.sqrt(mp.pi) * prod(range(1, 2 * order, 2)) * mp.hyperu(order + mp.mpf(1) / 2, order + 1, 2 * x)
     with mp.workprec(mp.prec + 20 + order * max(10, mp.mag(x) + 5)):
         powers = [mp.fsum(comb(j, i) * _k_digits(mp, x, abs(j - 2 * i)) for i in range(j + 1)) / 2**j for j in range(order + 1)]
         return mp.exp(x) * mp.fsum((-1) ** (order - j) * comb(order, j) * power for j, power in enumerate(powers))
 
 
-# name: arrays, digits, formula, balls, arity
+BY_NAME = """
+def _bessel_?(x, order):
+    return scipy.special.?0(x) if order == 0 else scipy.special.?1(x) if order == 1 else scipy.special.?v(order, x)
+"""  # the general functions have fewer digits for small numbers
+BY_TRAPEZOIDS = """
+def _{name}(x, order):
+    if order == 0:
+        return {value}(x)
+    size = {m}.abs(x)
+    step = {m}.arcsin({m}.sqrt({m}.clip((20.0 + 4 * order) / {m}.clip(size, 1.0, None), 0.0, 1.0))) / 64
+    total = 0 * size
+    for k in range(1, 65):
+        u = 2 * {m}.sin(step * k)**2
+        total = total + {term}u**order * {m}.exp(-size * u) * (1.0 if k < 64 else 0.5)
+    return total * step * {factor}
+"""
+MODULES = {"NumPy": "scipy.special", "Torch": "torch.special", "Jax": "jax.scipy.special"}
+
+
+def _by_trapezoids(name: str, value: str, term: str, factor: str) -> dict[str, str]:
+    """The helper in Python for an integral over the period, by language; `value` is the function of the order 0."""
+    text = BY_TRAPEZOIDS.replace("{name}", name).replace("{term}", term).replace("{factor}", factor)
+    return {language: text.replace("{value}", f"{module}.{value}") for language, module in MODULES.items()}
+
+
+# name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "bessel_j": (_of_order(_j, -1), lambda mp, x, n: mp.besselj(n, x), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
-                 lambda x, n: x.bessel_j(n), 1, {"NumPy": "9 scipy.special.jv({1}, {0})", "C": "9 jn({1}, {0})"}),
+                 lambda x, n: x.bessel_j(n), 1, {"NumPy": BY_NAME.replace("?", "j")}),
     "bessel_y": (_of_order(_y, -1), _y_digits, lambda sp, x, n: sp.bessely(sp.Rational(n), x),
                  lambda x, n: x.bessel_y(n)),
     "bessel_i": (_of_order(_i, 1), lambda mp, x, n: mp.besseli(n, x), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
-                 lambda x, n: x.bessel_i(n), 1, {"NumPy": "9 scipy.special.iv({1}, {0})"}),
+                 lambda x, n: x.bessel_i(n), 1, {"NumPy": BY_NAME.replace("?", "i")}),
     "bessel_k": (_of_order(_k, 1), _k_digits, lambda sp, x, n: sp.besselk(sp.Rational(n), x),
                  lambda x, n: x.bessel_k(n)),
-    "i1e_derivative": (_i1e_derivative, _i1e_digits, _i1e_formula),
+    "i1e_derivative": (_i1e_derivative, _i1e_digits, _i1e_formula,
+                       lambda x, n: _i1e_exactly(lambda a, b: (-2 * abs(x)).hypgeom_1f1(type(x)(a) / 2, b), x, x.sgn(), n), 1,
+                       _by_trapezoids("i1e_derivative", "i1e", "(1 - u) * ",
+                                      "(-1.0)**order * (1.0 if order % 2 else {m}.sign(x)) * 0.6366197723675814")),
     "k1e": ("k1e", lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
-    "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula),
-    "bessel_k_moment": (_k_moment, _k_moment_digits, _k_moment_formula),
+    "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula,
+                        lambda x, n: (-2 * abs(x)).hypgeom_1f1(type(x)(2 * n + 1) / 2, n + 1) * prod(range(1, 2 * n, 2)) / factorial(n), 1,
+                        _by_trapezoids("bessel_i_moment", "i0e", "", "0.6366197723675814")),
+    "bessel_k_moment": (_k_moment, _k_moment_digits, _k_moment_formula,
+                        lambda x, n: (2 * x).hypgeom_u(type(x)(2 * n + 1) / 2, n + 1) * prod(range(1, 2 * n, 2)) * type(x).pi().sqrt()),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def _real(x: Any) -> Any:
 
 def _polygamma(special: Any, x: Any, n: int) -> Any:
     _real(x)
-    y = special.polygamma(int(n), np.asarray(x, np.float64))
+    y = (-1) ** (n + 1) * factorial(n) * special.zeta(n + 1, np.asarray(x, np.float64))
     return np.asarray(y).astype(np.result_type(x))[()]
 
 
@@ -45,7 +46,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
                {"NumPy": "scipy.special.gammaln", "Torch": "torch.special.gammaln", "Jax": "jax.scipy.special.gammaln", "C": "lgamma"}),
     "digamma": (lambda special, x: special.psi(_real(x)), lambda mp, x: mp.digamma(x), lambda sp, x: sp.polygamma(0, x), lambda x: x.digamma(), 1,
                 {"NumPy": "scipy.special.psi", "Torch": "torch.special.digamma", "Jax": "jax.scipy.special.digamma"}),
-    "digamma_derivative": (_polygamma, lambda mp, x, n: mp.psi(n, x), lambda sp, x, n: sp.polygamma(n, x), None, 1,
+    "digamma_derivative": (_polygamma, lambda mp, x, n: mp.psi(n, x), lambda sp, x, n: sp.polygamma(n, x),
+                           lambda x, n: (-1) ** (n + 1) * factorial(n) * type(x)(n + 1).zeta(x), 1,  # DLMF 25.11.12, of positive numbers
                            {"NumPy": "9 scipy.special.polygamma({1}, {0})",
                             "Torch": "5 (-1.0)**({1} + 1) * math.factorial({1}) * torch.special.zeta({1} + 1, {0})",
                             "Jax": "9 jax.scipy.special.polygamma({1}, {0})"}),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
+
+from symgrad.carriers.special.pieces import Pieces
 
 __all__ = ["ROWS"]
 
@@ -19,23 +22,33 @@ def _real(name: str, function: Any) -> Any:
 
 
 def _expi(special: Any, x: Any) -> Any:
-    """Ei; for x > 40, where SciPy has errors of 125 ULP, by the asymptotic series, which ends with its smallest term."""
-    far = np.clip(np.asarray(x, np.float64), 40, 720)
-    total = 0.0
-    for k in range(40, 0, -1):
-        total = 1 + total * k / far
-    y = np.where((x > 40) & (x < 709), np.exp(far) / far * total, special.expi(np.asarray(x, np.float64)))
-    return np.where((x > -1.5) & (x < -0.5), -_exp1_by_series(-x), y).astype(np.asarray(x).dtype)[()]
+    """Ei; for x > 40, where SciPy has errors of 125 ULP, by the asymptotic series, which ends with its smallest term. DLMF 6.12.2."""
+    given = np.asarray(x, np.float64)
+    y = np.piecewise(given, [(given > 40) & (given < 709), (given > 0.25) & (given <= 40), (given > -1.5) & (given < -0.5)],
+                     [lambda x: np.exp(x) / x * _horner(k / x for k in range(40, 0, -1)), _by_series(0.25, 40.25, 1280),
+                      _by_series(-1.5, -0.5, 32), special.expi])
+    return y.astype(np.asarray(x).dtype)[()]
 
 
-def _exp1_by_series(x: Any) -> Any:
-    """E₁ by its power series, in which a float loses three bits, for 0.5 < x < 1.5; SciPy has an error of 8.4 ULP at 1 (DLMF 6.6.2)."""
-    x = np.clip(np.asarray(x, np.longdouble), 0.5, 1.5)
-    term, total = np.ones_like(x), -np.log(x) - np.longdouble("0.57721566490153286060651209008240243")
-    for k in range(1, 28):
-        term = -term * x / k
-        total = total - term / k
-    return total.astype(np.float64)
+def _horner(factors: Any) -> Any:
+    """1 + aₙ (1 + aₙ₋₁ (1 + ...)), of which the innermost comes first."""
+    total: Any = 1.0
+    for factor in factors:
+        total = 1 + total * factor
+    return total
+
+
+@functools.cache
+def _by_series(low: float, high: float, cells: int) -> Pieces:
+    """Ei by its power series; SciPy has errors of 22 ULP at 0.382, next to the zero, of 9.7 below 40 and of 8.4 at -1. DLMF 6.6.1."""
+    def exact(x: Any) -> Any:
+        term, total = np.ones_like(x), np.log(np.abs(x)) + np.longdouble("0.57721566490153286060651209008240243")
+        for k in range(1, 160):
+            term = term * x / k
+            total = total + term / k
+        return total
+
+    return Pieces(exact, lambda mp, x: mp.ei(x), low, high, cells)
 
 
 # name: arrays, digits, formula, balls, arity

@@ -165,7 +165,6 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
     """
     st = require_hypothesis().strategies
     chosen = default_ops() if ops is None else [op_named(op) for op in ops]
-    depths = st.lists(st.none(), min_size=1, max_size=depth).map(len) if isinstance(depth, int) else depth
     given: Any = inputs  # mypy cannot infer the type, since hypothesis may be missing
     if given is None:
         shapes = st.lists(st.sampled_from(SHAPES), min_size=1, max_size=3)
@@ -182,24 +181,30 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
         for name, shape in zip([*NAMES, *(f"x{k}" for k in range(len(sizes)))], sizes):
             point[name] = np.array([(k // 2 + 1) / 8 * (-1) ** k for k in found[at:at + math.prod(shape)]]).reshape(shape)
             at += math.prod(shape)
-        program = _build(draw, point, chosen, draw(depths))
+        program = _build(draw, point, chosen, depth if isinstance(depth, int) else draw(depth), isinstance(depth, int))
         return program if inputs is not None else program.needed()
 
     return drawn()
 
 
-def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int) -> Program:
-    """A program of so many steps, each drawn among the ops that fit the values so far."""
+def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int, fewer: bool) -> Program:
+    """A program of so many steps, or fewer, each drawn among the ops that fit the values so far.
+
+    Whether a step follows is drawn beside the step, and its op by a number that does not depend on the values, so that a step can be left out.
+    """
     st = require_hypothesis().strategies
     values = [tensor(x, requires_grad=True) for x in point.values()]
     steps: list[Step] = []
     usable: list[Op] = []
-    for _ in range(depth):
+    for k in range(depth):
+        if fewer and k and not draw(st.integers(0, 3)):
+            break
         shapes = tuple(tuple(v.shape) for v in values)
         usable = [op for op in ops if _operands(op, shapes)]
         if not usable:
             raise ValueError(f"programs: none of the ops fits inputs of the shapes {', '.join(map(str, shapes))}")
-        op = draw(st.sampled_from(usable))
+        at = draw(st.integers(0, len(ops) - 1))
+        op = next(op for op in (*ops[at:], *ops) if op in usable)
         every = _operands(op, shapes)
         latest = [operands for operands in every if len(values) - 1 in operands] if steps and draw(st.integers(0, 7)) < 7 else []
         step, value = _draw_step(draw, op, draw(st.sampled_from(latest or every)), values)

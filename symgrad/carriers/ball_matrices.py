@@ -1,0 +1,83 @@
+"""Functions of one matrix of balls, by Arb's: the result contains that of every matrix which the balls contain. This module needs python-flint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from flint import acb, acb_mat, arb, arb_mat
+
+from symgrad.carriers.digits import Undecided
+from symgrad.carriers.spectra import hermitian_part_of_cells
+
+__all__ = ["BALL_MATRICES"]
+
+
+def _matrix(a: Any) -> Any:
+    elements = a.ravel().tolist()
+    return (acb_mat if any(isinstance(x, acb) for x in elements) else arb_mat)(*a.shape, elements)
+
+
+def _cells(m: Any) -> Any:
+    return np.array(m.entries(), object).reshape((m.nrows(), m.ncols()))
+
+
+def _inverse(cls: Any, a: Any) -> Any:
+    return _solution(cls, a, np.array([[arb(i == j) for j in range(len(a))] for i in range(len(a))], object).reshape(a.shape))
+
+
+def _solution(cls: Any, a: Any, b: Any) -> Any:
+    m, right = _matrix(a), _matrix(b)
+    try:
+        return _cells((m if isinstance(right, arb_mat) else acb_mat(m)).solve(right if isinstance(m, arb_mat) else acb_mat(right)))
+    except ZeroDivisionError:
+        raise Undecided("a matrix is too close to a singular one") from None
+
+
+def _determinant(cls: Any, a: Any) -> Any:
+    return _matrix(a).det()
+
+
+def _spectrum(cls: Any, a: Any) -> tuple[list[Any], Any]:
+    """The eigenvalues of a Hermitian matrix, ascending, and balls that contain an eigenvector of any length for each, in columns.
+
+    The eigenvalues are real, and their balls do not overlap, so that the order of the midpoints is theirs.
+    """
+    a = hermitian_part_of_cells(cls, a)
+    if not a.size:
+        return [], a
+    try:
+        values, vectors = acb_mat(_matrix(a)).eig(right=True)
+    except ValueError:
+        raise Undecided("two eigenvalues are too close to each other to be separated") from None
+    order = sorted(range(len(a)), key=lambda i: values[i].real.mid())
+    ascending = [values[i].real for i in order]
+    if not all(x < y for x, y in zip(ascending, ascending[1:])):
+        raise Undecided("two eigenvalues are too close to each other to be put in order")
+    return ascending, _cells(vectors)[:, order]
+
+
+def _eigenvalues(cls: Any, a: Any) -> Any:
+    return _spectrum(cls, a)[0]
+
+
+def _eigenvectors(cls: Any, a: Any) -> Any:
+    """Eigenvectors of length 1 whose largest element is positive. Raises Undecided if two elements may be the largest."""
+    _, v = _spectrum(cls, a)
+    real = not any(isinstance(x, acb) for x in a.ravel().tolist())
+    for j in range(len(v)):
+        sizes = [abs(x) for x in v[:, j].tolist()]
+        at = max(range(len(v)), key=lambda i: sizes[i].mid())
+        if not all(i == at or x < sizes[at] for i, x in enumerate(sizes)):
+            raise Undecided("two elements of an eigenvector are too close to each other to choose its sign")
+        scale = v[at, j].conjugate() / (sizes[at] * sum((x * x for x in sizes), arb(0)).sqrt())
+        v[:, j] = [(x * scale).real if real else x * scale for x in v[:, j].tolist()]
+    return v
+
+
+def _exponential(cls: Any, a: Any) -> Any:
+    return _cells(_matrix(a).exp()) if a.size else a
+
+
+BALL_MATRICES = {"matrix_inverse": _inverse, "solve_system": _solution, "determinant": _determinant, "hermitian_eigenvalues": _eigenvalues,
+                 "hermitian_eigenvectors": _eigenvectors, "matrix_exponential": _exponential}

@@ -1,0 +1,62 @@
+"""Composite functions that are one node in torch: their last node gets torch's name, and the values that torch saves of the call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.freed import FREED, freed
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, Node
+from symgrad.graph.op import Op
+
+__all__ = ["named_as_one"]
+
+
+@functools.cache
+def _call_class(op: Op, base: type[Node]) -> type[Node]:
+    """The class of the last node of a composite: that of its op, with the values and nodes of the call's tensors in `call`."""
+    assert op.saved is not None
+    names = op.argument_names
+
+    def saved(k: int | None, name: str) -> property:
+        def get(self: Any) -> Any:
+            if self.call is None:
+                raise RuntimeError(FREED)
+            asked = [needed.split() for (_, node), needed in zip(self.call, op.saved or ()) if node is not None and node.flags & GRADIENT]
+            if not any(name in needed for needed in asked):
+                return None
+            return wrap(self.value, self) if k is None else wrap(*self.call[k])
+
+        return property(get)
+
+    def release(self: Any) -> None:
+        if base.saves:
+            self.flags |= RELEASED
+            if not self.flags & NAMED:
+                self.args, self.value = None, freed
+        else:
+            base.release(self)
+        self.call = None
+
+    words: dict[str, Any] = {"__slots__": ("call",), "__doc__": op.doc, "__module__": base.__module__, "saves": None, "release": release,
+                             "torch_named": lambda self: self}
+    for k, name in [*enumerate(names), (None, "result")]:
+        words[f"_saved_{'self' if name == 'input' else name}"] = saved(k, name)  # type: ignore[arg-type]
+    return type(f"{op.node_name}Backward0", (base,), words)
+
+
+def named_as_one(op: Op, out: Any, given: Sequence[Any]) -> Any:
+    """The result of a composite function, whose node has torch's name of the call if it was recorded by the composite."""
+    node = out._node_slot
+    if node is None or not node.parents or hasattr(node, "residual") or special and not thread.modes.plain:
+        return out
+    if not all([isinstance(x, Tensor) for x in given]) or any([x._node_slot is node for x in given]):
+        return out
+    named = object.__new__(_call_class(op, type(node)))
+    named.args, named.parents, named.value, named.flags, named.sequence_nr = node.args, node.parents, node.value, node.flags, node.sequence_nr
+    named.call = tuple([(x._value, x._node_slot) for x in given])  # type: ignore[attr-defined]
+    out._node_slot = named
+    return out
