@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["hermitian", "hermitian_part_of_cells", "is_number", "scipy_linalg"]
+__all__ = ["adjoint_of_cells", "hermitian", "hermitian_part_of_cells", "is_number", "scipy_linalg"]
 
 EIGENVALUES = ("the eigenvalues {} and {} are equal, so that their eigenvectors are not unique and have no derivative. Compute with the eigenvalues "
                "alone (linalg.%s), or perturb the matrix.")
@@ -149,13 +149,17 @@ def _digits() -> Any:
     return importlib.import_module("symgrad.carriers.digits")  # brings mpmath
 
 
+def _refuse_expressions(name: str, a: Any) -> None:
+    if a.size and hasattr(a.flat[0], "free_symbols"):
+        raise TypeError(f"{name}: of a matrix of expressions there is no formula in general; evaluate them at numbers")
+
+
 def _matrix(name: str, a: Any) -> Any:
     """The matrix of mpmath. Raises TypeError for expressions, Undecided for balls."""
-    if is_number(a.flat[0]):
-        return _digits().context.matrix(a.tolist())
-    if hasattr(a.flat[0], "free_symbols"):
-        raise TypeError(f"{name}: of a matrix of expressions there is no formula in general; evaluate them at numbers")
-    raise _digits().Undecided(f"{name} of a matrix has no enclosure")
+    _refuse_expressions(name, a)
+    if not is_number(a.flat[0]):
+        raise _digits().Undecided(f"{name} of a matrix has no enclosure")
+    return _digits().context.matrix(a.tolist())
 
 
 def _objects(x: Any, real: bool = False) -> Any:
@@ -208,7 +212,7 @@ def _decomposed(name: str, a: Any) -> tuple[Any, Any, Any]:
         k = min(a.shape)
         return a[:, :k], a[:k, 0] if k else a.ravel()[:0], a.T[:, :k]
     u, s, vh = _digits().context.svd(_matrix(name, a))
-    return _objects(u), _objects(s).ravel(), np.array([[_digits().context.conj(x) for x in row] for row in _objects(vh).T.tolist()], object)
+    return _objects(u), _objects(s).ravel(), adjoint_of_cells(_objects(vh))
 
 
 def _cells_singular_values(cls: Any, a: Any) -> Any:
@@ -224,30 +228,40 @@ def _cells_pseudo_inverse(cls: Any, a: Any, atol: float, rtol: float) -> Any:
     u, s, v = _decomposed("pinv", a)
     least = max([atol, *[rtol * x for x in s]])
     inverses = np.array([1 / x if x > least else cls.number(0) for x in s], object)
-    return (v * inverses) @ np.array([[_digits().context.conj(x) for x in row] for row in u.T.tolist()], object).reshape(u.T.shape)
+    return (v * inverses) @ adjoint_of_cells(u)
 
 
 def _cells_qr_factors(cls: Any, a: Any) -> Any:
     """Q and R by reflections with LAPACK's signs: a diagonal element of R has the sign opposite to that of the element it replaces."""
-    if a.size:
-        _matrix("qr", a)
-    (m, n), r = a.shape, a.copy()
-    q = np.array([[cls.number(int(i == j)) for j in range(n)] for i in range(m)], object).reshape((m, n))
-    reflections = []
+    _refuse_expressions("qr", a)
+    (m, n), r, reflections = a.shape, a.copy(), []
     for j in range(n):
-        alpha, below = r[j, j], r[j + 1:, j]
-        if not _digits().context.im(alpha) and not builtins.any(below.tolist()):
+        alpha, below = r[j, j], r[j + 1:, j].tolist()
+        if alpha.imag == 0 and builtins.all(x == 0 for x in below):
             continue
-        length = _digits().context.sqrt(sum(builtins.abs(x) ** 2 for x in r[j:, j]))
-        beta = length if _digits().context.re(alpha) < 0 else -length
+        if not (alpha.imag != 0 or builtins.any(x != 0 for x in below)) or not (alpha.real < 0 or alpha.real >= 0):
+            raise _digits().Undecided("qr: an element of a matrix is too close to zero to choose a sign")
+        length = cls.carrier.sqrt(cls.fill([sum(builtins.abs(x) ** 2 for x in [alpha, *below])], ())).item()
+        beta = length if alpha.real < 0 else -length
         v = np.array([cls.number(1), *[x / (alpha - beta) for x in below]], object)
         reflections.append((j, v, (beta - alpha) / beta))
-        row = np.array([x.conjugate() for x in v], object)
-        r[j:, j:] = r[j:, j:] - _digits().context.conj((beta - alpha) / beta) * np.outer(v, row @ r[j:, j:])
+        r[j:, j:] = r[j:, j:] - _conjugate((beta - alpha) / beta) * np.outer(v, adjoint_of_cells(v) @ r[j:, j:])
         r[j + 1:, j] = cls.number(0)
+    q = np.array([[cls.number(int(i == j)) for j in range(n)] for i in range(m)], object).reshape((m, n))
     for j, v, tau in reversed(reflections):
-        q[j:, :] = q[j:, :] - tau * np.outer(v, np.array([x.conjugate() for x in v], object) @ q[j:, :])
+        q[j:, :] = q[j:, :] - tau * np.outer(v, adjoint_of_cells(v) @ q[j:, :])
     return np.concatenate([q, r[:n]])
+
+
+def _conjugate(x: Any) -> Any:
+    return x.conjugate() if hasattr(x, "conjugate") else x  # real balls have none
+
+
+def adjoint_of_cells(a: Any) -> Any:
+    """Aᴴ."""
+    out = a.T.copy()
+    out[...] = np.frompyfunc(_conjugate, 1, 1)(out)
+    return out
 
 
 def _cells_matrix_exponential(cls: Any, a: Any) -> Any:
