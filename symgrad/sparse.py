@@ -42,7 +42,8 @@ class Pattern:
 
     def with_values(self, values: np.ndarray) -> Any:
         """The sparse matrix with other values."""
-        return scipy.sparse.csc_array((values, self.matrix.indices, self.matrix.indptr), self.matrix.shape)
+        own = self.matrix
+        return own if values is own.data else scipy.sparse.csc_array((values, own.indices, own.indptr), own.shape)
 
     def factors(self, values: np.ndarray) -> Any:
         """The LU factors of the matrix with other values, from the last call if the values are the same."""
@@ -70,6 +71,10 @@ def _elements(pattern: Pattern, transposed: bool, a: Tensor, b: Tensor, like: An
     return _fitted(found.sum(-1) if found.ndim > 1 else found, like)
 
 
+def _conj(values: Any) -> Any:
+    return values.conj() if isinstance(values, Tensor) or values.dtype.kind == "c" else values  # NumPy copies a real array
+
+
 def _fitted(c: Tensor, like: Any) -> Tensor:
     """The real part of a cotangent of a real argument."""
     return c if like.is_complex() or not c.is_complex() else c.real
@@ -77,7 +82,7 @@ def _fitted(c: Tensor, like: Any) -> Tensor:
 
 def _pull_product(pattern: Pattern, transposed: bool, residuals: Any, g: Tensor) -> tuple:
     values, x = residuals
-    return _elements(pattern, transposed, g, x, values), _fitted(product(pattern, not transposed, values.conj(), g), x)
+    return _elements(pattern, transposed, g, x, values), _fitted(product(pattern, not transposed, _conj(values), g), x)
 
 
 def _push_product(pattern: Pattern, transposed: bool, primals: tuple, tangents: tuple) -> tuple:
@@ -119,7 +124,7 @@ def solution(pattern: Pattern, transposed: bool, values: Any, b: Any) -> Any:
 
 def _pull_solution(pattern: Pattern, transposed: bool, residuals: Any, g: Tensor) -> tuple:
     values, b, y = residuals
-    back = solution(pattern, not transposed, values.conj(), g)
+    back = solution(pattern, not transposed, _conj(values), g)
     return _elements(pattern, transposed, -back, y, values), _fitted(back, b)
 
 

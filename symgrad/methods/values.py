@@ -19,6 +19,7 @@ from symgrad.graph.modes import special
 __all__ = ["METHODS"]
 
 METHODS = MethodTable()
+OPERATORS = "scipy.sparse.linalg._interface"
 
 
 def _data(self: Tensor) -> Tensor:
@@ -75,6 +76,8 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
         array = np.empty((), object)  # a sparse matrix of SciPy leaves its product with an object to the object's own method
         array[()] = self
         return array
+    if caller.f_globals.get("__name__") == OPERATORS and (self.requires_grad or isinstance(self._value, DuckArray)):
+        raise TypeError("a LinearOperator of SciPy converts what stands to its right to an array; write symgrad.sparse.matmul(A, x)")
     return np.array(self.numpy(), dtype=dtype, copy=copy)
 
 

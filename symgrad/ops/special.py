@@ -15,9 +15,11 @@ elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x, 0), special=ZERO, me
 elementwise("ndtr_slope", lambda xp, input, order: xp.ndtr_slope(input, order), lambda xp, y, x, order: xp.ndtr_slope(x, order + 1), special=ZERO,
             examples=((0,),), public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr, or its derivative of an order.")
 
-elementwise("logit", None, lambda xp, y, x: 1 / (x * (1 - x)), domain=PROBABILITY, special=((0.5,),),
+elementwise("logit", None, lambda xp, y, x: xp.logit_slope(x), domain=PROBABILITY, special=((0.5,),),
             prepare=lambda xp, input, eps=None: (input if eps is None else xp.clamp(input, eps, 1 - eps),),
             doc="log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given.")
+elementwise("logit_slope", None, lambda xp, y, x: xp.square(y) * (2 * x - 1), domain=PROBABILITY, special=((0.5,),), public=False,
+            doc="1 / (input (1 - input)), the derivative of logit, whose own derivative keeps its digits next to 1/2.")
 
 
 @composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)", saved=("input other",) * 2)

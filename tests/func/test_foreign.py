@@ -140,6 +140,13 @@ def test_the_line_of_a_rule_of_a_function():
     assert "scipy.special.j1(x)" in str(error.value)
 
 
+def test_the_line_of_a_rule_of_a_declared_op():
+    op = symgrad.elementwise("cosine_by_scipy", lambda xp, x: xp.cos(x), lambda xp, y, x: -np.spacing(x))
+    with pytest.raises(TypeError, match="this rule calls NumPy with a tensor that is no array") as error:
+        grad(grad(op))(0.4)
+    assert "np.spacing(x)" in str(error.value)
+
+
 def test_no_memory_of_an_argument_is_returned():
     same = foreign(lambda x: x)
     same.defvjp(lambda x: (same(x), None), lambda r, g: (g,))

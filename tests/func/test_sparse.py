@@ -135,6 +135,9 @@ def test_linear_operators():
     same(jacfwd(lambda y: y @ operator)(y), A.toarray().T)
     same(hessian(lambda x: (matmul(operator, x) ** 2).sum())(x), 2 * (A.T @ A).toarray())
     same(vmap(lambda x: matmul(operator, x))(T(numbers(3, 5))), numbers(3, 5) @ A.T.toarray())
+    for call in (lambda x: operator @ x, vmap(lambda x: operator @ x)):
+        with pytest.raises(TypeError, match=r"write symgrad.sparse.matmul\(A, x\)"):
+            call(T(numbers(2, 5), requires_grad=True))
     one_way = scipy.sparse.linalg.LinearOperator((4, 5), matvec=lambda x: A @ x)
     assert jvp(lambda x: matmul(one_way, x), (x,), (x,))[1].shape == (4,)
     with pytest.raises(NotImplementedError):

@@ -13,8 +13,13 @@ from symgrad.graph.op import REGISTRY
 
 NAMES = {"bessel_j0": (mpmath.besselj, 0), "bessel_j1": (mpmath.besselj, 1), "bessel_y0": (mpmath.bessely, 0), "bessel_y1": (mpmath.bessely, 1),
          "modified_bessel_k0": (mpmath.besselk, 0), "modified_bessel_k1": (mpmath.besselk, 1), "i0": (mpmath.besseli, 0), "i1": (mpmath.besseli, 1)}
-SCALED = {"i0e": (mpmath.besseli, 0, -1), "i1e": (mpmath.besseli, 1, -1), "scaled_modified_bessel_k0": (mpmath.besselk, 0, 1),
-          "scaled_modified_bessel_k1": (mpmath.besselk, 1, 1)}
+def besselk(order, x):
+    """K, by its series; mpmath takes a limit, which takes long."""
+    return SPECIAL["bessel_k"].digits(mpmath.mp, x, order)
+
+
+SCALED = {"i0e": (mpmath.besseli, 0, -1), "i1e": (mpmath.besseli, 1, -1), "scaled_modified_bessel_k0": (besselk, 0, 1),
+          "scaled_modified_bessel_k1": (besselk, 1, 1)}
 
 
 def derivatives(name, at, count):

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.pieces import Pieces
+from symgrad.carriers.special.pieces import Pieces, piecewise
 
 __all__ = ["ROWS"]
 
@@ -59,7 +59,7 @@ def _j(special: Any, x: Any, order: Any) -> Any:
     if type(order) is not int or order > LARGEST_ORDER:
         return special.jv(float(order), x)
     size = np.abs(x)
-    y = np.piecewise(size, [size < 1, (size >= 1) & (size < MIDDLE)],
+    y = piecewise(size, [size < 1, (size >= 1) & (size < MIDDLE)],
                      [lambda x: _series(x, order, -1), _oscillating(order, False), lambda x: special.jv(float(order), x)])
     return np.sign(x) * y if order % 2 else y
 
@@ -68,25 +68,42 @@ def _y(special: Any, x: Any, order: Any) -> Any:
     if type(order) is not int or order > LARGEST_ORDER:
         return special.yv(float(order), x)
     near = (special.y0, special.y1)[order] if order < 2 else lambda x: special.yv(float(order), x)
-    return np.piecewise(x, [x < 0.5, (x >= 0.5) & (x < MIDDLE)],
+    return piecewise(x, [x < 0.5, (x >= 0.5) & (x < MIDDLE)],
                         [near, _oscillating(order, True), lambda x: special.yv(float(order), x)])
 
 
 def _i(special: Any, x: Any, order: Any) -> Any:
     if order in (0, 1):
         return (special.i0, special.i1)[int(order)](x)
-    if type(order) is not int:
-        return special.iv(order, x)
-    return np.piecewise(x, [np.abs(x) < 1], [lambda x: _series(x, order, 1), lambda x: special.iv(float(order), x)])
+    if type(order) is not int or order > LARGEST_ORDER:
+        return special.iv(float(order), x)
+    size = np.abs(x)
+    y = piecewise(size, [size < 1], [lambda x: _series(x, order, 1), lambda x: _times_exp(_scaled("bessel_i", order)(x), x)])
+    return np.sign(x) * y if order % 2 else y
+
+
+def _times_exp(y: Any, x: Any) -> Any:
+    """y eˣ, where eˣ may overflow."""
+    root = np.exp(x / 2)
+    return y * root * root
+
+
+def _k1e(special: Any, x: Any) -> Any:
+    return piecewise(x, [(x > 0) & (x < 1e-300)], [lambda x: 1 / x, special.k1e])[()]  # that of SciPy is NaN for subnormal numbers
 
 
 def _k(special: Any, x: Any, order: Any) -> Any:
-    if order not in (0, 1):
-        return np.piecewise(x, [x > 1], [lambda x: special.kve(float(order), x) * np.exp(-x), lambda x: special.kv(float(order), x)])
-    near, scaled = ((special.k0, special.k0e), (special.k1, special.k1e))[int(order)]
-    # those of SciPy overflow for subnormal numbers
-    tiny = (lambda x: 1 / x) if order else lambda x: (LOG_TWO - np.euler_gamma) - np.log(x)
-    return np.piecewise(x, [(x > 0) & (x < 1e-9), x > 1], [tiny, lambda x: scaled(x) * np.exp(-x), near])
+    if type(order) is not int and not float(order).is_integer():
+        return piecewise(x, [x > 1], [lambda x: special.kve(order, x) * np.exp(-x), lambda x: special.kv(order, x)])
+    if order > 1:
+        below, here = _k(special, x, 0), _k(special, x, 1)
+        for n in range(1, int(order)):
+            below, here = here, below + 2 * n / x * here
+        return here
+    if order == 1:  # SciPy's function overflows for subnormal numbers
+        return piecewise(x, [(x > 0) & (x < 1e-9)], [lambda x: 1 / x, special.k1])
+    return piecewise(x, [(x > 0) & (x < 1e-9), x >= NEAR_POLE],  # between 1 and 2 SciPy's function has errors of 8.3 ULP
+                        [lambda x: (LOG_TWO - np.euler_gamma) - np.log(x), lambda x: _times_exp(_scaled("bessel_k_moment", 0)(x), -x), special.k0])
 
 
 def _series(x: Any, order: int, sign: int) -> Any:
@@ -127,7 +144,7 @@ def _neumann(x: Any, order: int) -> tuple[Any, Any]:
 
 @functools.lru_cache
 def _scaled(name: str, order: int) -> Pieces:
-    """One of the words for scaled functions of an order above 0, of |x|."""
+    """One of the words for scaled functions, or I of an order with the factor e^-x, for positive numbers."""
     spread = np.longdouble(30 + 4 * order)
 
     def exact(x: Any) -> Any:
@@ -135,11 +152,25 @@ def _scaled(name: str, order: int) -> Pieces:
             step = 2 * np.arcsinh(np.sqrt(spread / x)) / STEPS
             return _trapezoids(np.sinh, x, step, order) * step
         step = 2 * np.arcsin(np.sqrt(np.minimum(1, spread / np.maximum(x, 1)))) / STEPS
+        if name == "bessel_i":  # the cosine of n t is the polynomial of Chebyshev of cos t = 1 - u
+            far = _trapezoids(np.sin, x, step, 0, lambda u: np.polynomial.chebyshev.chebval(1 - u, [0] * order + [1]))
+            return np.where(x < 20, _miller(np.minimum(x, 20), order), far * step / np.longdouble(PI))
         factor = (lambda u: (-1) ** order * (1 - u)) if name == "i1e_derivative" else lambda u: 1
         return _trapezoids(np.sin, x, step, order, factor) * step / np.longdouble(PI)
 
-    centre, low = (0.25, NEAR_POLE) if name == "bessel_k_moment" else (1.0, 0.0)
-    return Pieces(exact, lambda mp, x: _i1e_digits(mp, x, order), low, 1e305, 128, power=order, centre=centre)
+    centre, low = (0.25, NEAR_POLE) if name == "bessel_k_moment" else (1.0, 1.0 if name == "bessel_i" else 0.0)
+    digits = (lambda mp, x: _i1e_digits(mp, x, order)) if name == "i1e_derivative" else None
+    return Pieces(exact, digits, low, 1e305, 128, power=0 if name == "bessel_i" else order, centre=centre)
+
+
+def _miller(x: Any, order: int) -> Any:
+    """I of an order, with the factor e^-x, for x <= 20: the recurrence downwards, divided by I₀ + 2 I₁ + 2 I₂ + ... = eˣ. DLMF 10.29.1, 10.35.5."""
+    above, here, total, found = 0 * x, 0 * x + 1, 0 * x, 0 * x
+    for n in range(110, -1, -1):  # `here` is of order n
+        found = here if n == order else found
+        total += 2 * here if n else here
+        above, here = here, 2 * n * here / x + above
+    return found / total
 
 
 def _i_moment(special: Any, x: Any, order: int) -> Any:
@@ -157,10 +188,8 @@ def _i1e_derivative(special: Any, x: Any, order: int) -> Any:
 
 def _k_moment(special: Any, x: Any, order: int) -> Any:
     given = _real(x)
-    if order == 0:
-        y = np.piecewise(given, [given < 1e-9], [lambda x: _k(special, x, 0) * np.exp(x), special.k0e])
-    else:
-        y = np.piecewise(given, [given >= NEAR_POLE], [_scaled("bessel_k_moment", order), lambda x: _k_moment_near_pole(special, x, order)])
+    near = (lambda x: _k(special, x, 0) * np.exp(x)) if order == 0 else lambda x: _k_moment_near_pole(special, x, order)
+    y = piecewise(given, [given >= NEAR_POLE], [_scaled("bessel_k_moment", order), near])
     return y.astype(np.asarray(x).dtype)[()]
 
 
@@ -171,11 +200,11 @@ def _k_moment_near_pole(special: Any, x: Any, order: int) -> Any:
 
 
 def _trapezoids(sine: Any, size: Any, step: Any, order: int, factor: Any = lambda u: 1.0) -> Any:
-    """The sum of factor(u) uᵏ e^(-size u) for u = 2 sine(t/2)² at the ends of the steps; at the first it is 0, at the last it counts half."""
+    """The sum of factor(u) uᵏ e^(-size u) for u = 2 sine(t/2)² at the ends of the steps, of which the first and the last count half."""
     total = np.zeros_like(size)
-    for i in range(1, STEPS + 1):
+    for i in range(STEPS + 1):
         u = 2 * sine(step * (i / 2)) ** 2
-        total += factor(u) * u**order * np.exp(-size * u) * (0.5 if i == STEPS else 1.0)
+        total += factor(u) * u**order * np.exp(-size * u) * (1.0 if 0 < i < STEPS else 0.5)
     return total
 
 
@@ -222,18 +251,20 @@ def _second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
 
     Neighbouring orders are asked for again by derivatives, so the numbers are kept.
     """
-    with mp.workprec(precision + 30 + int(3 * x) + 8 * order):
+    bits = precision + 30 + int(3 * x) + 8 * order  # of whole numbers, whose unit is 2^-bits
+    with mp.workprec(bits):
         half = x / 2
-        square, logarithm = sign * half * half, mp.log(half) + mp.euler
-        tail, first, k = mp.zero, mp.one / mp.factorial(order), 0
-        term, digamma = first, mp.fsum(mp.one / j for j in range(1, order + 1))
-        while abs(term) * (abs(logarithm) + digamma + 1) > abs(first) * mp.eps / 4:
-            tail += term * (2 * logarithm - digamma)
+        square, logarithm = int(mp.ldexp(half * half, bits)), int(mp.ldexp(2 * (mp.log(half) + mp.euler), bits))
+        unit = 1 << bits
+        tail, term, k, digamma = 0, unit // factorial(order), 0, sum(unit // j for j in range(1, order + 1))
+        while term:
+            tail += sign**k * (term * (logarithm - digamma) >> bits)
             k += 1
-            term *= square / (k * (k + order))
-            digamma += mp.one / k + mp.one / (k + order)
-        head = mp.fsum(mp.factorial(order - i - 1) / mp.factorial(i) * (-square) ** i for i in range(order)) / half**order
-        return (head - (-1) ** order * half**order * tail) / 2 if sign > 0 else (half**order * tail - head) / mp.pi
+            term = (term * square >> bits) // (k * (k + order))
+            digamma += unit // k + unit // (k + order)
+        tail = mp.ldexp(tail, -bits) * half**order
+        head = mp.fsum(mp.factorial(order - i - 1) / mp.factorial(i) * (-sign * half * half) ** i for i in range(order)) / half**order
+        return (head - (-1) ** order * tail) / 2 if sign > 0 else (tail - head) / mp.pi
 
 
 def _second_digits(name: str, sign: int) -> Any:
@@ -300,7 +331,8 @@ ROWS: dict[str, tuple[Any, ...]] = {
                        lambda x, n: _i1e_exactly(lambda a, b: (-2 * abs(x)).hypgeom_1f1(type(x)(a) / 2, b), x, x.sgn(), n), 1,
                        _by_trapezoids("i1e_derivative", "i1e", "(1 - u) * ",
                                       "(-1.0)**order * (1.0 if order % 2 else {m}.sign(x)) * 0.6366197723675814")),
-    "k1e": ("k1e", lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True)),
+    "k1e": (_k1e, lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True), 1,
+            {"NumPy": "scipy.special.k1e"}),
     "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula,
                         lambda x, n: (-2 * abs(x)).hypgeom_1f1(type(x)(2 * n + 1) / 2, n + 1) * prod(range(1, 2 * n, 2)) / factorial(n), 1,
                         _by_trapezoids("bessel_i_moment", "i0e", "", "0.6366197723675814")),

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.pieces import piecewise
+
 __all__ = ["ROWS", "bell", "bell_in_c", "bell_in_python", "hermite"]
 
 
@@ -36,11 +38,10 @@ def _slope(special: Any, x: Any, order: int) -> Any:
 
 
 def _erfc(special: Any, x: Any) -> Any:
-    """1 - erf; where it is small SciPy's function has errors of 17 ULP, at 20.3, and erfcx has none."""
+    """1 - erf; beyond 1/2 SciPy's function has errors of 10 ULP, and of 17 at 20.3, and erfcx has one or two."""
     if np.iscomplexobj(x):
         return special.erfc(x)
-    far = np.clip(x, 1, 40)
-    return np.where(x > 1, bell(far, 2, special.erfcx(far)), special.erfc(x))[()]
+    return piecewise(x, [x > 0.5], [lambda x: bell(np.minimum(x, 40), 2, special.erfcx(x)), special.erfc])[()]
 
 
 def bell_in_python(name: str, scale: float, c: int) -> str:

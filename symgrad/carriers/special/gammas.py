@@ -39,14 +39,25 @@ def _polygamma(special: Any, x: Any, n: int) -> Any:
     return np.asarray(y).astype(np.result_type(x))[()]
 
 
+def _digits(function: Any) -> Any:
+    """A function of many digits at one of few precisions, since mpmath computes the Bernoulli numbers again for every other one."""
+    def call(mp: Any, x: Any, *order: int) -> Any:
+        with mp.workprec(-(-mp.prec // 512) * 512):
+            y = function(mp, *order, x)
+        return +y
+
+    return call
+
+
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "lgamma": (_lgamma, lambda mp, x: mp.re(mp.loggamma(x)), lambda sp, x: sp.log(sp.Abs(sp.gamma(x))) if x.is_negative else sp.loggamma(x),
+    "lgamma": (_lgamma, _digits(lambda mp, x: mp.re(mp.loggamma(x))), lambda sp, x: sp.log(sp.Abs(sp.gamma(x))) if x.is_negative else sp.loggamma(x),
                lambda x: x.lgamma(), 1,
                {"NumPy": "scipy.special.gammaln", "Torch": "torch.special.gammaln", "Jax": "jax.scipy.special.gammaln", "C": "lgamma"}),
-    "digamma": (lambda special, x: special.psi(_real(x)), lambda mp, x: mp.digamma(x), lambda sp, x: sp.polygamma(0, x), lambda x: x.digamma(), 1,
+    "digamma": (lambda special, x: special.psi(_real(x)), _digits(lambda mp, x: mp.digamma(x)), lambda sp, x: sp.polygamma(0, x),
+                lambda x: x.digamma(), 1,
                 {"NumPy": "scipy.special.psi", "Torch": "torch.special.digamma", "Jax": "jax.scipy.special.digamma"}),
-    "digamma_derivative": (_polygamma, lambda mp, x, n: mp.psi(n, x), lambda sp, x, n: sp.polygamma(n, x),
+    "digamma_derivative": (_polygamma, _digits(lambda mp, n, x: mp.psi(n, x)), lambda sp, x, n: sp.polygamma(n, x),
                            lambda x, n: (-1) ** (n + 1) * factorial(n) * type(x)(n + 1).zeta(x), 1,  # DLMF 25.11.12, of positive numbers
                            {"NumPy": "9 scipy.special.polygamma({1}, {0})",
                             "Torch": "5 (-1.0)**({1} + 1) * math.factorial({1}) * torch.special.zeta({1} + 1, {0})",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.pieces import Pieces
+from symgrad.carriers.special.pieces import Pieces, piecewise
 
 __all__ = ["ROWS"]
 
@@ -24,7 +24,7 @@ def _real(name: str, function: Any) -> Any:
 def _expi(special: Any, x: Any) -> Any:
     """Ei; for x > 40, where SciPy has errors of 125 ULP, by the asymptotic series, which ends with its smallest term. DLMF 6.12.2."""
     given = np.asarray(x, np.float64)
-    y = np.piecewise(given, [(given > 40) & (given < 709), (given > 0.25) & (given <= 40), (given > -1.5) & (given < -0.5)],
+    y = piecewise(given, [(given > 40) & (given < 709), (given > 0.25) & (given <= 40), (given > -1.5) & (given < -0.5)],
                      [lambda x: np.exp(x) / x * _horner(k / x for k in range(40, 0, -1)), _by_series(0.25, 40.25, 1280),
                       _by_series(-1.5, -0.5, 32), special.expi])
     return y.astype(np.asarray(x).dtype)[()]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.errors import bell, bell_in_c, bell_in_python, hermite
+from symgrad.carriers.special.pieces import piecewise
 
 __all__ = ["ROWS"]
 
@@ -14,9 +15,10 @@ HALF_ROOT, ROOT = np.sqrt(0.5), np.sqrt(np.pi)
 
 
 def _ndtr(special: Any, x: Any) -> Any:
-    x = np.asarray(x)
-    tail = np.clip(x, -40, -1)
-    return np.where(x < -1, bell(tail, 1, special.erfcx(-tail * x.dtype.type(HALF_ROOT)) / 2), special.ndtr(x))[()]
+    def tail(x: Any) -> Any:
+        return bell(np.maximum(x, -40), 1, special.erfcx(-x * x.dtype.type(HALF_ROOT)) / 2)
+
+    return piecewise(x, [x < -1], [tail, special.ndtr])[()]
 
 
 def _ndtr_slope(special: Any, x: Any, order: int) -> Any:
@@ -41,4 +43,6 @@ ROWS: dict[str, tuple[Any, ...]] = {
                    {"Python": bell_in_python("ndtr_slope", 0.3989422804014327, 1), "C": bell_in_c("ndtr_slope", 0.3989422804014327, 1)}),
     "logit": ("logit", _exact_logit, lambda sp, x: sp.log(x / (1 - x)), lambda x: (x / (1 - x)).log(), 1,
               {"Torch": "torch.special.logit", "Jax": "jax.scipy.special.logit", "C": "9 log({0} / (1.0 - {0:5}))"}),
+    "logit_slope": (lambda special, x: 1 / (x * (1 - x)), lambda mp, x: 1 / (x * (1 - x)), lambda sp, x: 1 / (x * (1 - x)),
+                    lambda x: 1 / (x * (1 - x)), 1, {"Python": "7 1 / ({0:5} * (1 - {0:5}))", "C": "7 1.0 / ({0:5} * (1.0 - {0:5}))"}),
 }

@@ -8,10 +8,24 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Pieces"]
+__all__ = ["Pieces", "piecewise"]
 
 DEGREE = 11
 DIGITS = 40  # of zeros
+
+
+def piecewise(x: Any, conditions: list[Any], functions: list[Any]) -> Any:
+    """The first function whose condition holds, else the last one: as `np.piecewise`, without a copy where one function is used throughout."""
+    x = np.asarray(x)
+    y, rest = np.empty_like(x), np.ones(x.shape, bool)
+    for condition, function in zip([*conditions, True], functions):
+        at = np.flatnonzero(rest & condition)
+        if at.size == x.size:
+            return function(x)
+        if at.size:
+            y.put(at, function(x.take(at)))
+            rest.put(at, False)
+    return y
 
 
 class Pieces:
