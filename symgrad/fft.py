@@ -194,8 +194,8 @@ rfftn = _define("rfftn", "The transform of real numbers along several dimensions
 irfft = _define("irfft", """The inverse of `rfft`: n real numbers, by default an even number of them.
 
 >>> import symgrad
->>> irfft(rfft(symgrad.tensor([1.0, 2.0, 0.0])), n=3)
-tensor([1., 2., 0.])
+>>> irfft(rfft(symgrad.tensor([1.0, 2.0, 4.0])), n=3)
+tensor([1., 2., 4.])
 """)
 irfft2 = _define("irfft2", "The inverse of `rfft2`.")
 irfftn = _define("irfftn", "The inverse of `rfftn`.")
