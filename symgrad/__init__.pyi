@@ -90,6 +90,8 @@ from symgrad.methods.extending import elementwise as elementwise
 from symgrad.methods.extending import linear as linear
 from symgrad.methods.extending import multilinear as multilinear
 from symgrad.methods.extending import primitive as primitive
+from symgrad.methods.histograms import histogram as histogram
+from symgrad.methods.histograms import histogramdd as histogramdd
 from symgrad.methods.legacy import set_default_tensor_type as set_default_tensor_type
 from symgrad.methods.predicates import allclose as allclose
 from symgrad.methods.predicates import broadcast_shapes as broadcast_shapes
@@ -652,6 +654,18 @@ def index_fill(input: TensorLike, dim: builtins.int, index: TensorLike, value: T
 @overload
 def index_fill(input: TensorLike, axis: builtins.int, index: TensorLike, value: TensorLike) -> Tensor:
     """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
+@overload
+def scatter_reduce(input: TensorLike, dim: builtins.int, index: TensorLike, src: TensorLike, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
+    """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
+@overload
+def scatter_reduce(input: TensorLike, axis: builtins.int, index: TensorLike, src: TensorLike, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
+    """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
+@overload
+def index_reduce(input: TensorLike, dim: builtins.int, index: TensorLike, source: Integers, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
+    """A copy of the input with the product, mean, largest or smallest of the slices that a vector of integers sends to one place along `dim`."""
+@overload
+def index_reduce(input: TensorLike, axis: builtins.int, index: TensorLike, source: Integers, reduce: str, *, include_self: builtins.bool = True) -> Tensor:
+    """A copy of the input with the product, mean, largest or smallest of the slices that a vector of integers sends to one place along `dim`."""
 @overload
 def select_scatter(input: TensorLike, src: TensorLike, dim: builtins.int, index: TensorLike) -> Tensor:
     """A copy of the input with `src` as one slice along `dim`."""

@@ -100,10 +100,14 @@ sum_to_size.size: the sizes of the result.
 select.index, select_scatter.index: the index of the slice, an integer; negative ones count from the last.
 select_scatter.src, slice_scatter.src: the tensor that replaces the slices.
 diagonal_scatter.src: the tensor that replaces the diagonal.
-gather.index, scatter.index, scatter_add.index: for each element, its position along `dim`: a tensor of integers.
+gather.index, scatter.index, scatter_add.index, scatter_reduce.index: for each element, its position along `dim`: a tensor of integers.
 scatter.value: the number that is written instead of elements of `src`.
 take.index: positions in the flattened input, a tensor of integers.
-index_add.index, index_copy.index, index_fill.index, index_select.index: positions along `dim`, a vector of integers.
+index_add.index, index_copy.index, index_fill.index, index_reduce.index, index_select.index: positions along `dim`, a vector of integers.
+scatter_reduce.src, index_reduce.source: the tensor whose elements are reduced.
+scatter_reduce.reduce: "sum", "prod", "mean", "amax" or "amin".
+index_reduce.reduce: "prod", "mean", "amax" or "amin".
+scatter_reduce.include_self, index_reduce.include_self: whether the element of the input is one of those that are reduced.
 index_add.alpha: the number by which `source` is multiplied.
 index_put.indices: a tuple with a tensor of integers or booleans for each of the first dimensions.
 index_put.values: the values, broadcast to the positions.

@@ -16,6 +16,7 @@ from symgrad.methods import (
     copying,
     counting,
     filling,
+    histograms,
     inplace,
     layout,
     legacy,
@@ -33,7 +34,7 @@ __all__ = ["TABLES", "assemble", "attach", "detach"]
 TABLES = (
     traced.METHODS, hooks.METHODS, views.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS, operators.METHODS, numpy_protocol.METHODS,
     layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS,
-    legacy.METHODS, values.METHODS, surface.METHODS,
+    legacy.METHODS, values.METHODS, surface.METHODS, histograms.METHODS,
 )
 
 

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from symgrad import fft
 from symgrad.engine.data import as_value
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
+from symgrad.methods import numpy_functions
+from symgrad.methods.numpy_functions import as_tensor as _as_tensor
 
 __all__ = ["FUNCTIONS_OF_NUMPY"]
 
 METHODS = MethodTable()
-
-
-def _as_tensor(x: Any) -> Any:
-    return x if isinstance(x, Tensor) else wrap(as_value(x))
 
 
 def _reduction(name: str) -> Callable[..., Any]:
@@ -65,13 +64,6 @@ def _transpose(a: Any, axes: Any = None) -> Any:
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Any:
     return traced.clamp(_as_tensor(a), a_min if min is None else min, a_max if max is None else max)
-
-
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    x = _as_tensor(x)
-    if axis is None and ord is not None and x.ndim > 1 and ord != "fro" or isinstance(axis, (tuple, list)) and ord not in (None, "fro"):
-        return NotImplemented  # matrix norms other than the Frobenius norm
-    return traced.norm(x, 2 if ord in (None, "fro") else ord, axis, keepdims)
 
 
 def _expand_dims(a: Any, axis: Any) -> Any:
@@ -128,6 +120,19 @@ def _like(name: str) -> Callable[..., Any]:
     return like
 
 
+def _of_matrix(name: str) -> Callable[..., Any]:
+    function = getattr(traced, f"linalg_{name}")
+    return lambda a, *rest, **words: function(numpy_functions.floats(a), *rest, **words)
+
+
+def _transform(name: str) -> Callable[..., Any]:
+    """A Fourier transform, with NumPy's word for the dimensions."""
+    function, dims = getattr(fft, name), (-2, -1) if name[-1] == "2" else None
+    if name[-1] in "2n":
+        return lambda a, s=None, axes=dims, norm=None, out=None: function(_as_tensor(a), s, axes, norm)
+    return lambda a, n=None, axis=-1, norm=None, out=None: function(_as_tensor(a), n, axis, norm)
+
+
 FUNCTIONS_OF_NUMPY: dict[Any, Callable[..., Any]] = {
     np.sum: _reduction("sum"), np.mean: _reduction("mean"), np.prod: _reduction("prod"), np.max: _extremum("amax"), np.amax: _extremum("amax"),
     np.min: _extremum("amin"), np.amin: _extremum("amin"), np.all: _extremum("all"), np.any: _extremum("any"),
@@ -145,7 +150,7 @@ FUNCTIONS_OF_NUMPY: dict[Any, Callable[..., Any]] = {
     np.broadcast_to: lambda array, shape: traced.broadcast_to(_as_tensor(array), shape),
     np.concatenate: _concatenation("cat"), np.stack: _concatenation("stack"), np.vstack: _stacking("vstack"), np.hstack: _stacking("hstack"),
     np.dstack: _stacking("dstack"), np.column_stack: _stacking("column_stack"), np.roll: _roll, np.flip: _flip, np.sort: _sort, np.diff: _diff,
-    np.argsort: lambda a, axis=-1, **_: traced.argsort(_as_tensor(a), axis), np.clip: _clip, np.linalg.norm: _norm, np.diag: _unary("diag"),
+    np.argsort: lambda a, axis=-1, **_: traced.argsort(_as_tensor(a), axis), np.clip: _clip, np.diag: _unary("diag"),
     np.diagonal: lambda a, offset=0, axis1=0, axis2=1: traced.diagonal(_as_tensor(a), offset, axis1, axis2), np.tril: _unary("tril"),
     np.triu: _unary("triu"),
     np.tile: lambda A, reps: traced.tile(_as_tensor(A), reps), np.sinc: _unary("sinc"),
@@ -155,6 +160,13 @@ FUNCTIONS_OF_NUMPY: dict[Any, Callable[..., Any]] = {
     traced.nan_to_num(_as_tensor(x), nan, posinf, neginf), np.shape: lambda a: tuple(a.shape), np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.numel() if axis is None else a.shape[axis], np.zeros_like: _like("zeros_like"), np.ones_like: _like("ones_like"),
     np.full_like: _like("full_like"), np.empty_like: _like("empty_like"), np.iscomplexobj: lambda x: x.is_complex(),
+    np.trapezoid: numpy_functions.trapezoid, np.interp: numpy_functions.interp, np.cross: numpy_functions.cross, np.pad: numpy_functions.pad,
+    np.convolve: numpy_functions.convolve, np.linalg.norm: numpy_functions.norm, np.linalg.solve: numpy_functions.solve,
+    **{getattr(np.linalg, name): _of_matrix(name) for name in ("inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh")},
+    **{getattr(np.fft, name): _transform(name) for name in (
+        "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
+    np.fft.fftshift: lambda x, axes=None: fft.fftshift(_as_tensor(x), axes),
+    np.fft.ifftshift: lambda x, axes=None: fft.ifftshift(_as_tensor(x), axes),
 }
 
 
@@ -170,7 +182,10 @@ def _as_array(x: Any) -> Any:
 
 @METHODS.define
 def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """NumPy's functions on Tensors; a function without an op gets plain arrays, unless a Tensor requires grad."""
+    """NumPy's functions on Tensors; a function without an op gets plain arrays.
+
+    Raises TypeError for a function without an op where a Tensor is no plain array, since it requires grad.
+    """
     known = FUNCTIONS_OF_NUMPY.get(function)
     if known is not None and kwargs.get("out") is None:
         try:
@@ -181,4 +196,8 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
             raise TypeError(f"numpy.{function.__name__}: on Tensors, {error}") from None
         if found is not NotImplemented:
             return found
-    return function(*map(_as_array, args), **{key: _as_array(value) for key, value in kwargs.items()})
+    try:
+        arrays, words = [*map(_as_array, args)], {key: _as_array(value) for key, value in kwargs.items()}
+    except RuntimeError as error:
+        raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors. {error}") from None
+    return function(*arrays, **words)

@@ -199,12 +199,28 @@ def _numpy_table() -> dict[str, Any]:
 
 
 NUMPY_FUNCTIONS = _numpy_table()
+FOLDS = {
+    **{("reduce", ufunc): name for ufunc, name in {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
+                                                   "logical_or": "any", "logaddexp": "logsumexp"}.items()},
+    **{("accumulate", ufunc): name for ufunc, name in {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin",
+                                                       "logaddexp": "logcumsumexp"}.items()},
+}
 
 
 @METHODS.define
 def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """NumPy's ufuncs on Tensors are the ops of the same name; others raise TypeError."""
-    function = NUMPY_FUNCTIONS.get(ufunc.__name__)
-    if function is None or method != "__call__" or kwargs:
+    """NumPy's ufuncs on Tensors are the ops of the same name, and their folds along an axis reductions and scans; others raise TypeError."""
+    name, function = ufunc.__name__, NUMPY_FUNCTIONS.get(ufunc.__name__)
+    if (method, name) in FOLDS and kwargs.keys() <= {"axis", "dtype", "keepdims"}:
+        return _folded(FUNCTIONS[FOLDS[method, name]], *inputs, **kwargs)
+    if function is None or kwargs or method not in ("__call__", "outer"):
         return NotImplemented
+    if method == "outer":
+        a, b = (x if isinstance(x, Tensor) else wrap(as_value(x)) for x in inputs)
+        return function(traced.reshape(a, (*a.shape, *(1,) * b.ndim)), b)
     return function(*inputs)
+
+
+def _folded(function: Any, x: Tensor, axis: Any = 0, dtype: Any = None, **keepdims: bool) -> Any:
+    out = function(x if dtype is None else x.to(dtype), tuple(range(x.ndim)) if axis is None else axis, **keepdims)  # type: ignore[attr-defined]
+    return getattr(out, "values", out) if isinstance(out, tuple) else out

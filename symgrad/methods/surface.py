@@ -12,6 +12,8 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.methods.counting import nonzero
+from symgrad.methods.histograms import histogram, histogramdd
+from symgrad.methods.inplace import in_place
 from symgrad.types.indices import first_outside
 
 __all__ = ["METHODS", "SURFACE", "methods_as_functions"]
@@ -135,7 +137,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of the input with the elements of `source` written, or added, at positions in the flattened input.
 
-    Raises RuntimeError for positions that are not int64 and for another number of sources, IndexError for a position out of range.
+    Raises RuntimeError for positions that are not int64, IndexError for a position out of range and for another number of sources.
     """
     if str(index.dtype) != "torch.int64":
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype.scalar_type}")
@@ -143,8 +145,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype.scalar_type} and "
                            f"source.dtype = {source.dtype.scalar_type}")
     if index.numel() != source.numel():
-        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
-                           f"index.numel() = {index.numel()}")
+        raise IndexError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
+                         f"index.numel() = {index.numel()}")
     wrong = first_outside(index._value, -input.numel(), input.numel())
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {input.numel()} elements.")
@@ -170,7 +172,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 SURFACE: dict[str, Callable[..., Any]] = {
     "alias_copy": alias_copy, "slice_copy": slice_copy, "argwhere": argwhere, "nonzero_static": nonzero_static, "unravel_index": unravel_index,
-    "as_strided_scatter": as_strided_scatter, "detach": detach, "fill": fill, "put": put,
+    "as_strided_scatter": as_strided_scatter, "detach": detach, "fill": fill, "put": put, "histogram": histogram, "histogramdd": histogramdd,
     **{f"{name}_copy": _copies(name) for name in COPIED}, **{f"unsafe_{name}": _pieces(name) for name in ("chunk", "split", "split_with_sizes")},
 }
-METHODS.update({name: SURFACE[name] for name in ("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")})
+METHODS.update({name: SURFACE[name] for name in ("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes")}, put_=in_place("put_", put))

@@ -1,8 +1,20 @@
 """Copies with elements replaced or added: linear in the input and in the source, whose cotangent is read at the written positions."""
 
+import math
+
 from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis
-from symgrad.types.indices import check_bounds, diagonal_positions, gather_index, index_array, integer_index, mask_indices, slice_index
+from symgrad.types.indices import (
+    check_bounds,
+    diagonal_positions,
+    flat_positions,
+    gather_index,
+    index_array,
+    integer_index,
+    mask_indices,
+    members,
+    slice_index,
+)
 
 DISTINCT_INDEX = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of shape 3 by 2 into 3 by 4 elements, without repetitions
 REPEATED_INDEX = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
@@ -122,6 +134,51 @@ def index_fill(xp, input, dim, index, value):
     if value.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     return xp.index_fill_tensor(input, value, places)
+
+
+# Reductions of the elements that are sent to one position
+
+
+def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
+    """The input with the reductions of its own element (if `include_self`) and of the elements of `src` sent to one place."""
+    if reduce not in known:
+        raise RuntimeError(f"{name}(): Expected reduce to be one of {', '.join(known)} but got {reduce}.")
+    flat, sent, shape = xp.reshape(input, (-1,)), xp.reshape(src, (-1,)), tuple(input.shape)
+    positions = flat_positions(places, shape)
+    if not len(positions):
+        return xp.clone(input)
+
+    def added(x, others):
+        return xp.index_add(x if include_self else xp.index_fill(x, 0, positions, 0), 0, positions, others)
+
+    if reduce in ("sum", "mean"):
+        out = added(flat, sent)
+        if reduce == "mean":
+            whole = not (input.is_floating_point() or input.is_complex())
+            out = xp.div(out, added(xp.ones_like(flat), xp.ones_like(sent)), rounding_mode="floor" if whole else None)
+        return xp.reshape(out, shape)
+    distinct, rows, filled = members(positions, input.numel(), include_self)
+    found = xp.getitem(xp.cat([flat, sent], 0), (rows,))
+    if reduce == "prod" or input.is_floating_point():  # an integer extreme is that of repeated elements, too
+        found = xp.where(input.new_tensor(filled), found, {"prod": 1, "amax": -math.inf, "amin": math.inf}[reduce])
+    return xp.reshape(xp.scatter_tensor(flat, getattr(xp, reduce)(found, -1), (distinct,)), shape)
+
+
+@composite("scatter_reduce", usage="symgrad.scatter_reduce(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2), 'mean')")
+def scatter_reduce(xp, input, dim, index, src, reduce, *, include_self=True):
+    """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
+    places, part = _elements_index("scatter_reduce", input, dim, index, src), _matching_part(xp, src, index)
+    return _reduce_at(xp, "scatter_reduce", input, part, places, reduce, include_self, ("sum", "prod", "mean", "amax", "amin"))
+
+
+@composite("index_reduce", usage="symgrad.index_reduce(a, 1, symgrad.tensor([0, 0]), symgrad.ones(2, 2), 'prod')")
+def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
+    """A copy of the input with the product, mean, largest or smallest of the slices that a vector of integers sends to one place along `dim`."""
+    _slices_index("index_reduce", xp, input, dim, index, source)
+    dim = axis(dim, input.ndim)
+    every = xp.expand(xp.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), tuple(source.shape)) if input.ndim else xp.reshape(index, ())
+    places = _elements_index("index_reduce", input, dim, every, source)
+    return _reduce_at(xp, "index_reduce", input, source, places, reduce, include_self, ("prod", "mean", "amax", "amin"))
 
 
 def _check_size(src, shape):

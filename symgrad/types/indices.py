@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "element_index", "first_outside", "gather_index",
-           "index_array", "integer_index", "largest_of_dtype", "mask_indices", "most_frequent", "order", "repeated_indices", "running_extremes",
-           "slice_index", "unravelled", "window_indices"]
+__all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "element_index", "first_outside", "flat_positions",
+           "gather_index", "index_array", "integer_index", "largest_of_dtype", "mask_indices", "members", "most_frequent", "order",
+           "repeated_indices", "running_extremes", "slice_index", "unravelled", "window_indices"]
 
 Places = tuple[Any, ...]
 
@@ -138,6 +138,27 @@ def running_extremes(value: Any, dim: int, largest: bool) -> np.ndarray:
     new = (array == best) | np.isnan(array) if array.dtype.kind in "fc" else array == best
     steps = np.arange(array.shape[dim]).reshape((-1,) + (1,) * (array.ndim - dim - 1))
     return np.maximum.accumulate(np.where(new, steps, 0), axis=dim)
+
+
+def flat_positions(places: Places, shape: tuple[int, ...]) -> np.ndarray:
+    """The positions in the flattened array of the elements at an index, as a vector."""
+    if any(map(_is_batched, places)):
+        raise RuntimeError("vmap: an index that differs between the members of the batch sends different numbers of elements to one position")
+    return np.arange(int(np.prod(shape))).reshape(shape or (1,))[places].reshape(-1)
+
+
+def members(positions: np.ndarray, size: int, own: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct positions in a vector; for each a row of the elements that are sent to it, in an array of `size` elements and then those that are
+    sent, with the first one repeated in shorter rows; and a mask without the repeated ones. `own` adds the array's element at the position itself.
+    """
+    distinct = np.unique(positions)
+    targets, elements = positions, size + np.arange(positions.size)
+    if own:
+        targets, elements = np.concatenate([distinct, targets]), np.concatenate([distinct, elements])
+    by, counts = np.argsort(targets, kind="stable"), np.unique(targets, return_counts=True)[1]
+    steps = np.arange(counts.max(initial=0))
+    filled = steps < counts[:, None]
+    return distinct, elements[by][(np.cumsum(counts) - counts)[:, None] + steps * filled], filled
 
 
 def most_frequent(value: Any, dim: int) -> np.ndarray:

@@ -73,8 +73,8 @@ def test_batches_of_cotangents_and_tangents(what, monkeypatch):
     if what == "right":
         assert gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
     elif what == "numpy":
-        reason = r"While computing batched gradients, got: .*: return 2 \* g .*\n    this rule calls NumPy with a tensor"
-        with pytest.raises(GradcheckError, match=reason):
+        text = r"While computing batched gradients, got: .*: return 2 \* g .*\n    this rule calls NumPy with a tensor"
+        with pytest.raises(GradcheckError, match=text):
             gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True)
         assert not gradcheck(OnlyOneByOne.apply, x, check_batched_grad=True, raise_exception=False)
         assert gradcheck(OnlyOneByOne.apply, x)

@@ -31,7 +31,8 @@ CALLS = {
     "addmm": ((SMALL[:, :2],), (SMALL[:2],)), "addmv": ((SMALL,), (SMALL[0],)), "addr": ((SMALL[:, 0],), (SMALL[0],)),
     "baddbmm": ((np.stack([SMALL[:, :2]] * 2),), (np.stack([SMALL[:2]] * 2),)), "nan_to_num": (), "fmod": ((SMALL,),), "sgn": (), "sinc": (),
     "float_power": (2.5,), "conj_physical": (), "copysign": ((SMALL - 0.5,),), "heaviside": ((SMALL,),), "ldexp": ((SMALL,),),
-    "xlogy": ((SMALL,),), "mvlgamma": (1,), "multigammaln": (1,),
+    "xlogy": ((SMALL,),), "mvlgamma": (1,), "multigammaln": (1,), "renorm": (2, 0, 0.7), "scatter_reduce": (0, PLACES, (SMALL[:2],), "prod"),
+    "index_reduce": (0, ROWS, (SMALL[:2],), "mean"), "put": (np.array([2, -1]), (SMALL[0, :2],)),
 }
 INPUTS = {"addmv": SMALL[:, 0], "baddbmm": np.stack([SMALL, SMALL])}  # where they are not of the common shape
 
@@ -46,7 +47,7 @@ def case(name, op=None):
 
 METHODS = {name: op for op in REGISTRY.values() if op.public and op.method and (op.kind == "elementwise" or op.name in OTHERS)
            for name in (op.name, *op.aliases)}
-CASES = [pytest.param(*case(name, op), id=name) for name, op in (METHODS | {"float_power": None, "conj_physical": None}).items()]
+CASES = [pytest.param(*case(name, op), id=name) for name, op in (METHODS | {"float_power": None, "conj_physical": None, "put": None}).items()]
 ELEMENTWISE = {name: op for name, op in METHODS.items() if op.kind == "elementwise"}
 INTEGER = {"bitwise_and": operator.iand, "bitwise_or": operator.ior, "bitwise_xor": operator.ixor, "bitwise_left_shift": operator.ilshift,
            "bitwise_right_shift": operator.irshift, "gcd": None, "lcm": None}

@@ -2,25 +2,27 @@
 
 NOT_YET = {
     "torch": """
-        adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ are_deterministic_algorithms_enabled avg_pool1d
-        bartlett_window batch_norm bilinear binary_cross_entropy_with_logits binomial blackman_window cdist celu_ channel_shuffle cond
-        constant_pad_nd conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution cosine_embedding_loss
-        cosine_similarity ctc_loss digamma dropout dropout_ embedding embedding_bag embedding_renorm_ empty_permuted erfinv feature_alpha_dropout
-        feature_alpha_dropout_ feature_dropout feature_dropout_ from_dlpack from_file geqrf get_deterministic_debug_mode
-        get_float32_matmul_precision grid_sampler grid_sampler_2d grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hash_tensor
-        hinge_embedding_loss histogram histogramdd i0_ igamma igammac index_reduce instance_norm is_deterministic_algorithms_warn_only_enabled
-        is_distributed is_warn_always_enabled istft kaiser_window kl_div layer_norm lgamma lobpcg logit logit_ lstm lstm_cell margin_ranking_loss
-        max_pool1d max_pool1d_with_indices max_pool2d max_pool3d mvlgamma native_batch_norm native_channel_shuffle native_dropout
-        native_group_norm native_layer_norm native_norm norm_except_dim pairwise_distance pca_lowrank pdist pixel_shuffle pixel_unshuffle
-        poisson_nll_loss polygamma rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_ scatter_reduce segment_reduce selu_
-        set_anomaly_enabled set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_warn_always slice_inverse stft
-        svd_lowrank sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum threshold_ to_dlpack triplet_margin_loss
-        use_deterministic_algorithms while_loop xlogy xlogy_""",
+        adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ are_deterministic_algorithms_enabled
+        avg_pool1d bartlett_window batch_norm bilinear binary_cross_entropy_with_logits binomial blackman_window cdist celu_
+        channel_shuffle cond constant_pad_nd conv1d conv2d conv3d conv_tbc conv_transpose1d
+        conv_transpose2d conv_transpose3d convolution cosine_embedding_loss cosine_similarity ctc_loss digamma dropout dropout_ embedding
+        embedding_bag embedding_renorm_ empty_permuted erfinv feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_
+        from_dlpack from_file geqrf get_deterministic_debug_mode get_float32_matmul_precision grid_sampler grid_sampler_2d
+        grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hash_tensor hinge_embedding_loss i0_ igamma igammac
+        instance_norm is_deterministic_algorithms_warn_only_enabled is_distributed is_warn_always_enabled istft kaiser_window
+        kl_div layer_norm lgamma lobpcg logit logit_ lstm lstm_cell margin_ranking_loss
+        max_pool1d max_pool1d_with_indices max_pool2d max_pool3d mvlgamma native_batch_norm native_channel_shuffle native_dropout native_group_norm
+        native_layer_norm native_norm norm_except_dim pairwise_distance pca_lowrank pdist pixel_shuffle
+        pixel_unshuffle poisson_nll_loss polygamma rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_
+        segment_reduce selu_ set_anomaly_enabled set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_warn_always
+        slice_inverse stft svd_lowrank sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum threshold_ to_dlpack
+        triplet_margin_loss use_deterministic_algorithms while_loop xlogy xlogy_""",
     "Tensor": """
-        addbmm_ apply_ bernoulli const_data_ptr digamma digamma_ dim_order erfinv erfinv_ geqrf hash_tensor histogram i0_ igamma igamma_ igammac
-        igammac_ index index_reduce index_reduce_ is_distributed is_shared istft lgamma lgamma_ logit logit_ map2_ map_ module_load multinomial
-        mvlgamma mvlgamma_ polygamma polygamma_ put_ renorm_ resize resize_as scatter_reduce scatter_reduce_ share_memory_ slice_inverse stft
-        storage storage_type xlogy xlogy_""",
+        addbmm_ apply_ bernoulli const_data_ptr digamma digamma_ dim_order erfinv erfinv_ geqrf
+        hash_tensor i0_ igamma igamma_ igammac igammac_ index is_distributed is_shared istft lgamma
+        lgamma_ logit logit_ map2_ map_ module_load multinomial mvlgamma mvlgamma_
+        polygamma polygamma_ resize resize_as share_memory_ slice_inverse stft storage
+        storage_type xlogy xlogy_""",
     "linalg": "ldl_factor ldl_factor_ex ldl_solve",
     "fft": "",
     "special": """
