@@ -194,8 +194,9 @@ def _tensor_stub() -> str:
 
 
 def _has_def(function: FunctionType) -> bool:
-    """Whether the function's module defines it by a `def` of that name, where a type checker finds it."""
-    return getattr(sys.modules[function.__module__], function.__name__, None) is function and function.__code__.co_name == function.__name__
+    """Whether the function's module, other than the package itself, defines it by a `def` of that name, where a type checker finds it."""
+    module = sys.modules[function.__module__]
+    return module is not symgrad and getattr(module, function.__name__, None) is function and function.__code__.co_name == function.__name__
 
 
 def _package_stub() -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch
+from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch, helpers_called
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 
 __all__ = ["ArraySource"]
@@ -208,14 +208,7 @@ class ArraySource:
 
     def called(self, code: str) -> str:
         """The helpers that a text calls, and those that these call; then the constants."""
-        found: dict[str, str] = {}
-        pending = [code]
-        while pending:
-            text = pending.pop()
-            new = {name: helper for name, helper in self.helpers.items() if name not in found and re.search(rf"\b{name}\b", text)}
-            found |= new
-            pending += new.values()
-        return "".join(found.values()) + "".join(["\n\n", *self.globals] if self.globals else [])
+        return helpers_called(code, self.helpers) + "".join(["\n\n", *self.globals] if self.globals else [])
 
     def _entry(self, step: Step) -> tuple[str, list[Any]]:
         """The name of a step's entry in the table, and the arguments for it: slots as `Operand`, and parameters."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar
 
@@ -44,6 +44,18 @@ class Text(str):
 
     def __format__(self, least: str) -> str:
         return f"({self!s})" if self.precedence < int(least or 0) else str(self)
+
+
+def helpers_called(text: str, helpers: Mapping[str, str]) -> str:
+    """The helpers that a text calls, and those that these call, in the order of the table."""
+    found: set[str] = set()
+    pending = [text]
+    while pending:
+        text = pending.pop()
+        new = {name for name in helpers.keys() - found if re.search(rf"\b{name}\b", text)}
+        found |= new
+        pending += [helpers[name] for name in new]
+    return "".join(helper for name, helper in helpers.items() if name in found)
 
 
 class Source(CodePrinter):
@@ -99,8 +111,7 @@ class Source(CodePrinter):
         return Text(text.format(*operands), int(precedence))
 
     def called(self, text: str) -> str:
-        """The helpers that a text calls."""
-        return "".join(helper for name, helper in self.helpers.items() if re.search(rf"\b{name}\b", text))
+        return helpers_called(text, self.helpers)
 
     def element(self, place: Place) -> str:
         """A parameter, or an element of one that is an array."""

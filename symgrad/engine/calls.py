@@ -55,7 +55,7 @@ def named_as_one(op: Op, out: Any, given: Sequence[Any]) -> Any:
         return out
     if not all([isinstance(x, Tensor) for x in given]) or any([x._node_slot is node for x in given]):
         return out
-    named = object.__new__(_call_class(op, type(node)))
+    named = object.__new__(_call_class(op, type(node)))  # type: ignore[arg-type]
     named.args, named.parents, named.value, named.flags, named.sequence_nr = node.args, node.parents, node.value, node.flags, node.sequence_nr
     named.call = tuple([(x._value, x._node_slot) for x in given])  # type: ignore[attr-defined]
     out._node_slot = named

@@ -22,13 +22,15 @@ SHAPES = table("""
 clamp, clamp_min, clamp_max, addcmul, addcdiv, lerp, float_power, fmod: the tensors broadcast; the result has the broadcast shape.
 isclose, where, masked_fill, heaviside, xlogy, xlog1py, fmax, fmin, logaddexp2, ldexp: the tensors broadcast; the result has the broadcast shape.
 sinc, entr, mvlgamma, positive, nan_to_num, real, imag, conj, resolve_conj, angle, sgn: the result has the shape of `input`.
+beta, betaln: the arguments broadcast; the result has the broadcast shape.
 celu, selu, prelu, threshold, hardshrink, deg2rad, rad2deg: the result has the shape of `input`.
 bessel_j0, bessel_j1, bessel_y0, bessel_y1, i0, i1, i0e, i1e, jv, yv, iv, kv, modified_bessel_i0: the result has the shape of `input`.
 modified_bessel_i1, modified_bessel_k0, modified_bessel_k1, scaled_modified_bessel_k0: the result has the shape of `input`.
 chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w: the result has the shape of `input`.
 shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v: the result has the shape of `input`.
 shifted_chebyshev_polynomial_w, hermite_polynomial_h, hermite_polynomial_he, legendre_polynomial_p: the result has the shape of `input`.
-laguerre_polynomial_l: the result has the shape of `input`.
+laguerre_polynomial_l, spherical_bessel_j0: the result has the shape of `input`.
+sici: both results have the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
 cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, index_add, index_copy: the result has the shape of `input`.

@@ -221,7 +221,7 @@ def _in_place_op(op: Op, name: str) -> Callable[..., Tensor]:
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
           "index_put", "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr",
           "baddbmm", "copysign", "deg2rad", "heaviside", "ldexp", "nan_to_num", "fmod", "rad2deg", "sgn", "sinc", "xlogy",
-          "mvlgamma", "index_reduce", "renorm", "scatter_reduce")
+          "mvlgamma", "i0", "index_reduce", "renorm", "scatter_reduce")
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
         for _name in (_op.name, *_op.aliases):

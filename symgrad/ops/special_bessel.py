@@ -3,6 +3,7 @@
 from symgrad.graph.op import composite, elementwise
 from symgrad.types.domains import Domain, Interval
 
+AIRY = Domain("AIRY", (Interval(-20.0, 100.0),))
 ORDERS = ((0,), (1,))
 # Where values and derivatives have all digits: outside, those of J and Y are lost next to zeros.
 OSCILLATING = Domain("OSCILLATING", (Interval(-25.0, 25.0),))
@@ -27,23 +28,29 @@ elementwise("bessel_j", lambda xp, input, order: xp.bessel_j(input, order), _hal
 elementwise("bessel_y", lambda xp, input, order: xp.bessel_y(input, order), _half_sum("bessel_y", -1), domain=OSCILLATING_POSITIVE, examples=((0,),),
             method=False, public=False, doc="The Bessel function of the second kind of an order. DLMF 10.2.3.")
 elementwise("bessel_i", lambda xp, input, order: xp.bessel_i(input, order), _half_sum("bessel_i", 1), domain=EXPONENTS, examples=ORDERS,
-            special=((0.0,),), names=lambda node: {0: "I0Backward0", 1: "SpecialI1Backward0"}.get(node.args[1]), method=False, public=False,
-            doc="The modified Bessel function of the first kind of an order. DLMF 10.25.2.")
+            special=((0.0,),), method=False, public=False, doc="The modified Bessel function of the first kind of an order. DLMF 10.25.2.")
 elementwise("bessel_k", lambda xp, input, order: xp.bessel_k(input, order), _half_sum("bessel_k", 1, -1), domain=POSITIVE_EXPONENTS, examples=((0,),),
             method=False, public=False, doc="The modified Bessel function of the second kind of an order. DLMF 10.25.3.")
 elementwise("bessel_i_moment", lambda xp, input, order: xp.bessel_i_moment(input, order),
             lambda xp, y, x, order: -xp.sign(x) * xp.bessel_i_moment(x, order + 1), domain=EXPONENTS, examples=((0,),), method=False, public=False,
-            node_name="SpecialI0E", doc="The mean of (1 - cos t)ᵏ e^(-|input| (1 - cos t)) over a period. DLMF 10.32.1.")
+            doc="The mean of (1 - cos t)ᵏ e^(-|input| (1 - cos t)) over a period. DLMF 10.32.1.")
 elementwise("bessel_k_moment", lambda xp, input, order: xp.bessel_k_moment(input, order), lambda xp, y, x, order: -xp.bessel_k_moment(x, order + 1),
             domain=POSITIVE_EXPONENTS, examples=((0,),), method=False, public=False,
             doc="The integral of (cosh t - 1)ᵏ e^(-input (cosh t - 1)) from 0 to infinity. DLMF 10.32.9.")
 
 
 elementwise("i1e_derivative", lambda xp, input, order: xp.i1e_derivative(input, order), lambda xp, y, x, order: xp.i1e_derivative(x, order + 1),
-            domain=EXPONENTS, examples=((0,),), method=False, public=False, node_name="SpecialI1E",
-            doc="The derivative of e^-|input| I₁(input) of any order.")
+            domain=EXPONENTS, examples=((0,),), method=False, public=False, doc="The derivative of e^-|input| I₁(input) of any order.")
 elementwise("scaled_modified_bessel_k1", lambda xp, input: xp.k1e(input), lambda xp, y, x: -xp.bessel_k_moment(x, 1) - xp.bessel_k_moment(x, 2),
             domain=POSITIVE_EXPONENTS, method=False, doc="e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3.")
+
+elementwise("spherical_bessel_j0_derivative", lambda xp, input, order: xp.spherical_bessel_j0_derivative(input, order),
+            lambda xp, y, x, order: xp.spherical_bessel_j0_derivative(x, order + 1), domain=EXPONENTS, examples=((0,),), special=((0.0,), (1e-5,)),
+            method=False, public=False, doc="The derivative of sin(input)/input of an order. DLMF 10.49.3.")
+elementwise("airy_ai", None, lambda xp, y, x: xp.airy_ai_slope(x), domain=AIRY, method=False, node_name="SpecialAiryAi",
+            doc="Airy's function Ai. Below -20 the value is SciPy's, which loses digits next to zeros. DLMF 9.2.2.")
+elementwise("airy_ai_slope", None, lambda xp, y, x: x * xp.airy_ai(x), domain=AIRY, method=False, public=False,
+            doc="The derivative of Ai. DLMF 9.2.1.")
 
 
 def _named(name, word, order, doc, **rest):
@@ -64,6 +71,8 @@ for name, word, order, letter, where in (
 _named("i0e", "bessel_i_moment", 0,
        "e^-|input| I₀(input), the scaled modified Bessel function; its derivative at 0 is 0. DLMF 10.25.2.", method=False)
 _named("i1e", "i1e_derivative", 0, "e^-|input| I₁(input), the scaled modified Bessel function. DLMF 10.25.2.", method=False)
+_named("spherical_bessel_j0", "spherical_bessel_j0_derivative", 0, "sin(input)/input, and 1 at 0, the spherical Bessel function j₀. DLMF 10.49.3.",
+       method=False)
 _named("scaled_modified_bessel_k0", "bessel_k_moment", 0, "e^input K₀(input), the scaled modified Bessel function. DLMF 10.25.3.", method=False)
 
 

@@ -1,10 +1,12 @@
-"""Exponential integrals, and Lambert's W."""
+"""Exponential, sine and cosine integrals, and Lambert's W."""
 
-from symgrad.graph.op import elementwise
+from symgrad.graph.op import composite, elementwise
 from symgrad.types.domains import Domain, Interval
 
 EXPONENTS_BUT_ZERO = Domain("EXPONENTS_BUT_ZERO", (Interval(-700.0, 0.0, open_high=True), Interval(0.0, 700.0, open_low=True)))
 POSITIVE_EXPONENTS = Domain("POSITIVE_EXPONENTS", (Interval(0.0, 700.0, open_low=True),))
+OSCILLATING = Domain("OSCILLATING", (Interval(-30.0, 30.0),))
+ABOVE_ZERO = Domain("ABOVE_ZERO", (Interval(0.0, 0.6, open_low=True), Interval(0.63, 30.0)))
 ABOVE_BRANCH_POINT = Domain("ABOVE_BRANCH_POINT", (Interval(-0.3, 1e100),))
 
 
@@ -19,3 +21,15 @@ elementwise("exp1", None, lambda xp, y, x: -xp.exp(-x) / x, domain=POSITIVE_EXPO
 elementwise("lambertw", None, _slope_of_lambertw, domain=ABOVE_BRANCH_POINT, method=False,
             doc="The principal branch of Lambert's W, with W eᵂ = input, for input > -1/e; the "
                 " derivative loses digits next to this end, 16 ULP at -0.36. DLMF 4.13.")
+
+
+elementwise("sine_integral", None, lambda xp, y, x: xp.spherical_bessel_j0_derivative(x, 0), domain=OSCILLATING, special=((0.0,),), method=False,
+            doc="The sine integral Si, the integral of sin(t)/t from 0 on. DLMF 6.2.9.")
+elementwise("cosine_integral", None, lambda xp, y, x: xp.cos(x) / x, domain=ABOVE_ZERO, method=False,
+            doc="The cosine integral Ci, of positive numbers. It loses digits within 0.001 of its zeros, 0.6165 the first. DLMF 6.2.11.")
+
+
+@composite("sici", usage="symgrad.sici(x)", method=False)
+def sici(xp, input):
+    """The sine and the cosine integral, as SciPy returns them. DLMF 6.2."""
+    return xp.sine_integral(input), xp.cosine_integral(input)

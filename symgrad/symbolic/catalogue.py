@@ -30,7 +30,12 @@ EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a con
 COMPOSED = {"sinc"}  # composite ops that are elementwise
 WITH_PARAMETERS = {  # names of ops with given parameters
     "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"digamma_derivative{n}": (n,) for n in (1, 2, 3, 4)},
-    **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment")}}
+    **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment")},
+    **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")},
+    "spherical_bessel_j0_derivative": {f"spherical_bessel_j0_derivative{n}": (n,) for n in range(3)}}
+WHOLE = {"erfcx", "log_ndtr"} | {  # whose formulas overflow or cancel when they are computed by parts
+    name for op in ("erfcx_derivative", "log_ndtr_derivative", "spherical_bessel_j0_derivative")
+    for name in WITH_PARAMETERS[op] if name != "spherical_bessel_j0_derivative0"}
 
 
 class Call(NamedTuple):
@@ -215,17 +220,25 @@ def _matches(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Ite
 def _recognise(e: Any, accepted: Callable[[str], bool]) -> Call | None:
     """The expression as a call of an op with a longer formula; for a sum or product, the formula may match a part of it."""
     for entry in _table()[1].get(e.func, ()):
-        if not accepted(entry.op):
+        refused = not accepted(entry.op)
+        if refused and entry.op not in WHOLE:
             continue
         if (e.is_Add or e.is_Mul) and len(e.args) >= len(entry.formula.args):
             patterns = sorted(entry.formula.args, key=lambda p: (bool(p.is_Dummy), -sum(1 for _ in sympy.preorder_traversal(p))))
             for binding, rest in _matches(patterns, list(e.args), {}):
                 call = entry.call(binding)
+                _refuse(call, refused)
                 return Call("add" if e.is_Add else "mul", (e.func(*rest), call)) if rest else call
         else:
             for binding in _bindings(entry.formula, e, {}):
+                _refuse(entry, refused)
                 return entry.call(binding)
     return None
+
+
+def _refuse(call: Call | _Entry, refused: bool) -> None:
+    if refused:
+        raise Unknown(f"{call.op} cannot be written here, and computed by the parts of its formula it loses its digits")
 
 
 # Planning one step

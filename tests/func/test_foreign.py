@@ -185,3 +185,41 @@ def test_a_compiled_function_calls_it():
     f = symgrad.compile(lambda x: jv(0, x) * x)
     for x in (0.3, 0.7, 1.9):
         assert float(f(T(x))) == pytest.approx(scipy.special.j0(x) * x, rel=1e-15)
+
+
+@pytest.mark.parametrize("transform", [
+    jacrev, lambda f: jacrev(f, chunk_size=2), jacfwd, lambda f: jacfwd(f, chunk_size=2), lambda f: hessian(lambda x: f(x).sum()),
+    lambda f: jacrev(jacrev(lambda x: f(x).sum())), lambda f: jacfwd(jacrev(lambda x: f(x).sum())),
+], ids=["jacrev", "jacrev in chunks", "jacfwd", "jacfwd in chunks", "hessian", "jacrev twice", "jacfwd of jacrev"])
+def test_the_vmap_rule_of_a_function_is_called_by_transforms(transform):
+    sizes = []
+
+    class Product(symgrad.autograd.Function):
+        @staticmethod
+        def forward(a, b):
+            return T(np.multiply(a.detach().numpy(), b.detach().numpy()))
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return Product.apply(g, b), Product.apply(a, g)
+
+        @staticmethod
+        def jvp(ctx, s, t):
+            a, b = ctx.saved_for_forward
+            return Product.apply(s, b) + Product.apply(a, t)
+
+        @staticmethod
+        def vmap(info, in_dims, a, b):
+            sizes.append(info.batch_size)
+            a, b = (x if d is not None else x.expand(info.batch_size, *x.shape) for x, d in zip((a, b), in_dims))
+            return Product.apply(a, b), 0
+
+    x = T([1.0, 2.0, 3.0])
+    found = transform(lambda x: Product.apply(x, Product.apply(x, x)))(x)
+    assert np.allclose(found.numpy(), transform(lambda x: x**3)(x).numpy()) and sizes

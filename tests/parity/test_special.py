@@ -7,7 +7,9 @@ import torch
 import symgrad
 
 UNARY = {"erf": (-3, 3), "erfc": (-3, 3), "ndtr": (-3, 3), "gammaln": (0.1, 9), "digamma": (0.1, 9), "psi": (0.1, 9), "logit": (0.1, 0.9),
-         "entr": (0.1, 3), "expit": (-3, 3), "exp2": (-3, 3), "expm1": (-3, 3), "log1p": (-0.5, 3), "sinc": (-3, 3), "round": (-3, 3)}
+         "entr": (0.1, 3),
+         "erfcx": (-2, 3), "erfinv": (-0.9, 0.9), "ndtri": (0.1, 0.9), "log_ndtr": (-9, 3),
+         "expit": (-3, 3), "exp2": (-3, 3), "expm1": (-3, 3), "log1p": (-0.5, 3), "sinc": (-3, 3), "round": (-3, 3)}
 
 
 def compared(call, *xs):
@@ -44,6 +46,24 @@ def test_functions_with_parameters(dtype):
         symgrad.mvlgamma(symgrad.tensor(x), 0)
 
 
+def test_functions_without_derivative_in_torch():
+    x = np.random.default_rng(0).uniform(-9, 9, (2, 3))
+    value = symgrad.special.spherical_bessel_j0(symgrad.tensor(x)).numpy()
+    np.testing.assert_allclose(value, torch.special.spherical_bessel_j0(torch.tensor(x)).numpy())
+    value = symgrad.special.airy_ai(symgrad.tensor(x)).numpy()
+    np.testing.assert_allclose(value, torch.special.airy_ai(torch.tensor(x)).numpy(), rtol=1e-4)  # torch's has an error of 1.6e-5 near -4
+
+
+@pytest.mark.parametrize("name", [*sorted(UNARY.keys() - {"round", "sinc"}), "airy_ai",
+                                  "bessel_j0", "i0", "i1e", "modified_bessel_k0", "scaled_modified_bessel_k0",
+                                  "spherical_bessel_j0"])
+def test_integers_become_floats(name):
+    value, true = (getattr(library.special, name)(library.tensor([0, 1])).numpy() for library in (symgrad, torch))
+    assert value.dtype == np.float64
+    np.testing.assert_allclose(value, true, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(symgrad.polygamma(1, symgrad.tensor([1, 2])).numpy(), torch.polygamma(1, torch.tensor([1, 2])).numpy(), rtol=1e-6)
+
+
 def test_zero_times_the_logarithm_of_zero_is_zero():
     x, y = (symgrad.tensor([0.0, 0.0, 0.0], requires_grad=True), symgrad.tensor([0.0, 2.0, np.inf], requires_grad=True))
     out = symgrad.xlogy(x, y)
@@ -58,7 +78,7 @@ def test_the_logarithm_of_gamma_has_all_digits_next_to_its_zeros():
 
 
 def test_methods_write_in_place():
-    for name in ("erf", "erfc", "lgamma", "digamma", "logit", "xlogy"):
+    for name in ("erf", "erfc", "erfinv", "lgamma", "digamma", "logit", "xlogy", "i0"):
         x = symgrad.tensor([0.3, 0.7])
         more = (x.clone(),) if name == "xlogy" else ()
         y = getattr(x, name)(*more)

@@ -12,6 +12,7 @@ import numpy as np
 from symgrad.carriers.batched import Batched, aligned_data
 from symgrad.carriers.recorded import Recorded
 from symgrad.carriers.special.table import SPECIAL
+from symgrad.types.dtypes import get_default_dtype
 
 __all__ = ["of_arrays"]
 
@@ -22,7 +23,7 @@ def _scipy() -> Any:
 
 
 def of_arrays() -> dict[str, Callable[..., Any]]:
-    """The functions of the numeric carrier. Types with fewer digits than float32 are computed in float32."""
+    """The functions of the numeric carrier. Types with fewer digits than float32 are computed in float32, integers in the default dtype."""
     return {name: _of_arrays(name) for name in SPECIAL}
 
 
@@ -40,6 +41,9 @@ def _of_arrays(name: str) -> Callable[..., Any]:
             level, ndim = max([x.level for x in batches]), max([getattr(x, "ndim", 0) for x in xs])
             return Batched(call(*[aligned_data(x, level, ndim) for x in xs], *params), level)
         dtype = np.result_type(*[x for x in xs if hasattr(x, "dtype")] or xs)
+        if dtype.kind in "biu":
+            dtype = get_default_dtype().numpy
+            xs = tuple([np.asarray(x, dtype) for x in xs])
         small = dtype.kind not in "fc" or dtype.itemsize < 4
         if small:
             xs = tuple([np.asarray(x, np.float32) for x in xs])

@@ -14,7 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from symgrad.carriers.special import activations, bessel, errors, gammas, integrals, normal, polynomials
+from symgrad.carriers.special import (
+    activations,
+    airy,
+    bessel,
+    erfcx,
+    errors,
+    gammas,
+    integrals,
+    inverses,
+    log_normal,
+    normal,
+    polynomials,
+    waves,
+)
 
 __all__ = ["SPECIAL", "Row"]
 
@@ -30,5 +43,5 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, bessel, errors, gammas, integrals, normal, polynomials)
+FAMILIES = (activations, airy, bessel, erfcx, errors, gammas, integrals, inverses, log_normal, normal, polynomials, waves)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}

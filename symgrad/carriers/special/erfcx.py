@@ -1,0 +1,95 @@
+"""exp(x²) erfc(x) and its derivatives (DLMF 7.6, 7.12, 7.18): those cancel for large positive x, where they have an asymptotic series."""
+
+from __future__ import annotations
+
+from math import perm, prod
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.special.expansions import PI, Expansions
+
+__all__ = ["ROWS", "scaled"]
+
+FAR = 10.0  # from here on the asymptotic series of `scaled` has all digits
+
+
+def _recurrence(x: Any, value: Any, slope: Any, order: int) -> Any:
+    """The derivative of exp(x²) erfc(x) of an order, from the first two: E'' = 2 (x E)'. It cancels for large positive x."""
+    for k in range(1, order):
+        value, slope = slope, 2 * (x * slope + k * value)
+    return slope if order else value
+
+
+def _coefficients(mp: Any, centre: Any, count: int) -> list[Any]:
+    """The Taylor coefficients of exp(x²) erfc(x)."""
+    out = [mp.exp(centre**2) * mp.erfc(centre)]
+    out.append(2 * (centre * out[0] - 1 / mp.sqrt(mp.pi)))
+    for k in range(2, count):
+        out.append(2 * (centre * out[-1] + out[-2]) / k)
+    return out
+
+
+NEAR = Expansions(_coefficients, 0.0, FAR, 0.25)
+
+
+def scaled(x: Any, order: int) -> Any:
+    """The derivative of exp(x²) erfc(x) of an order for x >= 0, as a long double; for large x by the asymptotic series (DLMF 7.12.1)."""
+    inverse = 1 / np.maximum(np.asarray(x, np.longdouble), FAR)
+    series = np.zeros_like(inverse)
+    for m in range(20, -1, -1):
+        series = series * inverse**2 + (-1) ** m * prod(range(1, 2 * m, 2)) * perm(2 * m + order, order) / 2**m
+    return np.where(x < FAR, NEAR(np.asarray(x, np.longdouble), order), (-1) ** order * inverse ** (order + 1) * series / np.sqrt(PI))
+
+
+def _erfcx(special: Any, x: Any, order: int = 0) -> Any:
+    if np.iscomplexobj(x):
+        raise TypeError("erfcx is defined here for real numbers, got complex ones; pass the real part")
+    wide = np.asarray(x, np.longdouble)
+    size = np.abs(wide)
+    value = 2 * np.exp(np.minimum(size, 100) ** 2) - special.erfcx(size.astype(np.float64))
+    below = _recurrence(wide, value, 2 * (wide * value - 1 / np.sqrt(PI)), order)
+    y = np.where(wide < 0, below, scaled(size, order) if order else special.erfcx(np.asarray(x, np.float64)))
+    return y.astype(np.asarray(x).dtype)[()]
+
+
+def _exact_erfcx(mp: Any, x: Any, order: int = 0) -> Any:
+    with mp.extraprec(20 + 4 * order + 2 * (order + 1) * max(0, mp.mag(x)) if mp.isfinite(x) else 20):
+        value = mp.exp(x * x) * mp.erfc(x)
+        return _recurrence(x, value, 2 * x * value - 2 / mp.sqrt(mp.pi), order)
+
+
+def _erfcx_formula(sp: Any, x: Any, order: int = 0) -> Any:
+    value = sp.exp(x**2) * sp.erfc(x)
+    return _recurrence(x, value, 2 * x * value - 2 / sp.sqrt(sp.pi), order)
+
+
+def _erfcx_of_ball(x: Any, order: int = 0) -> Any:
+    value = (x * x).exp() * x.erfc()
+    return _recurrence(x, value, 2 * x * value - 2 / type(x).pi().sqrt(), order)
+
+
+IN_PYTHON = """
+def _erfcx_derivative(x, order):
+    z, low = {m}.abs(x), {m}.clip(x, -27.0, 0.0)
+
+    def moment(n):  # the integral of t**n exp(-t * t - 2 * t * z) from 0 on
+        total, e = 0.0, 2.718281828459045
+        for k in range(-68, 64):
+            v = e ** (k / 16 - e ** (-k / 16))
+            t = v / (1 + z)
+            total = total + v * (1 + e ** (-k / 16)) / 16 * t**n * {m}.exp(-t * (t + 2 * z))
+        return total / (1 + z)
+
+    near = {m}.round(low * 64) / 64
+    value = 2 * {m}.exp(near * near) * {m}.exp((low - near) * (low + near)) - 1.1283791670955126 * moment(0)
+    slope = 2 * (low * value - 0.5641895835477563)
+    for k in range(1, order):
+        value, slope = slope, 2 * (low * slope + k * value)
+    return {m}.where(x < 0, slope if order else value, (-2.0) ** order * 1.1283791670955126 * moment(order))
+"""
+# name: arrays, digits, formula, balls, arity, sources
+ROWS: dict[str, tuple[Any, ...]] = {
+    "erfcx": (_erfcx, _exact_erfcx, _erfcx_formula, _erfcx_of_ball, 1, {"Python": "9 _erfcx_derivative({0}, 0)"}),
+    "erfcx_derivative": (_erfcx, _exact_erfcx, _erfcx_formula, _erfcx_of_ball, 1, {"Python": IN_PYTHON}),
+}

@@ -1,0 +1,133 @@
+"""The logarithm of the normal distribution function.
+
+Every derivative of log Φ is a polynomial in x and the ratio r = φ/Φ, since r' = -r (x + r). It cancels for negative x; numbers have expansions
+there, and an asymptotic series for x < -10.
+"""
+
+from __future__ import annotations
+
+import functools
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from symgrad.carriers.special.erfcx import scaled
+from symgrad.carriers.special.expansions import PI, Expansions
+from symgrad.carriers.special.inverses import sources
+
+__all__ = ["ROWS"]
+
+
+def _ratio_coefficients(mp: Any, centre: Any, count: int) -> list[Any]:
+    """The Taylor coefficients of φ/Φ."""
+    out = [_ratio_formula(mp, centre)]
+    for k in range(count - 1):
+        squares = mp.fsum(out[i] * out[k - i] for i in range(k + 1))
+        out.append(-(centre * out[k] + (out[k - 1] if k else 0) + squares) / (k + 1))
+    return out
+
+
+LOWEST, HIGHEST = -10.0, 4.0
+RATIO = Expansions(_ratio_coefficients, LOWEST, HIGHEST, 0.5)
+
+
+@functools.cache
+def _asymptotic() -> list[int]:
+    """The numbers c of φ(x)/Φ(x) = Σ c |x|^(1 - 2m) for x to minus infinity."""
+    out = [1]
+    for m in range(1, 37):
+        out.append((3 - 2 * m) * out[-1] - sum(out[i] * out[m - i] for i in range(1, m)))
+    return out
+
+
+@functools.cache
+def _polynomial(order: int) -> dict[tuple[int, int], int]:
+    """The derivative of φ/Φ of an order as a polynomial in x and φ/Φ, by exponents."""
+    if order == 0:
+        return {(0, 1): 1}
+    out: dict[tuple[int, int], int] = {}
+    for (i, j), c in _polynomial(order - 1).items():
+        for power, factor in (((i - 1, j), i), ((i + 1, j), -j), ((i, j + 1), -j)):
+            if factor:
+                out[power] = out.get(power, 0) + factor * c
+    return out
+
+
+def _of_ratio(x: Any, ratio: Any, order: int) -> Any:
+    return sum(c * x**i * ratio**j for (i, j), c in _polynomial(order).items())
+
+
+def _log_ndtr(special: Any, x: Any, order: int = 0) -> Any:
+    if np.iscomplexobj(x):
+        raise TypeError("log_ndtr is defined here for real numbers, got complex ones; pass the real part")
+    wide = np.asarray(x, np.longdouble)
+    size = np.abs(wide)
+    below = scaled(size * np.sqrt(np.longdouble(0.5)), 0) / 2  # Φ(-|x|) exp(x²/2)
+    if order == 0:
+        y = np.where(wide < 0, np.log(below) - wide**2 / 2, np.log1p(-below * np.exp(-(wide**2) / 2)))
+    else:
+        near = np.clip(wide, HIGHEST, 150.0)
+        density = np.exp(-(near**2) / 2)
+        above = _of_ratio(near, density / np.sqrt(2 * PI) / (1 - below * density), order - 1)
+        inverse, series = 1 / np.maximum(size, -LOWEST), np.zeros_like(size)
+        for m, c in reversed([*enumerate(_asymptotic())]):
+            series = series * inverse**2 + c * _falling(1 - 2 * m, order - 1)
+        series = (-1) ** (order - 1) * series * inverse ** (order - 2)
+        y = np.where(wide < LOWEST, series, np.where(wide > HIGHEST, above, RATIO(wide, order - 1)))
+        y = np.where(np.isnan(wide), np.nan, y)
+    return y.astype(np.asarray(x).dtype)[()]
+
+
+def _falling(x: int, count: int) -> int:
+    """x (x - 1) ... of `count` factors."""
+    return prod(range(x, x - count, -1))
+
+
+def _ratio_formula(library: Any, x: Any) -> Any:
+    """φ/Φ, with mpmath or SymPy."""
+    return library.sqrt(2 / library.pi) * library.exp(-(x**2) / 2) / library.erfc(-x / library.sqrt(2))
+
+
+def _exact_log_ndtr(mp: Any, x: Any, order: int = 0) -> Any:
+    with mp.extraprec(20 + 2 * (order + 1) * max(0, mp.mag(x)) if mp.isfinite(x) else 20):
+        if order:
+            return _of_ratio(x, _ratio_formula(mp, x), order - 1)
+        return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2) if x < 0 else mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2)
+
+
+def _log_ndtr_formula(sp: Any, x: Any, order: int = 0) -> Any:
+    if order:
+        return _of_ratio(x, _ratio_formula(sp, x), order - 1)
+    if x.is_number and x > 0:  # SymPy evaluates log(1 - 1e-30) to 0
+        above = sp.erfc(x / sp.sqrt(2)) / 2
+        return -2 * sp.atanh(above / (2 - above))
+    return sp.log(sp.erfc(-x / sp.sqrt(2)) / 2)
+
+
+def _log_ndtr_of_ball(x: Any, order: int = 0) -> Any:
+    if order == 0 and x > 0:
+        return (-(x / type(x)(2).sqrt()).erfc() / 2).log1p()
+    twice = (-x / type(x)(2).sqrt()).erfc()
+    return _of_ratio(x, (-x * x / 2).exp() * (2 / type(x).pi()).sqrt() / twice, order - 1) if order else (twice / 2).log()
+
+
+IN_PYTHON = """
+def _log_ndtr_derivative(x, order):
+    u, density = 0.7071067811865476 * {m}.abs(x), _ndtr_slope(x, 0)
+    below = _erfcx_derivative(u, 0)
+    ratio = {m}.where(x < 0, 0.7978845608028654 / below, density / (1 - 1.2533141373155003 * below * density))
+    slope = {m}.where(x < -1e9, -1.0, 0.5641895835477563 * _erfcx_derivative(u, 1) / below**2)
+    found = [ratio, {m}.where(x < 0, slope, -ratio * (x + ratio))]
+    for k in range(1, order - 1):
+        total, c = -x * found[k] - k * found[k - 1], 1
+        for i in range(k + 1):
+            total, c = total - c * found[i] * found[k - i], c * (k - i) // (i + 1)
+        found.append(total)
+    return found[order - 1]
+"""
+# name: arrays, digits, formula, balls, arity, sources
+ROWS: dict[str, tuple[Any, ...]] = {
+    "log_ndtr": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball, 1, sources("log_ndtr")),
+    "log_ndtr_derivative": (_log_ndtr, _exact_log_ndtr, _log_ndtr_formula, _log_ndtr_of_ball, 1, {"Python": IN_PYTHON}),
+}
