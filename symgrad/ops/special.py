@@ -64,11 +64,14 @@ elementwise("lgamma", None, lambda xp, y, x: xp.digamma(x), domain=POSITIVE, spe
             doc="log|Γ(input)|. For negative arguments SciPy's value loses digits next to the zeros of the function. DLMF 5.2.")
 elementwise("digamma", None, lambda xp, y, x: xp.digamma_derivative(x, 1), domain=POSITIVE, aliases=("psi",),
             doc="The derivative of log Γ(input). SciPy's value loses digits next to negative zeros. DLMF 5.2.2.")
-elementwise("digamma_derivative", lambda xp, input, n: xp.digamma_derivative(input, n),
-            lambda xp, y, x, n: xp.digamma_derivative(x, n + 1), domain=POSITIVE, examples=((1,),), public=False, doc="The derivatives of digamma.")
-elementwise("polygamma", lambda xp, input, n: xp.digamma_derivative(input, n), lambda xp, y, x, n: xp.digamma_derivative(x, n + 1), domain=POSITIVE,
-            prepare=lambda xp, n, input: (input, n) if n else xp.digamma(input), examples=((1,), (2,)), method=False,
-            usage="symgrad.polygamma(1, x)", doc="The derivative of digamma(input) of order n. DLMF 5.15.")
+elementwise("digamma_derivative", lambda xp, input, n: xp.digamma_derivative(input, n), lambda xp, y, x, n: xp.digamma_derivative(x, n + 1),
+            domain=POSITIVE, examples=((1,), (2,)), public=False, node_name="Polygamma", doc="The derivatives of digamma.")
+
+
+@composite("polygamma", arity=2, method=False, usage="symgrad.polygamma(1, x)")
+def polygamma(xp, n, input):
+    """The derivative of digamma(input) of order n. DLMF 5.15."""
+    return xp.digamma_derivative(input, int(n)) if n else xp.digamma(input)
 
 
 @composite("mvlgamma", usage="symgrad.mvlgamma(x + 2, 2)", aliases=("multigammaln",))
