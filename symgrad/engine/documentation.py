@@ -33,7 +33,7 @@ laguerre_polynomial_l, spherical_bessel_j0: the result has the shape of `input`.
 sici: both results have the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
-cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, scatter_reduce, index_add, index_copy, index_reduce: the result has the shape of `input`.
+cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, index_add, index_copy: the result has the shape of `input`.
 select_scatter, slice_scatter, diagonal_scatter, masked_scatter, tril, triu: the result has the shape of `input`.
 complex, polar: both arguments broadcast; the result has the broadcast shape.
 repeat: (s₁, ..., sₙ) becomes (r₁s₁, ..., rₙsₙ).
@@ -89,7 +89,7 @@ cholesky_solve: (..., n, k) and (..., n, n) give (..., n, k), where leading dime
 trace: (m, n) gives a tensor without dimensions.
 diag: (n,) gives a square matrix of size n + |diagonal|; a matrix gives the vector of its diagonal.
 diff: the size along `dim` becomes smaller by `n`.
-logcumsumexp, renorm, gradient: the result has the shape of `input`.
+logcumsumexp, renorm, gradient, scatter_reduce, index_reduce, polygamma: the result has the shape of `input`.
 trapezoid: the shape of `y` without `dim`.
 cumulative_trapezoid: the size along `dim` becomes smaller by 1.
 cov, corrcoef: (m, n) becomes (m, m); a vector gives a tensor without dimensions.
