@@ -389,6 +389,56 @@ def fix(input: TensorLike) -> Tensor:
     """The integer part; the derivative is 0."""
 def sinc(input: TensorLike) -> Tensor:
     """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
+def mm(input: TensorLike, other: TensorLike) -> Tensor:
+    """The product of two matrices."""
+def mv(input: TensorLike, other: TensorLike) -> Tensor:
+    """The product of a matrix and a vector."""
+def dot(input: TensorLike, other: TensorLike) -> Tensor:
+    """The inner product of two vectors, without conjugation."""
+def matmul(input: TensorLike, other: TensorLike) -> Tensor:
+    """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
+def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
+    """The outer product of two vectors."""
+def ger(input: TensorLike, vec2: TensorLike) -> Tensor:
+    """The outer product of two vectors."""
+def einsum(equation: str, *operands: TensorLike | Sequence[TensorLike]) -> Tensor:
+    """The sum of products with subscripts given by an equation (Einstein summation)."""
+def trace(input: TensorLike) -> Tensor:
+    """The sum of a matrix's diagonal."""
+def diag(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
+    """A matrix's diagonal as a vector, or a vector as a diagonal matrix."""
+def tril(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
+    """The lower triangle of a matrix, the rest zero."""
+def triu(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
+    """The upper triangle of a matrix, the rest zero."""
+def inverse(input: TensorLike) -> Tensor:
+    """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+def cholesky(input: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
+def cholesky_solve(B: TensorLike, L: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
+def cholesky_inverse(L: TensorLike, upper: builtins.bool = False) -> Tensor:
+    """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+def det(input: TensorLike) -> Tensor:
+    """The determinant of a square matrix."""
+def slogdet(input: TensorLike) -> Tensor:
+    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+def logdet(input: TensorLike) -> Tensor:
+    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
+def lu(A: TensorLike, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
+    """L below U in one array, the row exchanges from 1, and with `get_infos` the position of the first zero on the diagonal of U, or 0."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True) -> Any:
+    """P, L and U of A = P L U, from L below U in one array and the row exchanges; empty tensors for what is not unpacked."""
+def lu_solve(b: TensorLike, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """The solution X of A X = b from the factors of A."""
+def svd(input: TensorLike, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
+    """The singular value decomposition U, S, V of U diag(S) Vᴴ: the first columns of U and V, or all with `some=False`."""
+def qr(input: TensorLike, some: builtins.bool = True) -> Any:
+    """Q with orthonormal columns and the triangle R of Q R; all columns of Q with `some=False`."""
+def pinverse(input: TensorLike, rcond: builtins.float = 1e-15) -> Tensor:
+    """The pseudo-inverse, without the singular values below `rcond` times the largest."""
+def matrix_exp(input: TensorLike) -> Tensor:
+    """The exponential of a square matrix, Σ Aⁿ / n!."""
 def deg2rad(input: TensorLike) -> Tensor:
     """Degrees as radians: input π / 180."""
 def rad2deg(input: TensorLike) -> Tensor:
@@ -427,42 +477,34 @@ def diagflat(input: TensorLike, offset: builtins.int = 0) -> Tensor:
     """The matrix with all elements of the input on a diagonal."""
 def unfold(input: TensorLike, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
     """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
-def mm(input: TensorLike, other: TensorLike) -> Tensor:
-    """The product of two matrices."""
-def mv(input: TensorLike, other: TensorLike) -> Tensor:
-    """The product of a matrix and a vector."""
-def dot(input: TensorLike, other: TensorLike) -> Tensor:
-    """The inner product of two vectors, without conjugation."""
-def matmul(input: TensorLike, other: TensorLike) -> Tensor:
-    """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
-def outer(input: TensorLike, vec2: TensorLike) -> Tensor:
-    """The outer product of two vectors."""
-def ger(input: TensorLike, vec2: TensorLike) -> Tensor:
-    """The outer product of two vectors."""
-def einsum(equation: str, *operands: TensorLike | Sequence[TensorLike]) -> Tensor:
-    """The sum of products with subscripts given by an equation (Einstein summation)."""
-def trace(input: TensorLike) -> Tensor:
-    """The sum of a matrix's diagonal."""
-def diag(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
-    """A matrix's diagonal as a vector, or a vector as a diagonal matrix."""
-def tril(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
-    """The lower triangle of a matrix, the rest zero."""
-def triu(input: TensorLike, diagonal: builtins.int = 0) -> Tensor:
-    """The upper triangle of a matrix, the rest zero."""
-def inverse(input: TensorLike) -> Tensor:
-    """The inverse of a square matrix. Raises RuntimeError for a singular one."""
-def cholesky(input: TensorLike, upper: builtins.bool = False) -> Tensor:
-    """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
-def cholesky_solve(B: TensorLike, L: TensorLike, upper: builtins.bool = False) -> Tensor:
-    """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
-def cholesky_inverse(L: TensorLike, upper: builtins.bool = False) -> Tensor:
-    """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
-def det(input: TensorLike) -> Tensor:
-    """The determinant of a square matrix."""
-def slogdet(input: TensorLike) -> Tensor:
-    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
-def logdet(input: TensorLike) -> Tensor:
-    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
+@overload
+def frobenius_norm(input: TensorLike, dim: builtins.int, keepdim: builtins.bool = False) -> Tensor:
+    """√Σ|x|² over one or two dimensions."""
+@overload
+def frobenius_norm(input: TensorLike, axis: builtins.int, keepdims: builtins.bool = False) -> Tensor:
+    """√Σ|x|² over one or two dimensions."""
+@overload
+def nuclear_norm(input: TensorLike, dim: builtins.int = ..., keepdim: builtins.bool = False) -> Tensor:
+    """The sum of the singular values of matrices."""
+@overload
+def nuclear_norm(input: TensorLike, axis: builtins.int = ..., keepdims: builtins.bool = False) -> Tensor:
+    """The sum of the singular values of matrices."""
+def matrix_power(input: TensorLike, n: builtins.int) -> Tensor:
+    """The product of n equal square matrices; of the inverses for a negative n."""
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices in the order with the fewest multiplications."""
+def vdot(input: TensorLike, other: TensorLike) -> Tensor:
+    """Σ conj(input) other of two vectors."""
+def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """beta * input + alpha * Σ batch1 @ batch2, the sum of a batch of matrix products."""
+def vander(x: TensorLike, N: builtins.int | None = None, increasing: builtins.bool = False) -> Tensor:
+    """The powers of the elements of a vector as columns, descending from N - 1, or from 0 with `increasing`."""
+def orgqr(input: TensorLike, tau: Tensor) -> Tensor:
+    """The first columns of the product of reflections, as `linalg.householder_product`."""
+def ormqr(input: TensorLike, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+    """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
+def triangular_solve(b: TensorLike, A: TensorLike, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False) -> Any:
+    """The solution X of A X = b, or of Aᵀ X = b with `transpose`, for a triangular A, and A itself."""
 def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
     """input + value * tensor1 * tensor2."""
 def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:

@@ -8,7 +8,12 @@ tensor([0., 1.], grad_fn=<SqueezeBackward1>)
 
 from symgrad.engine.traced import traced
 
-__all__ = ["cholesky", "det", "eigh", "eigvalsh", "inv", "slogdet", "solve", "solve_triangular"]
+NAMES = """
+cholesky cholesky_ex cond cross det diagonal eig eigh eigvals eigvalsh inv inv_ex lstsq lu lu_factor lu_factor_ex lu_solve matrix_norm matrix_rank
+multi_dot norm pinv qr slogdet solve solve_ex solve_triangular svd svdvals tensorinv tensorsolve vander vecdot vector_norm
+""".split()
 
-cholesky, det, eigh, eigvalsh = traced.linalg_cholesky, traced.linalg_det, traced.linalg_eigh, traced.linalg_eigvalsh
-inv, slogdet, solve, solve_triangular = traced.linalg_inv, traced.linalg_slogdet, traced.linalg_solve, traced.linalg_solve_triangular
+__all__ = [*NAMES, "householder_product", "matmul", "matrix_exp", "matrix_power"]  # noqa: PLE0604  derived from the list above
+
+globals().update({name: getattr(traced, f"linalg_{name}") for name in NAMES})
+householder_product, matmul, matrix_exp, matrix_power = traced.householder_product, traced.matmul, traced.matrix_exp, traced.matrix_power

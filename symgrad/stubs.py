@@ -49,12 +49,15 @@ TYPES = {
     **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
     **dict.fromkeys(("q", "y", "x", "fweights", "aweights"), "TensorLike"), "spacing": "Any", "interpolation": "str", "edge_order": "int",
     **dict.fromkeys(("dx", "maxnorm", "eps"), "float"),
+    "matrices": "Tensor", "rcond": "float", "N": "int | None", **dict.fromkeys(("tau", "LU_data", "LU_pivots"), "Tensor"),
+    **dict.fromkeys(("some", "compute_uv", "increasing", "left", "transpose", "unitriangular", "pivot", "get_infos", "unpack_data", "unpack_pivots"),
+                    "bool"),
     **dict.fromkeys(("repeats", "indices_or_sections"), "Integers | Tensor"), "indexing": "str",
 }
 PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid", "gradient")
 RETURNS = {**dict.fromkeys(PIECES, "tuple[Tensor, ...]"), **dict.fromkeys(("std_mean", "var_mean", "aminmax"), "tuple[Tensor, Tensor]"),
            **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "cummax", "cummin"), "Extreme"),
-           **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), "Any")}
+           **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "svd", "qr", "lu", "lu_unpack", "triangular_solve"), "Any")}
 ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # in other ops an optional `dim` may also be a tuple
 BY_DIM = {name: {"None": "Tensor", "int": "Extreme", "Tensor | np.ndarray | Sequence[int]": "Tensor"} for name in ("max", "min")}
 ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i")

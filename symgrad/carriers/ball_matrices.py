@@ -8,7 +8,7 @@ import numpy as np
 from flint import acb, acb_mat, arb, arb_mat
 
 from symgrad.carriers.digits import Undecided
-from symgrad.carriers.matrices import hermitian_part_of_cells
+from symgrad.carriers.spectra import adjoint_of_cells, hermitian_part_of_cells
 
 __all__ = ["BALL_MATRICES"]
 
@@ -75,5 +75,46 @@ def _eigenvectors(cls: Any, a: Any) -> Any:
     return v
 
 
+def _gram(a: Any) -> Any:
+    """Aᴴ A or A Aᴴ, the smaller of them, whose eigenvalues are the squares of the singular values."""
+    return adjoint_of_cells(a) @ a if a.shape[0] >= a.shape[1] else a @ adjoint_of_cells(a)
+
+
+def _singular_values(cls: Any, a: Any) -> Any:
+    return [x.sqrt() for x in reversed(_spectrum(cls, _gram(a))[0])] if a.size else a.ravel()[:0]
+
+
+def _singular_vectors(cls: Any, a: Any) -> Any:
+    """U above V; the largest element of a column of U is positive. Raises Undecided if two elements may be the largest."""
+    if not a.size:
+        return np.concatenate([a, a.T])[:, :min(a.shape)]
+    tall, values = a.shape[0] >= a.shape[1], np.array(_singular_values(cls, a), object)
+    some = _eigenvectors(cls, _gram(a))[:, ::-1]
+    other = (a @ some if tall else adjoint_of_cells(a) @ some) / values
+    both = np.concatenate([other, some] if tall else [some, other])
+    for j, column in enumerate(both[:len(a)].T.tolist()):
+        sizes = [abs(x) for x in column]
+        at = max(range(len(column)), key=lambda i, sizes=sizes: sizes[i].mid())
+        if not all(i == at or x < sizes[at] for i, x in enumerate(sizes)):
+            raise Undecided("two elements of a singular vector are too close to each other to choose its sign")
+        both[:, j] = both[:, j] * (sizes[at] / column[at])
+    return both
+
+
+def _pseudo_inverse(cls: Any, a: Any, atol: float, rtol: float) -> Any:
+    values = _singular_values(cls, a)
+    if not all(x > atol and x > rtol * values[0] for x in values):
+        raise Undecided("a singular value is too close to the tolerance of the pseudo-inverse")
+    back = adjoint_of_cells(a)
+    if not a.size:
+        return back
+    return _solution(cls, back @ a, back) if a.shape[0] >= a.shape[1] else adjoint_of_cells(_solution(cls, a @ back, a))
+
+
+def _exponential(cls: Any, a: Any) -> Any:
+    return _cells(_matrix(a).exp()) if a.size else a
+
+
 BALL_MATRICES = {"matrix_inverse": _inverse, "solve_system": _solution, "determinant": _determinant, "hermitian_eigenvalues": _eigenvalues,
-                 "hermitian_eigenvectors": _eigenvectors}
+                 "hermitian_eigenvectors": _eigenvectors, "matrix_exponential": _exponential,
+                 "singular_values": _singular_values, "singular_vectors": _singular_vectors, "pseudo_inverse": _pseudo_inverse}

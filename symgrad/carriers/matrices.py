@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import importlib
 import math
 import types
 from collections.abc import Callable, Mapping
@@ -16,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import spectra
 from symgrad.carriers.batched import Batched, aligned_data
 from symgrad.carriers.recorded import Recorded
+from symgrad.carriers.spectra import hermitian, hermitian_part_of_cells, is_number, scipy_linalg
 
-__all__ = ["MATRIX_WORDS", "hermitian_part_of_cells", "of_arrays", "of_cells"]
+__all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 
-ARITIES = {"matrix_inverse": 1, "solve_system": 2, "solve_triangle": 2, "cholesky_factor": 1, "determinant": 1, "log_abs_det": 1,
-           "sign_of_det": 1, "hermitian_eigenvalues": 1, "hermitian_eigenvectors": 1,
-           "eigenvalue_gaps": 1}
-MATRIX_WORDS = tuple(ARITIES)
+MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
+                "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
+                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors")
+ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2}
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows
 SINGULAR = ("{}: The diagonal element {} is zero, the solve could not be completed because the input matrix is singular. Use linalg.lstsq or "
             "linalg.pinv for a least-squares answer, or add a small multiple of the identity.")
@@ -53,7 +54,7 @@ def _word(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def of_arrays() -> dict[str, Callable[..., Any]]:
     """The functions of the numeric carrier."""
-    return {name: _word(name, _wide(name, globals()[f"_{name}"])) for name in MATRIX_WORDS}
+    return {name: _word(name, _wide(name, FUNCTIONS[f"_{name}"])) for name in MATRIX_WORDS}
 
 
 def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,21 +72,16 @@ def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def of_cells(own: Mapping[str, Callable[..., Any]] = types.MappingProxyType({})) -> dict[str, Callable[..., Any]]:
     """The functions of the carriers of cells; `own` are those of one matrix in which a carrier differs from the others."""
-    return {name: _word(name, functools.partial(_each_matrix, name, own.get(name, globals()[f"_cells_{name}"]))) for name in MATRIX_WORDS}
+    return {name: _word(name, functools.partial(_each_matrix, name, own.get(name, FUNCTIONS[f"_cells_{name}"]))) for name in MATRIX_WORDS}
 
 
 # Numbers, by LAPACK
 
 
-@functools.cache
-def _scipy() -> Any:
-    return importlib.import_module("scipy.linalg")  # takes a tenth of a second
-
-
 def _first_singular(a: Any) -> int:
     """The position, from 1, of the first zero on the diagonal of U in the LU factorization of the first singular matrix of a batch."""
     for matrix in a.reshape((-1, *a.shape[-2:])):
-        (zeros,) = np.nonzero(np.diagonal(_scipy().lu(matrix)[2]) == 0) if np.isfinite(matrix).all() else ([0],)
+        (zeros,) = np.nonzero(np.diagonal(scipy_linalg().lu(matrix)[2]) == 0) if np.isfinite(matrix).all() else ([0],)
         if len(zeros):
             return int(zeros[0]) + 1
     return a.shape[-1]
@@ -112,7 +108,7 @@ def _solve_triangle(a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
     x = np.empty((*front, *b.shape[-2:]), dtype)
     x[...] = b
     if n > ROWS and x.size and np.all(np.diagonal(a, axis1=-2, axis2=-1)):
-        (solve,) = _scipy().get_lapack_funcs(("trtrs",), dtype=dtype)
+        (solve,) = scipy_linalg().get_lapack_funcs(("trtrs",), dtype=dtype)
         many = np.broadcast_to(a, (*front, n, n))
         for at in np.ndindex(front):
             x[at] = solve(many[at], x[at], lower=not upper, unitdiag=unitriangular)[0]
@@ -126,17 +122,13 @@ def _solve_triangle(a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
     return x
 
 
-def _hermitian(a: Any) -> Any:
-    return (a + np.conj(np.swapaxes(a, -1, -2))) / 2
-
-
 def _cholesky_factor(a: Any) -> Any:
-    a = _hermitian(a)
+    a = hermitian(a)
     try:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
         for matrix in a.reshape((-1, *a.shape[-2:])):
-            (factorize,) = _scipy().get_lapack_funcs(("potrf",), (matrix,))
+            (factorize,) = scipy_linalg().get_lapack_funcs(("potrf",), (matrix,))
             info = factorize(matrix, lower=True)[1]
             if info:
                 break
@@ -155,43 +147,6 @@ def _sign_of_det(a: Any) -> Any:
     return np.linalg.slogdet(a)[0]
 
 
-def _finite(name: str, a: Any) -> Any:
-    if not np.isfinite(a).all():
-        raise RuntimeError(f"{name}: the input has NaN or infinite elements, so it has no eigenvalues")
-    return _hermitian(a)
-
-
-def _hermitian_eigenvalues(a: Any) -> Any:
-    return np.linalg.eigvalsh(_finite("linalg.eigvalsh", a))
-
-
-def _hermitian_eigenvectors(a: Any) -> Any:
-    return _with_signs(np.linalg.eigh(_finite("linalg.eigh", a))[1])
-
-
-def _with_signs(v: Any) -> Any:
-    """Eigenvectors whose largest element is positive: LAPACK's sign may change with the last digit of the matrix."""
-    if not v.size:
-        return v
-    largest = np.take_along_axis(v, np.argmax(np.abs(v), -2)[..., None, :], -2)
-    return v * (np.abs(largest) / largest)
-
-
-def _refuse_equal(i: int, j: int) -> None:
-    raise RuntimeError(f"linalg.eigh: the eigenvalues {i} and {j} are equal, so that their eigenvectors are not unique and have no derivative. "
-                       f"Compute with the eigenvalues alone (linalg.eigvalsh), or perturb the matrix.")
-
-
-def _eigenvalue_gaps(w: Any) -> Any:
-    """1 / (w_j - w_i), and 0 on the diagonal."""
-    n = w.shape[-1]
-    gaps = w[..., None, :] - w[..., :, None] + np.eye(n, dtype=w.dtype)
-    equal = np.argwhere(gaps == 0)
-    if len(equal):
-        _refuse_equal(*map(int, equal[0][-2:]))
-    return (1 - np.eye(n, dtype=w.dtype)) / gaps
-
-
 # Cells
 
 
@@ -205,13 +160,8 @@ def _each_matrix(name: str, function: Callable[..., Any], *args: Any) -> Any:
     many = [np.broadcast_to(x.view(np.ndarray), (*front, *x.shape[-rank:])).reshape((math.prod(front), *x.shape[-rank:])) for x in xs]
     found = [np.asarray(function(cls, *[np.array(x) for x in matrices], *params), object) for matrices in zip(*many)]
     if not found:
-        return cls.fill([], globals()[f"_{name}"](*[np.empty(x.shape) for x in xs], *params).shape)
+        return cls.fill([], FUNCTIONS[f"_{name}"](*[np.empty(x.shape) for x in xs], *params).shape)
     return cls.fill([v for y in found for v in y.ravel().tolist()], (*front, *found[0].shape))
-
-
-def _is_number(x: Any) -> bool:
-    """Whether an element is a number of many digits, which can be compared."""
-    return hasattr(x, "ae")
 
 
 def _pivot(column: list) -> int:
@@ -290,7 +240,7 @@ def _cells_cholesky_factor(cls: Any, a: Any) -> Any:
     out, conjugates = _identity(cls, n) * zero, _identity(cls, n) * zero
     for j in range(n):
         rest = a[j, j] - sum(out[j, :j] * conjugates[j, :j], zero)
-        if _is_number(rest) and not rest.real > 0:
+        if is_number(rest) and not rest.real > 0:
             raise RuntimeError(NOT_POSITIVE.format(j + 1))
         root = cls.carrier.sqrt(cls.fill([rest if hasattr(rest, "is_number") else rest.real], ())).item()
         out[j, j] = conjugates[j, j] = root  # a root of an expression is positive, which it need not show
@@ -298,12 +248,6 @@ def _cells_cholesky_factor(cls: Any, a: Any) -> Any:
             out[i, j] = (a[i, j] - sum(out[i, :j] * conjugates[j, :j], zero)) / root
             conjugates[i, j] = (a[j, i] - sum(conjugates[i, :j] * out[j, :j], zero)) / root
     return out
-
-
-def hermitian_part_of_cells(cls: Any, a: Any) -> Any:
-    """The elements of (A + Aᴴ)/2."""
-    cells = cls.lift(a)
-    return np.array(((cells + cls.carrier.conj(cells.T)) / 2).view(np.ndarray))
 
 
 def _cells_determinant(cls: Any, a: Any) -> Any:
@@ -314,7 +258,7 @@ def _cells_determinant(cls: Any, a: Any) -> Any:
         return a[0, 0]
     if n == 2:
         return a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
-    if n == 3 or not _is_number(a[0, 0]):
+    if n == 3 or not is_number(a[0, 0]):
         return sum(((-1) ** j * a[0, j] * _cells_determinant(cls, np.delete(a[1:], j, 1)) for j in range(n)), cls.number(0))
     try:
         u, _, sign = _eliminated(a, a)
@@ -336,36 +280,4 @@ def _cells_sign_of_det(cls: Any, a: Any) -> Any:
     return xp.sign(xp.determinant(cls.lift(a))).item()
 
 
-def _spectrum(cls: Any, a: Any) -> tuple[Any, Any]:
-    """Eigenvalues, ascending, and hermitian_eigenvectors of a Hermitian matrix of many-digit numbers."""
-    a = hermitian_part_of_cells(cls, a)
-    if not a.size:
-        return a[:0].ravel(), a
-    if not _is_number(a[0, 0]):
-        raise TypeError("eigh: the eigenvalues of a matrix of expressions have no formula in general; evaluate them at numbers")
-    context = importlib.import_module("symgrad.carriers.digits").context
-    values, vectors = context.eighe(context.matrix(a.tolist()))
-    real = all(not context.im(x) for x in a.ravel())
-    order = sorted(range(len(a)), key=lambda i: context.re(values[i]))
-    found = np.array([[vectors[i, j] for j in order] for i in range(len(a))], object)
-    for j in range(len(a)):
-        largest = max(found[:, j].tolist(), key=builtins.abs)
-        found[:, j] = found[:, j] * (builtins.abs(largest) / largest)
-    return np.array([context.re(values[i]) for i in order], object), np.vectorize(context.re, [object])(found) if real else found
-
-
-def _cells_hermitian_eigenvalues(cls: Any, a: Any) -> Any:
-    return _spectrum(cls, a)[0]
-
-
-def _cells_hermitian_eigenvectors(cls: Any, a: Any) -> Any:
-    return _spectrum(cls, a)[1]
-
-
-def _cells_eigenvalue_gaps(cls: Any, w: Any) -> Any:
-    n, zero = len(w), cls.number(0)
-    for i in range(n):
-        for j in range(i):
-            if w[i] == w[j]:
-                _refuse_equal(j, i)
-    return np.array([[zero if i == j else 1 / (w[j] - w[i]) for j in range(n)] for i in range(n)], object).reshape((n, n))
+FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **globals()}

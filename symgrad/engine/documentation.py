@@ -72,6 +72,19 @@ einsum: a letter has one size in all operands; the result has the sizes of its l
 inverse, cholesky, cholesky_inverse: (..., n, n) gives (..., n, n).
 det, logdet: (..., n, n) gives (...).
 slogdet: (..., n, n) gives two tensors of shape (...).
+matrix_exp, matrix_power: (..., n, n) gives (..., n, n).
+svd: (..., m, n) gives (..., m, k), (..., k) and (..., n, k), where k is the smaller of m and n, or (..., m, m) and (..., n, n) with `some=False`.
+qr: (..., m, n) gives (..., m, k) and (..., k, n), where k is the smaller of m and n, or m with `some=False`.
+pinverse: (..., m, n) gives (..., n, m).
+lu: (..., m, n) gives (..., m, n) and (..., k), where k is the smaller of m and n.
+lu_unpack: (..., m, n) gives (..., m, m), (..., m, k) and (..., k, n), where k is the smaller of m and n.
+lu_solve, triangular_solve: (..., n, k) and (..., n, n) give (..., n, k).
+chain_matmul: (n0, n1), (n1, n2) and so on give (n0, nk).
+vdot: (n,) and (n,) give a tensor without dimensions.
+addbmm: `input` broadcasts to (m, n); `batch1` is (b, m, k), `batch2` is (b, k, n).
+vander: (n,) gives (n, N).
+orgqr: (..., m, n) and (..., k) give (..., m, n).
+ormqr: the result has the shape of `other`.
 cholesky_solve: (..., n, k) and (..., n, n) give (..., n, k), where leading dimensions broadcast.
 trace: (m, n) gives a tensor without dimensions.
 diag: (n,) gives a square matrix of size n + |diagonal|; a matrix gives the vector of its diagonal.
@@ -142,6 +155,9 @@ topk, kthvalue: RuntimeError for a `k` out of range.
 floor_divide, remainder, fmod: RuntimeError where integers are divided by 0.
 cross: RuntimeError where there is no dimension of size 3.
 inverse, det, slogdet, logdet, cholesky, cholesky_solve, cholesky_inverse: RuntimeError for a matrix that is not square.
+matrix_power, matrix_exp: RuntimeError for a matrix that is not square.
+svd, qr, pinverse, nuclear_norm, lu, lu_unpack, triangular_solve, orgqr, ormqr: RuntimeError for tensors that are no matrices.
+chain_matmul, vdot, addbmm, vander, lu_solve: RuntimeError for shapes that do not fit.
 trace, diag, t, cov, corrcoef: RuntimeError for a tensor with too many dimensions.
 chunk, split, split_with_sizes, tensor_split, hsplit, vsplit, dsplit: RuntimeError for sizes or numbers of pieces that do not fit.
 imag: RuntimeError for a real `input`.

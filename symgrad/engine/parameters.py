@@ -181,5 +181,31 @@ mse_loss.reduction: "mean", "sum" or "none".
 cholesky.upper, cholesky_solve.upper, cholesky_inverse.upper: whether the factor is the upper triangle.
 cholesky_solve.B: the right-hand sides, in columns.
 cholesky_solve.L, cholesky_inverse.L: the Cholesky factor.
+matrix_power.n: the number of factors; a negative one takes the inverse.
+svd.some: whether U and V have only as many columns as the smaller side.
+svd.compute_uv: whether U and V are computed; they are zero otherwise.
+qr.some: whether Q has only as many columns as the smaller side.
+pinverse.rcond: singular values below this part of the largest one count as zero.
+chain_matmul.matrices: the factors.
+frobenius_norm.dim: one or two dimensions.
+nuclear_norm.dim: the two dimensions of the matrices.
+vander.x: a vector.
+vander.N: the number of powers; None is that of the elements.
+vander.increasing: whether the powers ascend from 0.
+orgqr.input, ormqr.input: the vectors of the reflections, in columns below the diagonal.
+orgqr.tau, ormqr.tau: the factors of the reflections.
+ormqr.other: the matrix that is multiplied.
+ormqr.left, ormqr.transpose: the side of Q in the product, and whether it is Qᴴ.
+triangular_solve.b, lu_solve.b: the right-hand sides, in columns.
+triangular_solve.A: the triangular matrix.
+triangular_solve.upper: whether the upper triangle is read.
+triangular_solve.transpose: whether the equation has Aᵀ.
+triangular_solve.unitriangular: whether the diagonal counts as ones.
+lu.A: the matrix.
+lu.pivot: accepted as in torch; rows are always exchanged.
+lu.get_infos: whether to return the position of the first zero on the diagonal of U, too.
+lu_unpack.LU_data, lu_solve.LU_data: L below U in one array.
+lu_unpack.LU_pivots, lu_solve.LU_pivots: the row with which each row was exchanged, from 1.
+lu_unpack.unpack_data, lu_unpack.unpack_pivots: whether to return L and U, and P.
 clone.memory_format: the order of the elements in memory, such as `symgrad.contiguous_format`; None keeps that of the input.
 """)

@@ -263,6 +263,52 @@ class Tensor:
         """The integer part; the derivative is 0."""
     def sinc(self) -> Tensor:
         """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
+    def mm(self, other: TensorLike) -> Tensor:
+        """The product of two matrices."""
+    def mv(self, other: TensorLike) -> Tensor:
+        """The product of a matrix and a vector."""
+    def dot(self, other: TensorLike) -> Tensor:
+        """The inner product of two vectors, without conjugation."""
+    def matmul(self, other: TensorLike) -> Tensor:
+        """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
+    def outer(self, vec2: TensorLike) -> Tensor:
+        """The outer product of two vectors."""
+    def ger(self, vec2: TensorLike) -> Tensor:
+        """The outer product of two vectors."""
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal."""
+    def diag(self, diagonal: builtins.int = 0) -> Tensor:
+        """A matrix's diagonal as a vector, or a vector as a diagonal matrix."""
+    def tril(self, diagonal: builtins.int = 0) -> Tensor:
+        """The lower triangle of a matrix, the rest zero."""
+    def triu(self, diagonal: builtins.int = 0) -> Tensor:
+        """The upper triangle of a matrix, the rest zero."""
+    def inverse(self) -> Tensor:
+        """The inverse of a square matrix. Raises RuntimeError for a singular one."""
+    def cholesky(self, upper: builtins.bool = False) -> Tensor:
+        """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
+    def cholesky_solve(self, L: TensorLike, upper: builtins.bool = False) -> Tensor:
+        """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
+    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
+        """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
+    def det(self) -> Tensor:
+        """The determinant of a square matrix."""
+    def slogdet(self) -> Tensor:
+        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
+        """L below U in one array, the row exchanges from 1, and with `get_infos` the position of the first zero on the diagonal of U, or 0."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """The solution X of A X = b from the factors of A."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True) -> Any:
+        """The singular value decomposition U, S, V of U diag(S) Vᴴ: the first columns of U and V, or all with `some=False`."""
+    def qr(self, some: builtins.bool = True) -> Any:
+        """Q with orthonormal columns and the triangle R of Q R; all columns of Q with `some=False`."""
+    def pinverse(self, rcond: builtins.float = 1e-15) -> Tensor:
+        """The pseudo-inverse, without the singular values below `rcond` times the largest."""
+    def matrix_exp(self) -> Tensor:
+        """The exponential of a square matrix, Σ Aⁿ / n!."""
     def deg2rad(self) -> Tensor:
         """Degrees as radians: input π / 180."""
     def rad2deg(self) -> Tensor:
@@ -301,40 +347,18 @@ class Tensor:
         """The matrix with all elements of the input on a diagonal."""
     def unfold(self, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
         """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
-    def mm(self, other: TensorLike) -> Tensor:
-        """The product of two matrices."""
-    def mv(self, other: TensorLike) -> Tensor:
-        """The product of a matrix and a vector."""
-    def dot(self, other: TensorLike) -> Tensor:
-        """The inner product of two vectors, without conjugation."""
-    def matmul(self, other: TensorLike) -> Tensor:
-        """The product of vectors, matrices or stacks of matrices, with leading axes broadcast."""
-    def outer(self, vec2: TensorLike) -> Tensor:
-        """The outer product of two vectors."""
-    def ger(self, vec2: TensorLike) -> Tensor:
-        """The outer product of two vectors."""
-    def trace(self) -> Tensor:
-        """The sum of a matrix's diagonal."""
-    def diag(self, diagonal: builtins.int = 0) -> Tensor:
-        """A matrix's diagonal as a vector, or a vector as a diagonal matrix."""
-    def tril(self, diagonal: builtins.int = 0) -> Tensor:
-        """The lower triangle of a matrix, the rest zero."""
-    def triu(self, diagonal: builtins.int = 0) -> Tensor:
-        """The upper triangle of a matrix, the rest zero."""
-    def inverse(self) -> Tensor:
-        """The inverse of a square matrix. Raises RuntimeError for a singular one."""
-    def cholesky(self, upper: builtins.bool = False) -> Tensor:
-        """The lower triangular factor L of a positive definite matrix L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix."""
-    def cholesky_solve(self, L: TensorLike, upper: builtins.bool = False) -> Tensor:
-        """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
-    def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
-        """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
-    def det(self) -> Tensor:
-        """The determinant of a square matrix."""
-    def slogdet(self) -> Tensor:
-        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
-    def logdet(self) -> Tensor:
-        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
+    def matrix_power(self, n: builtins.int) -> Tensor:
+        """The product of n equal square matrices; of the inverses for a negative n."""
+    def vdot(self, other: TensorLike) -> Tensor:
+        """Σ conj(input) other of two vectors."""
+    def addbmm(self, batch1: TensorLike, batch2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        """beta * input + alpha * Σ batch1 @ batch2, the sum of a batch of matrix products."""
+    def orgqr(self, tau: Tensor) -> Tensor:
+        """The first columns of the product of reflections, as `linalg.householder_product`."""
+    def ormqr(self, tau: Tensor, other: TensorLike, left: builtins.bool = True, transpose: builtins.bool = False) -> Tensor:
+        """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
+    def triangular_solve(self, A: TensorLike, upper: builtins.bool = True, transpose: builtins.bool = False, unitriangular: builtins.bool = False) -> Any:
+        """The solution X of A X = b, or of Aᵀ X = b with `transpose`, for a triangular A, and A itself."""
     def addcmul(self, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
         """input + value * tensor1 * tensor2."""
     def addcdiv(self, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Tensor:
@@ -1089,14 +1113,14 @@ class Tensor:
     def trunc_(self) -> Tensor: ...
     def fix_(self) -> Tensor: ...
     def sinc_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def tril_(self, *args: Any, **kwargs: Any) -> Tensor: ...
+    def triu_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def deg2rad_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def rad2deg_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def copysign_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def heaviside_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def ldexp_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def index_put_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def tril_(self, *args: Any, **kwargs: Any) -> Tensor: ...
-    def triu_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def addcmul_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def addcdiv_(self, *args: Any, **kwargs: Any) -> Tensor: ...
     def lerp_(self, *args: Any, **kwargs: Any) -> Tensor: ...

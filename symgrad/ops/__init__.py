@@ -5,11 +5,14 @@ from symgrad.ops import (
     arithmetic,
     arranging,
     elementary,
+    elimination,
+    factorizations,
     floats,
     fourier,
     indexing,
     linalg,
     matrices,
+    matrix_functions,
     mixed,
     neural,
     parts,
@@ -21,10 +24,11 @@ from symgrad.ops import (
     special_bessel,
     special_integrals,
     special_polynomials,
+    spectra,
     statistics,
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "elementary", "floats", "fourier", "indexing", "linalg", "matrices", "mixed", "neural", "parts",
-           "placing", "reduction", "selection", "shape", "special", "special_bessel", "special_integrals", "special_polynomials",
-           "statistics", "writing"]
+__all__ = ["activations", "arithmetic", "arranging", "elementary", "elimination", "factorizations", "floats", "fourier", "indexing", "linalg",
+           "matrices", "matrix_functions", "mixed", "neural", "parts", "placing", "reduction", "selection", "shape", "special",
+           "special_bessel", "special_integrals", "special_polynomials", "spectra", "statistics", "writing"]

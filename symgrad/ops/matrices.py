@@ -22,7 +22,7 @@ def adjoint(xp, a):
     return matrix_transpose(xp, a if real else xp.conj(a))
 
 
-def _hermitian(xp, a):
+def hermitian(xp, a):
     return (a + adjoint(xp, a)) / 2
 
 
@@ -30,7 +30,7 @@ def _triangle(xp, a, upper, unitriangular):
     return xp.triu(a, int(unitriangular)) if upper else xp.tril(a, -int(unitriangular))
 
 
-def _real(xp, a):
+def real_part(xp, a):
     return xp.getitem(xp.view_as_real(a), (..., 0)) if is_complex(a) else a
 
 
@@ -44,19 +44,20 @@ def _trace_of_product(xp, a, b):
     return xp.sum(a * b, (-2, -1))
 
 
-def _check_square(name, a):
+def check_square(name, a, narrow=False):
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if a.shape[-1] != a.shape[-2]:
         raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
-    _check_numbers(name, a)
+    check_numbers(name, a, narrow)
 
 
-def _check_numbers(name, a):
+def check_numbers(name, a, narrow=False):
+    """Refuse integers, and dtypes with fewer digits than float32 unless they may be `narrow`."""
     kind = str(a.dtype).removeprefix("torch.")
-    if kind in ("float16", "bfloat16"):
+    if kind in ("float16", "bfloat16") and not narrow:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {a.dtype.scalar_type}; convert the tensor with .to(float32) first")
-    if not kind.startswith(("float", "complex")):
+    if not kind.startswith(("float", "bfloat", "complex")):
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {a.dtype.scalar_type}; convert it with .double()")
 
 
@@ -97,20 +98,20 @@ primitive("solve_triangle", lambda xp, input, other, upper, unitriangular: xp.so
           doc="The solution X of A X = B for a triangular matrix A.")
 
 
-def _halved(xp, a):
+def halved(xp, a):
     """The lower triangle with half of the diagonal."""
     return (xp.tril(a, 0) + xp.tril(a, -1)) / 2
 
 
 def _pull_cholesky(xp, g, y, a):
     upper = matrix_transpose(xp, y)
-    half = xp.solve_triangle(upper, _halved(xp, xp.matmul(upper, g)), True, False)
-    return _hermitian(xp, xp.solve_triangle(upper, adjoint(xp, half), True, False))
+    half = xp.solve_triangle(upper, halved(xp, xp.matmul(upper, g)), True, False)
+    return hermitian(xp, xp.solve_triangle(upper, adjoint(xp, half), True, False))
 
 
 def _push_cholesky(xp, t, y, a):
-    half = xp.solve_triangle(y, _hermitian(xp, t), False, False)
-    return xp.matmul(y, _halved(xp, xp.solve_triangle(y, adjoint(xp, half), False, False)))
+    half = xp.solve_triangle(y, hermitian(xp, t), False, False)
+    return xp.matmul(y, halved(xp, xp.solve_triangle(y, adjoint(xp, half), False, False)))
 
 
 primitive("cholesky_factor", lambda xp, input: xp.cholesky_factor(input), vjp=_pull_cholesky, jvp=_push_cholesky, public=False,
@@ -122,72 +123,78 @@ primitive("determinant", lambda xp, input: xp.determinant(input), public=False, 
           jvp=lambda xp, t, y, a: y * _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t), doc="The determinant of a matrix.")
 primitive("log_abs_det", lambda xp, input: xp.log_abs_det(input), public=False, node_name="LinalgSlogdet", shapes=MATRIX, domain=NONSINGULAR,
           vjp=lambda xp, g, y, a: _as_matrices(xp, g) * adjoint(xp, xp.matrix_inverse(a)),
-          jvp=lambda xp, t, y, a: _real(xp, _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t)), doc="log |det A|.")
+          jvp=lambda xp, t, y, a: real_part(xp, _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t)), doc="log |det A|.")
 primitive("sign_of_det", lambda xp, input: xp.sign_of_det(input), public=False, shapes=MATRIX, domain=NONSINGULAR, doc="det A / |det A|.")
 
 
-def _scaled_columns(xp, v, w):
+def scaled_columns(xp, v, w):
     return v * xp.reshape(w, (*w.shape[:-1], 1, w.shape[-1]))
 
 
 def _pull_eigenvalues(xp, g, y, a):
     v = xp.hermitian_eigenvectors(a)
-    return xp.matmul(_scaled_columns(xp, v, g), adjoint(xp, v))
+    return xp.matmul(scaled_columns(xp, v, g), adjoint(xp, v))
 
 
 def _push_eigenvalues(xp, t, y, a):
     v = xp.hermitian_eigenvectors(a)
-    return _real(xp, xp.sum(xp.conj(v) * xp.matmul(_hermitian(xp, t), v), (-2,)))
+    return real_part(xp, xp.sum(xp.conj(v) * xp.matmul(hermitian(xp, t), v), (-2,)))
 
 
 primitive("hermitian_eigenvalues", lambda xp, input: xp.hermitian_eigenvalues(input), vjp=_pull_eigenvalues, jvp=_push_eigenvalues, public=False,
           node_name="LinalgEigh", shapes=MATRIX, domain=SEPARATED, doc="The eigenvalues of a Hermitian matrix, ascending.")
 
 
-def _imaginary(xp, a):
+def imaginary_part(xp, a):
     return xp.getitem(xp.view_as_real(a), (..., 1))
 
 
-def _largest(xp, y):
+def largest(xp, y):
     """1 at the largest element of every column, which is real and positive, and 0 elsewhere."""
-    return matrix_transpose(xp, xp.getitem(xp.eye_like(y, y.shape[-1]), xp.argmax(xp.abs(y), -2)))
+    return matrix_transpose(xp, xp.getitem(xp.eye_like(y, y.shape[-2]), xp.argmax(xp.abs(y), -2)))
+
+
+def turn_of(xp, change, y):
+    """The rates at which columns y turn so that their largest elements stay real, while they change otherwise by `change`."""
+    at = largest(xp, y)
+    return imaginary_part(xp, xp.sum(change * at, (-2,), True)) / real_part(xp, xp.sum(y * at, (-2,), True))
+
+
+def pull_turn(xp, g, y, product):
+    """The cotangent of columns y before that turn; `product` is the sum of cotangents times conjugate columns, of all that turns with y."""
+    at = largest(xp, y)
+    return g - 1j * at * (imaginary_part(xp, product) / real_part(xp, xp.sum(y * at, (-2,), True)))
 
 
 def _pull_eigenvectors(xp, g, y, a):
-    if is_complex(y):  # the phases change so that the largest elements stay real
-        at = _largest(xp, y)
-        turn = _imaginary(xp, xp.sum(g * y, (-2,), True)) / _real(xp, xp.sum(y * at, (-2,), True))
-        g = g - 1j * at * turn
+    if is_complex(y):
+        g = pull_turn(xp, g, y, xp.sum(g * y, (-2,), True))
     back = matrix_transpose(xp, y)
-    inner = xp.eigenvalue_gaps(xp.hermitian_eigenvalues(a)) * xp.matmul(back, g)
-    return _hermitian(xp, xp.matmul(xp.matmul(xp.conj(y), inner), back))
+    inner = xp.eigenvalue_gaps(xp.hermitian_eigenvalues(a), "linalg.eigh") * xp.matmul(back, g)
+    return hermitian(xp, xp.matmul(xp.matmul(xp.conj(y), inner), back))
 
 
 def _push_eigenvectors(xp, t, y, a):
-    inner = xp.matmul(adjoint(xp, y), xp.matmul(_hermitian(xp, t), y))
-    out = xp.matmul(y, xp.eigenvalue_gaps(xp.hermitian_eigenvalues(a)) * inner)
-    if not is_complex(y):
-        return out
-    at = _largest(xp, y)
-    turn = _imaginary(xp, xp.sum(out * at, (-2,), True)) / _real(xp, xp.sum(y * at, (-2,), True))
-    return out - 1j * y * turn
+    inner = xp.matmul(adjoint(xp, y), xp.matmul(hermitian(xp, t), y))
+    out = xp.matmul(y, xp.eigenvalue_gaps(xp.hermitian_eigenvalues(a), "linalg.eigh") * inner)
+    return out - 1j * y * turn_of(xp, out, y) if is_complex(y) else out
 
 
 primitive("hermitian_eigenvectors", lambda xp, input: xp.hermitian_eigenvectors(input), vjp=_pull_eigenvectors, jvp=_push_eigenvectors, public=False,
           node_name="LinalgEighBackward1", shapes=MATRIX, domain=SEPARATED, doc="The eigenvectors of a Hermitian matrix, in columns.")
 
 
-def _pull_gaps(xp, g, y, w):
+def _pull_gaps(xp, g, y, w, name):
     back = -g * y * y
     return xp.sum(back, (-2,)) - xp.sum(back, (-1,))
 
 
-def _push_gaps(xp, t, y, w):
+def _push_gaps(xp, t, y, w, name):
     return -y * y * (xp.reshape(t, (*t.shape[:-1], 1, t.shape[-1])) - xp.reshape(t, (*t.shape, 1)))
 
 
-primitive("eigenvalue_gaps", lambda xp, input: xp.eigenvalue_gaps(input), vjp=_pull_gaps, jvp=_push_gaps, public=False, shapes=((2,),),
-          domain=DISTINCT, doc="1 / (w_j - w_i), and 0 on the diagonal.")
+primitive("eigenvalue_gaps", lambda xp, input, name: xp.eigenvalue_gaps(input, name), vjp=_pull_gaps, jvp=_push_gaps, public=False, shapes=((2,),),
+          examples=(("linalg.eigh",),), domain=DISTINCT, doc="1 / (w_j - w_i), and 0 on the diagonal.")
 
 
 # The public functions
@@ -196,7 +203,7 @@ primitive("eigenvalue_gaps", lambda xp, input: xp.eigenvalue_gaps(input), vjp=_p
 @composite("linalg_inv", public=False)
 def linalg_inv(xp, A):
     """The inverse of a square matrix. Raises RuntimeError for a singular one."""
-    _check_square("linalg.inv", A)
+    check_square("linalg.inv", A)
     return xp.matrix_inverse(A)
 
 
@@ -213,7 +220,7 @@ def _is_vector(A, B):
 @composite("linalg_solve", arity=2, public=False)
 def linalg_solve(xp, A, B, *, left=True):
     """The solution X of A X = B, or of X A = B with `left=False`; B may be a vector. Raises RuntimeError for a singular A."""
-    _check_square("linalg.solve", A)
+    check_square("linalg.solve", A)
     if A.dtype != B.dtype:
         raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {A.dtype} and B of type {B.dtype} instead")
     vector = _is_vector(A, B)
@@ -234,7 +241,7 @@ def linalg_solve(xp, A, B, *, left=True):
 @composite("linalg_solve_triangular", arity=2, public=False)
 def linalg_solve_triangular(xp, A, B, *, upper, left=True, unitriangular=False):
     """The solution X of A X = B, or of X A = B with `left=False`, for a triangular A, of which the other triangle is not read."""
-    _check_square("linalg.solve_triangular", A)
+    check_square("linalg.solve_triangular", A)
     if B.ndim < 2:
         raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.")
     if B.shape[-2 if left else -1] != A.shape[-1]:
@@ -253,7 +260,7 @@ def linalg_cholesky(xp, A, *, upper=False):
 
     The symmetric part of A is factorized.
     """
-    _check_square("linalg.cholesky", A)
+    check_square("linalg.cholesky", A)
     factor = xp.cholesky_factor(A)
     return adjoint(xp, factor) if upper else factor
 
@@ -279,7 +286,7 @@ def cholesky_solve(xp, B, L, upper=False):
 @composite("cholesky_inverse", usage="symgrad.cholesky_inverse(symgrad.tensor([[2.0, 0.0], [1.0, 3.0]]))")
 def cholesky_inverse(xp, L, upper=False):
     """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
-    _check_square("cholesky_inverse", L)
+    check_square("cholesky_inverse", L)
     return xp.cholesky_solve(xp.eye_like(L, L.shape[-1]), L, upper)
 
 
@@ -290,7 +297,7 @@ def linalg_det(xp, A):
     Up to 3 by 3 it is the polynomial of the elements, which has derivatives of singular matrices; the derivative of a larger matrix is computed with
     its inverse, and raises RuntimeError if it is singular.
     """
-    _check_square("linalg.det", A)
+    check_square("linalg.det", A)
     n = A.shape[-1]
     if n > 3 or not n:
         return xp.determinant(A)
@@ -308,7 +315,7 @@ def det(xp, input):
 
 
 def _slogdet(xp, a, kind):
-    _check_square("linalg.slogdet", a)
+    check_square("linalg.slogdet", a)
     if a.is_complex():
         value = xp.linalg_det(a)
         return kind((value / xp.abs(value), xp.log_abs_det(a)))
@@ -330,7 +337,7 @@ def slogdet(xp, input):
 @composite("logdet", usage="symgrad.logdet(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
 def logdet(xp, input):
     """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
-    _check_square("logdet", input)
+    check_square("logdet", input)
     if input.is_complex():
         return xp.log(xp.linalg_det(input))
     return xp.where(xp.lt(xp.sign_of_det(input), 0), math.nan, xp.log_abs_det(input))
@@ -358,6 +365,6 @@ def linalg_eigh(xp, A, UPLO="L"):
 
 
 def _check_uplo(name, a, uplo):
-    _check_square(name, a)
+    check_square(name, a)
     if str(uplo).upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")

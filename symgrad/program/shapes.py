@@ -60,10 +60,13 @@ SHAPES: dict[str, Callable[..., tuple[int, ...]]] = {
     **{name: lambda *args, count=row.arity: np.broadcast_shapes(*args[:count]) for name, row in SPECIAL.items()},
     "reshape": lambda x, shape: tuple(shape), "view": lambda x, shape: tuple(shape), "broadcast_to": lambda x, shape: np.broadcast_shapes(x, shape),
     "sum_to_size": lambda x, shape: tuple(shape), "permute": lambda x, dims: tuple([x[i] for i in dims]), "matmul": _matmul, "mm": _matmul,
-    **dict.fromkeys(("matrix_inverse", "cholesky_factor", "hermitian_eigenvectors"), lambda x: x),
-    **dict.fromkeys(("determinant", "log_abs_det", "sign_of_det"), lambda x: x[:-2]), "hermitian_eigenvalues": lambda x: x[:-1],
+    **dict.fromkeys(("matrix_inverse", "cholesky_factor", "hermitian_eigenvectors", "matrix_exponential", "eigenvectors"), lambda x: x),
+    **dict.fromkeys(("determinant", "log_abs_det", "sign_of_det"), lambda x: x[:-2]),
+    **dict.fromkeys(("hermitian_eigenvalues", "eigenvalues"), lambda x: x[:-1]), "singular_values": lambda x: (*x[:-2], min(x[-2:])),
+    "singular_vectors": lambda x: (*x[:-2], sum(x[-2:]), min(x[-2:])), "qr_factors": lambda x: (*x[:-2], sum(x[-2:]), x[-1]),
+    "pseudo_inverse": lambda x, *params: (*x[:-2], x[-1], x[-2]),
     **dict.fromkeys(("solve_system", "solve_triangle"), lambda a, b, *params: (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])),
-    "eigenvalue_gaps": lambda x: (*x, x[-1]),
+    "eigenvalue_gaps": lambda x, name: (*x, x[-1]),
     "place": lambda x, *params: tuple(params[-1]), "put": lambda x, *rest: x,
 }
 SAME_DTYPE = frozenset(("reshape", "view", "broadcast_to", "permute", "place", "put", "flip", "roll", "tril", "triu", "copy", "amax", "amin",
@@ -93,7 +96,9 @@ def _dtype(name: str, operands: Sequence[Any], params: tuple) -> np.dtype:
         return first
     if name == "astype":
         return np.dtype(params[0])
-    if name in ("log_abs_det", "hermitian_eigenvalues"):
+    if name in ("eigenvalues", "eigenvectors"):
+        return np.result_type(first, np.complex64)
+    if name in ("log_abs_det", "hermitian_eigenvalues", "singular_values"):
         return np.zeros(0, first).real.dtype
     if name in ("matmul", "mm", "solve_system", "solve_triangle"):
         return np.result_type(*[e.dtype for e in operands])

@@ -23,9 +23,13 @@ def fit(domain: MatrixDomain, x: np.ndarray) -> np.ndarray:
     if domain.kind == "distinct":
         return signs / 4 + np.arange(n)
     parts = signs * (size / (size.max(initial=0) or 1)) ** 0.125 / max(n, 1)  # the absolute values of a row have a sum of at most 1
-    identity = np.eye(n)
+    identity = np.eye(*x.shape[-2:])
+    if domain.kind == "well_separated_singular_values":
+        return parts / 2 + identity * 2 * np.arange(1, n + 1)
     if domain.kind == "nonsingular":
         return parts + identity * 1.25
+    if domain.kind == "full":
+        return parts + identity * 1.25 + np.tril(np.ones_like(parts), -1)
     symmetric = (parts + np.conj(np.swapaxes(parts, -1, -2))) / 2
     if domain.kind == "spd":
         return symmetric + identity * 1.25

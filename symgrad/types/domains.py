@@ -11,8 +11,9 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE",
-           "NONSINGULAR", "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SPD", "SYMMETRIC", "TRIANGULAR", "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "FULL", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE",
+           "NONSINGULAR", "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SEPARATED_SINGULAR", "SPD", "SYMMETRIC", "TRIANGULAR",
+           "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
@@ -103,4 +104,6 @@ TRIANGULAR = MatrixDomain("TRIANGULAR", kind="triangular")  # either triangle, w
 LOWER_TRIANGULAR = MatrixDomain("LOWER_TRIANGULAR", kind="lower_triangular")
 ORTHOGONAL = MatrixDomain("ORTHOGONAL", kind="orthogonal")
 SEPARATED = MatrixDomain("SEPARATED", kind="well_separated_spectrum")  # symmetric, with different eigenvalues
+FULL = MatrixDomain("FULL", kind="full")  # nonsingular, without zeros below the diagonal
+SEPARATED_SINGULAR = MatrixDomain("SEPARATED_SINGULAR", kind="well_separated_singular_values")  # of any shape
 DISTINCT = MatrixDomain("DISTINCT", kind="distinct")  # vectors of different numbers

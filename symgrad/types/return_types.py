@@ -11,8 +11,10 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "linalg_eigh", "linalg_slogdet", "max", "median",
-           "min", "mode", "nanmedian", "slogdet", "sort", "topk"]
+__all__ = ["aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "linalg_cholesky_ex", "linalg_eig", "linalg_eigh",
+           "linalg_inv_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet",
+           "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort", "svd",
+           "topk", "triangular_solve"]
 
 
 class _NamedTuple(tuple):
@@ -45,6 +47,14 @@ cummax, cummin, kthvalue, max, median, min, mode, nanmedian, sort, topk = (
     _tuple_type(name, "values", "indices") for name in ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk"))
 aminmax = _tuple_type("aminmax", "min", "max")
 slogdet, linalg_slogdet = (_tuple_type(name, "sign", "logabsdet") for name in ("slogdet", "linalg_slogdet"))
-linalg_eigh = _tuple_type("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_eigh, linalg_eig = (_tuple_type(name, "eigenvalues", "eigenvectors") for name in ("linalg_eigh", "linalg_eig"))
+linalg_svd, svd = _tuple_type("linalg_svd", "U", "S", "Vh"), _tuple_type("svd", "U", "S", "V")
+linalg_qr, qr = (_tuple_type(name, "Q", "R") for name in ("linalg_qr", "qr"))
+linalg_lu, lu_unpack = (_tuple_type(name, "P", "L", "U") for name in ("linalg_lu", "lu_unpack"))
+linalg_lu_factor, linalg_lu_factor_ex = _tuple_type("linalg_lu_factor", "LU", "pivots"), _tuple_type("linalg_lu_factor_ex", "LU", "pivots", "info")
+linalg_inv_ex, linalg_solve_ex = _tuple_type("linalg_inv_ex", "inverse", "info"), _tuple_type("linalg_solve_ex", "result", "info")
+linalg_cholesky_ex = _tuple_type("linalg_cholesky_ex", "L", "info")
+linalg_lstsq = _tuple_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+triangular_solve = _tuple_type("triangular_solve", "solution", "cloned_coefficient")
 histogram, histogramdd = (_tuple_type(name, "hist", "bin_edges") for name in ("histogram", "histogramdd"))
 frexp = _tuple_type("frexp", "mantissa", "exponent")

@@ -11,11 +11,18 @@ from symgrad.func import hessian, jacfwd, jacrev, vmap
 RNG = np.random.default_rng(0)
 A = symgrad.tensor(RNG.normal(size=(2, 4, 4)) + 3 * np.eye(4))
 SPD = symgrad.tensor(np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]]))
+SHEAR = symgrad.tensor([[1.0, 2.0, 0.0], [0.0, 1.0, 0.5], [0.25, 0.0, 1.0]])
 FUNCTIONS = {
     "inv": linalg.inv, "det": linalg.det, "slogdet": lambda a: linalg.slogdet(a).logabsdet, "cholesky": linalg.cholesky,
     "eigvalsh": linalg.eigvalsh, "eigh": lambda a: linalg.eigh(a).eigenvectors, "solve": lambda a: linalg.solve(a, a[:, :2] ** 2),
     "solve_triangular": lambda a: linalg.solve_triangular(a, a[:, :2] ** 2, upper=True), "logdet": symgrad.logdet,
     "cholesky_solve": lambda a: symgrad.cholesky_solve(a[:, :2], a), "cholesky_inverse": symgrad.cholesky_inverse,
+    "svdvals": lambda a: linalg.svdvals(a @ SHEAR), "svd": lambda a: linalg.svd(a @ SHEAR).U,
+    "svd_of_rows": lambda a: linalg.svd((a @ SHEAR)[:2]).Vh[:2],
+    "qr": lambda a: linalg.qr(a[:, :2]).Q, "pinv": lambda a: linalg.pinv(a[:, :2]), "lstsq": lambda a: linalg.lstsq(a[:, :2], a ** 2).solution,
+    "matrix_exp": linalg.matrix_exp, "lu": lambda a: linalg.lu_factor(a @ SHEAR).LU, "matrix_power": lambda a: linalg.matrix_power(a, -3),
+    "cond": linalg.cond, "nuclear": lambda a: linalg.matrix_norm(a @ SHEAR, "nuc"), "eigvals": lambda a: linalg.eigvals(a @ SHEAR).real,
+    "eig": lambda a: linalg.eig(a @ SHEAR).eigenvectors.real, "lu_solve": lambda a: linalg.lu_solve(*linalg.lu_factor(a @ SHEAR), a[:, :2] ** 2),
 }
 
 
@@ -120,3 +127,43 @@ def test_determinant_of_a_singular_matrix_has_derivatives():
     a = symgrad.ones(3, 3)
     assert symgrad.allclose(symgrad.func.grad(linalg.det)(a), symgrad.zeros(3, 3))
     assert float(symgrad.abs(hessian(linalg.det)(a)).sum()) == 36.0
+
+
+def test_singular_vectors_of_equal_and_zero_values_have_no_derivative():
+    for a in (symgrad.eye(3), symgrad.ones(3, 2), symgrad.diag(symgrad.tensor([2.0, 1.0, 0.0]))):
+        a.requires_grad_()
+        symgrad.autograd.grad(linalg.matrix_norm(a, "nuc"), a)
+        with pytest.raises(RuntimeError, match="linalg.svd: two singular values are equal, or one is zero"):
+            symgrad.autograd.grad(linalg.svd(a, full_matrices=False).U.sum(), a)
+
+
+def test_a_zero_singular_value_has_a_zero_derivative():
+    a = symgrad.zeros(3, 2, requires_grad=True)
+    assert symgrad.allclose(symgrad.autograd.grad(linalg.matrix_norm(a, "nuc"), a)[0], symgrad.zeros(3, 2))
+
+
+def test_equal_eigenvalues_of_a_general_matrix():
+    a = symgrad.eye(3).requires_grad_()
+    assert symgrad.allclose(symgrad.autograd.grad((linalg.eigvals(a).real ** 2).sum(), a)[0], 2 * symgrad.eye(3))
+    with pytest.raises(RuntimeError, match="linalg.eig: the eigenvalues 0 and 1 are equal"):
+        symgrad.autograd.grad(linalg.eig(a).eigenvectors.real.sum(), a)
+
+
+def test_derivatives_of_the_exponential_of_a_nilpotent_matrix():
+    a = symgrad.tensor([[0.0, 1.0], [0.0, 0.0]])
+    t = symgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    curve = [t + (a @ t + t @ a) / 2 + a @ t @ a / 6]  # from Σ (a + ε t)ⁿ / n!, where a² = 0
+    assert symgrad.allclose(symgrad.func.jvp(linalg.matrix_exp, (a,), (t,))[1], curve[0], rtol=1e-14)
+
+
+def test_factors_of_a_singular_matrix_have_values_and_no_derivative():
+    a = symgrad.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]])
+    p, lower, upper = linalg.lu(a)
+    assert symgrad.allclose(p @ lower @ upper, a)
+    with pytest.raises(RuntimeError, match="linalg.lu: The diagonal element 3 of U is zero"):
+        linalg.lu(a.requires_grad_())
+
+
+def test_a_least_squares_problem_of_deficient_rank_has_the_shortest_solution():
+    a, b = symgrad.ones(3, 2), symgrad.tensor([1.0, 2.0, 3.0])
+    assert symgrad.allclose(linalg.lstsq(a, b).solution, symgrad.ones(2)) and int(linalg.lstsq(a, b).rank) == 1

@@ -10,7 +10,7 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.testing import check_op
 from symgrad.testing.profiles import Profile
 from symgrad.types.domains import COMPLEX
-from tests.support.claims import ALL_CASES, CASES, FURTHER, NO_FORMULA, OF_PARTS, attack_on, further_attacks, name_of
+from tests.support.claims import ALL_CASES, CASES, FURTHER, NO_FORMULA, OF_PARTS, OF_SPECTRA, attack_on, further_attacks, name_of
 
 PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
@@ -51,7 +51,7 @@ def hold_under_attack(op, parameters, profile):
     assert passed >= {"layouts", "mutation", "aliasing", "determinism", "threads", "structure"} | numbers & {"value"}
     if op.differentiable:
         assert passed >= ({"adjoint", "linearity", "formulas", *["mixed"] * deep} | numbers) - set(attack.claims.without)
-    if COMPLEX in op.domain and op.name not in OF_PARTS:
+    if COMPLEX in op.domain and op.name not in (*OF_PARTS, *OF_SPECTRA):
         assert "complex" in passed
 
 

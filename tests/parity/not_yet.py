@@ -2,31 +2,28 @@
 
 NOT_YET = {
     "torch": """
-        adaptive_avg_pool1d adaptive_max_pool1d addbmm affine_grid_generator alpha_dropout alpha_dropout_ are_deterministic_algorithms_enabled
-        avg_pool1d bartlett_window batch_norm bilinear binary_cross_entropy_with_logits binomial blackman_window cdist celu_ chain_matmul
+        adaptive_avg_pool1d adaptive_max_pool1d affine_grid_generator alpha_dropout alpha_dropout_ are_deterministic_algorithms_enabled
+        avg_pool1d bartlett_window batch_norm bilinear binary_cross_entropy_with_logits binomial blackman_window cdist celu_
         channel_shuffle cond constant_pad_nd conv1d conv2d conv3d conv_tbc conv_transpose1d
         conv_transpose2d conv_transpose3d convolution cosine_embedding_loss cosine_similarity ctc_loss digamma dropout dropout_ embedding
         embedding_bag embedding_renorm_ empty_permuted feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_
-        frobenius_norm from_dlpack from_file geqrf get_deterministic_debug_mode get_float32_matmul_precision grid_sampler grid_sampler_2d
+        from_dlpack from_file geqrf get_deterministic_debug_mode get_float32_matmul_precision grid_sampler grid_sampler_2d
         grid_sampler_3d group_norm gru gru_cell hamming_window hann_window hash_tensor hinge_embedding_loss igamma igammac
         instance_norm is_deterministic_algorithms_warn_only_enabled is_distributed is_warn_always_enabled istft kaiser_window
-        kl_div layer_norm lgamma lobpcg logit logit_ lstm lstm_cell lu lu_solve lu_unpack margin_ranking_loss matrix_exp matrix_power
+        kl_div layer_norm lgamma lobpcg logit logit_ lstm lstm_cell margin_ranking_loss
         max_pool1d max_pool1d_with_indices max_pool2d max_pool3d mvlgamma native_batch_norm native_channel_shuffle native_dropout native_group_norm
-        native_layer_norm native_norm norm_except_dim nuclear_norm orgqr ormqr pairwise_distance pca_lowrank pdist pinverse pixel_shuffle
-        pixel_unshuffle poisson_nll_loss polygamma qr rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_
+        native_layer_norm native_norm norm_except_dim pairwise_distance pca_lowrank pdist pixel_shuffle
+        pixel_unshuffle poisson_nll_loss polygamma rms_norm rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_
         segment_reduce selu_ set_anomaly_enabled set_deterministic_debug_mode set_float32_matmul_precision set_flush_denormal set_warn_always
-        slice_inverse stft svd svd_lowrank sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum threshold_ to_dlpack
-        triangular_solve triplet_margin_loss use_deterministic_algorithms vander vdot while_loop xlogy xlogy_""",
+        slice_inverse stft svd_lowrank sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum threshold_ to_dlpack
+        triplet_margin_loss use_deterministic_algorithms while_loop xlogy xlogy_""",
     "Tensor": """
-        addbmm addbmm_ apply_ bernoulli const_data_ptr digamma digamma_ dim_order geqrf
+        addbmm_ apply_ bernoulli const_data_ptr digamma digamma_ dim_order geqrf
         hash_tensor igamma igamma_ igammac igammac_ index is_distributed is_shared istft lgamma
-        lgamma_ logit logit_ lu lu_solve map2_ map_ matrix_exp matrix_power module_load multinomial mvlgamma mvlgamma_ orgqr ormqr pinverse
-        polygamma polygamma_ qr resize resize_as share_memory_ slice_inverse stft storage
-        storage_type svd triangular_solve vdot xlogy xlogy_""",
-    "linalg": """
-        cholesky_ex cond cross diagonal eig eigvals householder_product inv_ex ldl_factor ldl_factor_ex ldl_solve
-        lstsq lu lu_factor lu_factor_ex lu_solve matmul matrix_exp matrix_norm matrix_power matrix_rank multi_dot norm pinv qr
-        solve_ex svd svdvals tensorinv tensorsolve vander vecdot vector_norm""",
+        lgamma_ logit logit_ map2_ map_ module_load multinomial mvlgamma mvlgamma_
+        polygamma polygamma_ resize resize_as share_memory_ slice_inverse stft storage
+        storage_type xlogy xlogy_""",
+    "linalg": "ldl_factor ldl_factor_ex ldl_solve",
     "fft": "",
     "special": """
         bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w

@@ -9,9 +9,10 @@ from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.testing import Claims
 from symgrad.testing.attack import Attack
-from symgrad.types.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, Domain, Interval
+from symgrad.types.domains import COMPLEX, NONNEGATIVE, POSITIVE, REAL, SEPARATED_SINGULAR, Domain, Interval
 
-__all__ = ["ALL_CASES", "CASES", "FURTHER", "NO_FORMULA", "OF_PARTS", "ULP", "attack_on", "claims_of_case", "further_attacks", "name_of"]
+__all__ = ["ALL_CASES", "CASES", "FURTHER", "NO_FORMULA", "OF_PARTS", "OF_SPECTRA", "ULP", "attack_on", "claims_of_case", "further_attacks",
+           "name_of"]
 
 ULP = {"float64": (8, 8, 64, 512)}  # of the value and of the first three derivatives
 ALL_CASES = [(op, parameters) for op in REGISTRY.values() if op.kind != "composite" and op.name not in ("batch", "unbatch")
@@ -55,7 +56,10 @@ def special_points(op: Op, parameters: tuple[Any, ...]) -> tuple[Any, ...]:
     return op.special
 
 
-NO_FORMULA = ("hermitian_eigenvalues", "hermitian_eigenvectors")
+OF_SPECTRA = ("eigenvalues", "eigenvectors")
+"""Which make complex numbers of matrices; equal eigenvalues have no derivatives."""
+NO_FORMULA = ("hermitian_eigenvalues", "hermitian_eigenvectors", "singular_values", "singular_vectors", "pseudo_inverse", "qr_factors",
+              "matrix_exponential", "eigenvalues", "eigenvectors")
 """Whose value is the root of a polynomial of any degree, so that they have no formula; they are compared with many digits."""
 
 
@@ -76,6 +80,8 @@ def claims_of_case(op: Op, parameters: tuple[Any, ...]) -> Claims:
         without |= dict.fromkeys(("pullback", "pushforward", "differences", "complex"), "equal elements share the gradient of the one that is named")
     if op.name in OF_PARTS:
         more |= {"domain": dict.fromkeys(op.argument_names, REAL), "shapes": OF_PARTS[op.name], "dtypes": ("float64", "float32"), "complex": False}
+    if op.name in OF_SPECTRA:
+        more |= {"domain": {"input": SEPARATED_SINGULAR}, "dtypes": ("float64", "float32"), "complex": False}
     if op.name in NO_FORMULA:
         without["formulas"] = "they have no formula"
     elementwise = True if op.name == "where" or op.name == "mse_loss" and parameters == ("none",) else None
