@@ -67,7 +67,13 @@ _define_ignoring_nan("fmin", "minimum")
 @composite("logaddexp2", arity=2, usage="symgrad.logaddexp2(x, x)", saved=BOTH)
 def logaddexp2(xp, input, other):
     """log2(2**input + 2**other), without overflow."""
-    return xp.logaddexp(input * math.log(2), other * math.log(2)) / math.log(2)
+    if input.is_complex() or other.is_complex():
+        raise NotImplementedError(f"\"logaddexp2_cpu\" not implemented for '{(input if input.is_complex() else other).dtype.scalar_type}'")
+    larger = xp.gt(input, other)
+    high, low = xp.where(larger, input, other), xp.where(larger, other, input)
+    infinite = xp.isinf(high)
+    distance = xp.where(infinite, xp.zeros_like(high), low - xp.where(infinite, xp.zeros_like(high), high))
+    return high + xp.log1p(xp.exp2(distance)) / math.log(2)
 
 
 @composite("ldexp", arity=2, usage="symgrad.ldexp(x, symgrad.tensor([1, 2, 3]))", saved=("other result", "result"))

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import symgrad
@@ -184,3 +185,27 @@ def test_tanhshrink_keeps_its_digits_next_to_0(x):
         truth = mpmath.mpf(x) - mpmath.tanh(mpmath.mpf(x)), mpmath.tanh(mpmath.mpf(x)) ** 2
         for found, true in zip((f(symgrad.tensor(x)).item(), symgrad.func.grad(f)(symgrad.tensor(x)).item()), truth):
             assert abs(found - true) <= 8 * max(2.0**-53 * abs(true), 5e-324)
+
+
+@pytest.mark.parametrize("a, b", [(100.3, 101.1), (-1e5 - 0.3, -1e5), (1e10, 1.0), (-300.7, 2.5), (0.25, 0.25)])
+def test_logaddexp2_keeps_its_digits_far_from_0(a, b):
+    mpmath = pytest.importorskip("mpmath")
+    x = symgrad.tensor([a, b], requires_grad=True)
+    y = symgrad.logaddexp2(x[0], x[1])
+    y.backward()
+    with mpmath.workdps(60):
+        size = mpmath.mpf(2) ** (mpmath.mpf(b) - mpmath.mpf(a))
+        truth = a + mpmath.log1p(size) / mpmath.ln2, 1 / (1 + size), 1 / (1 + 1 / size)
+        for found, true in zip((y.item(), *x.grad.tolist()), truth):
+            assert abs(found - true) <= 8 * max(2.0**-52 * abs(true), 5e-324), (found, true)
+
+
+def test_logaddexp2_of_infinities_and_nan():
+    inf, nan = float("inf"), float("nan")
+    for a, b, expected in ((inf, inf, inf), (-inf, -inf, -inf), (inf, -inf, inf), (-inf, 3.0, 3.0), (nan, 1.0, nan), (1.0, nan, nan)):
+        found = symgrad.logaddexp2(symgrad.tensor(a), symgrad.tensor(b)).item()
+        assert found == expected or found != found and expected != expected
+    with pytest.raises(NotImplementedError, match="\"logaddexp2_cpu\" not implemented for 'ComplexDouble'"):
+        symgrad.logaddexp2(symgrad.tensor(1j, dtype=symgrad.complex128), symgrad.tensor(1j))
+    second = symgrad.func.hessian(lambda x: symgrad.logaddexp2(x[0], x[1]))(symgrad.tensor([1.5, 1.5]))
+    assert symgrad.allclose(second, symgrad.tensor([[1.0, -1.0], [-1.0, 1.0]]) * np.log(2) / 4)
