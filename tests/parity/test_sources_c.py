@@ -41,7 +41,7 @@ def test_every_op_compiled(tmp_path):
             check_refused(error, C)
             continue
         expected[k] = op, columns, y.detach().numpy(), [g.numpy() for g in symgrad.autograd.grad(y.sum(), xs, materialize_grads=True)]
-    assert len(expected) > 0.8 * len(CASES)
+    assert len(expected) > 80
     functions = compiled(tmp_path)
     for k, (op, columns, value, gradient) in expected.items():
         for i in range(10):
