@@ -139,12 +139,12 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
                              for n, value in zip(pair, constants[axis]))
             out = traced.cat([before, out, after], axis)
         else:
-            out = traced.index_select(out, axis, wrap(np.pad(np.arange(out.shape[axis]), pair, mode=mode)))
+            out = traced.index_select(out, axis, wrap(np.pad(np.arange(out.shape[axis]), pair, mode=mode)))  # type: ignore[call-overload]
     return traced.clone(out) if out is array else out
 
 
 def _pairs(given: Any, ndim: int) -> list[Sequence[Any]]:
     """A number, a pair or pairs as one pair for each axis; a mapping has those of some axes."""
     if isinstance(given, dict):
-        given = [np.broadcast_to(given.get(d, given.get(d - ndim, 0)), 2) for d in range(ndim)]
+        given = [np.broadcast_to(given[d] if d in given else given.get(d - ndim, 0), 2) for d in range(ndim)]
     return np.broadcast_to(given, (ndim, 2)).tolist()

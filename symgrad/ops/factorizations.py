@@ -152,8 +152,8 @@ primitive("pseudo_inverse", lambda xp, input, atol, rtol: xp.pseudo_inverse(inpu
 
 def _block(xp, a, t):
     """[[A, T], [0, A]], of which a function has the derivative along T as its upper right block."""
-    axis = a.ndim - 1
-    return xp.cat([xp.cat([a, t], axis), xp.cat([xp.zeros_like(a), a], axis)], axis - 1)
+    axis, zero = a.ndim - 1, xp.zeros_like(a)
+    return xp.cat([xp.cat([a, zero + t], axis), xp.cat([zero, a], axis)], axis - 1)  # t may be the number 0 in a program
 
 
 def _exponential_along(xp, a, t):
