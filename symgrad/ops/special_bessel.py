@@ -28,19 +28,21 @@ elementwise("bessel_j", lambda xp, input, order: xp.bessel_j(input, order), _hal
 elementwise("bessel_y", lambda xp, input, order: xp.bessel_y(input, order), _half_sum("bessel_y", -1), domain=OSCILLATING_POSITIVE, examples=((0,),),
             method=False, public=False, doc="The Bessel function of the second kind of an order. DLMF 10.2.3.")
 elementwise("bessel_i", lambda xp, input, order: xp.bessel_i(input, order), _half_sum("bessel_i", 1), domain=EXPONENTS, examples=ORDERS,
-            special=((0.0,),), method=False, public=False, doc="The modified Bessel function of the first kind of an order. DLMF 10.25.2.")
+            special=((0.0,),), names=lambda node: {0: "I0Backward0", 1: "SpecialI1Backward0"}.get(node.args[1]), method=False, public=False,
+            doc="The modified Bessel function of the first kind of an order. DLMF 10.25.2.")
 elementwise("bessel_k", lambda xp, input, order: xp.bessel_k(input, order), _half_sum("bessel_k", 1, -1), domain=POSITIVE_EXPONENTS, examples=((0,),),
             method=False, public=False, doc="The modified Bessel function of the second kind of an order. DLMF 10.25.3.")
 elementwise("bessel_i_moment", lambda xp, input, order: xp.bessel_i_moment(input, order),
             lambda xp, y, x, order: -xp.sign(x) * xp.bessel_i_moment(x, order + 1), domain=EXPONENTS, examples=((0,),), method=False, public=False,
-            doc="The mean of (1 - cos t)ᵏ e^(-|input| (1 - cos t)) over a period. DLMF 10.32.1.")
+            node_name="SpecialI0E", doc="The mean of (1 - cos t)ᵏ e^(-|input| (1 - cos t)) over a period. DLMF 10.32.1.")
 elementwise("bessel_k_moment", lambda xp, input, order: xp.bessel_k_moment(input, order), lambda xp, y, x, order: -xp.bessel_k_moment(x, order + 1),
             domain=POSITIVE_EXPONENTS, examples=((0,),), method=False, public=False,
             doc="The integral of (cosh t - 1)ᵏ e^(-input (cosh t - 1)) from 0 to infinity. DLMF 10.32.9.")
 
 
 elementwise("i1e_derivative", lambda xp, input, order: xp.i1e_derivative(input, order), lambda xp, y, x, order: xp.i1e_derivative(x, order + 1),
-            domain=EXPONENTS, examples=((0,),), method=False, public=False, doc="The derivative of e^-|input| I₁(input) of any order.")
+            domain=EXPONENTS, examples=((0,),), method=False, public=False, node_name="SpecialI1E",
+            doc="The derivative of e^-|input| I₁(input) of any order.")
 elementwise("scaled_modified_bessel_k1", lambda xp, input: xp.k1e(input), lambda xp, y, x: -xp.bessel_k_moment(x, 1) - xp.bessel_k_moment(x, 2),
             domain=POSITIVE_EXPONENTS, method=False, doc="e^input K₁(input), the scaled modified Bessel function. DLMF 10.25.3.")
 
