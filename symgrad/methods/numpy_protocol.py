@@ -199,5 +199,7 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
     try:
         arrays, words = [*map(_as_array, args)], {key: _as_array(value) for key, value in kwargs.items()}
     except RuntimeError as error:
+        if "requires grad" not in str(error):
+            raise
         raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors. {error}") from None
     return function(*arrays, **words)

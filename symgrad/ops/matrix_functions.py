@@ -212,7 +212,7 @@ def linalg_vecdot(xp, x, y, *, dim=-1):
     return xp.sum(xp.conj(x) * y if x.is_complex() else x * y, dim)
 
 
-@composite("vdot", arity=2, usage="symgrad.vdot(x, x)")
+@composite("vdot", arity=2, usage="symgrad.vdot(x, x)", saved=("other", "input"))
 def vdot(xp, input, other):
     """Σ conj(input) other of two vectors."""
     if input.ndim != 1 or other.ndim != 1:

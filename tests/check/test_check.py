@@ -30,7 +30,7 @@ def test_the_examples_are_proved_or_verified(path):
     function = runpy.run_path(str(path))[FUNCTIONS[path.stem]]
     report = symgrad.check(function, points=6)
     if path.stem == "anharmonic_oscillator":
-        assert report.verdict == "not checkable" and "the eigenvalues of a matrix of expressions have no formula" in report.reason
+        assert report.verdict == "not checkable" and "of a matrix of expressions there is no formula" in report.reason
         return
     assert report.verdict in ("proved", "verified"), report
     assert report.points.random == 6 and report.points.digits >= 45

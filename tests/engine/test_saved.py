@@ -43,7 +43,9 @@ INTENDED = {
     "a.inverse()": "_saved_inverse", "torch.linalg.inv(a)": "_saved_inverse", "a.det()": "name _saved_A _saved_result _saved_LU _saved_pivots",
     "a.slogdet()[1]": "_saved_sign _saved_A _saved_pivots _saved_LU", "torch.linalg.cholesky(a)": "_saved_L",
     "torch.linalg.solve(a,b)": "_saved_A _saved_LU _saved_pivots", "torch.linalg.eigh(a)[0]": "_saved_eigenvectors _saved_eigenvalues",
-    "torch.linalg.eigvalsh(a)": "_saved_eigenvectors _saved_eigenvalues",
+    "torch.linalg.eigvalsh(a)": "_saved_eigenvectors _saved_eigenvalues", "torch.linalg.svd(a)[1]": "_saved_U _saved_S _saved_Vh",
+    "torch.linalg.svdvals(a)": "_saved_U _saved_S _saved_Vh", "torch.linalg.qr(a)[1]": "name _saved_Q _saved_R",
+    "torch.linalg.multi_dot([a,b,a])": "name", "torch.linalg.vector_norm(a,3)": "name _saved_self _saved_result",
     # One node here is several in torch, or several here are one in torch.
     "1/a": "_saved_self _saved_other", "F.softsign(a)": "name _saved_self _saved_other",
     "a.nan_to_num()": "name _saved_self",
@@ -164,6 +166,7 @@ def test_most_calls_are_compared():
 
 LATER = {"torch.tensordot(a,b,1)", "torch.kron(a,b)", "a.inner(b)", "F.l1_loss(a,b)", "torch.einsum('i,i->',a,b)", "F.tanhshrink(a)",
          "a.quantile(0.5)", "F.kl_div(a,b)", "F.cosine_similarity(a,b,0)", "a.cov()",
+         "torch.linalg.multi_dot([a,b,a])", "torch.linalg.matrix_norm(a,'nuc')",
          "torch.einsum('ij,jk->ik',a,b)"}  # where torch's error comes from a node further up
 LENIENT = {"a.sgn()", "a.sgn_()", "a.div(2,rounding_mode='trunc')", "a.div(b,rounding_mode='floor')", "torch.addcdiv(a,b,c)", "a.addcdiv_(b,b)",
            "torch.lerp(a,b,c)", "a.nextafter(b)"}  # which read nothing, or nothing for these arguments
