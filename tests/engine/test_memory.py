@@ -21,7 +21,7 @@ LAYOUTS = {
     "empty": lambda v: tensor(v[:0] if v.ndim else v),
 }
 KINDS = {"float": np.float64, "complex": np.complex128, "integer": np.int64, "boolean": np.bool_}
-RETURNED = {"sum_to_size"}  # an argument that is the result already is returned itself, as in torch
+RETURNED = {"sum_to_size", "chain_matmul"}  # an argument that is the result already is returned itself, as in torch
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, NotImplementedError, ArithmeticError)
 
 
