@@ -24,6 +24,7 @@ def within(found, true, order, at):
     assert abs(found - true) <= ULP[order] * np.spacing(abs(float(true))), (at, order, found, true)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one_number(name):
     function, at = UNARY[name]
