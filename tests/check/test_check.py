@@ -66,6 +66,11 @@ ARRAYS = {
 }
 
 
+def test_arguments_with_the_same_gradient_have_each_their_part_of_a_direction():
+    report = symgrad.check(lambda x, y, z: ((x + y).sin() ** 2).sum() + z.sum(), np.arange(6) / 8, np.arange(6) / 4, np.zeros(0), points=3)
+    assert report.verdict == "proved", report
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ARRAYS)
 def test_functions_of_arrays_are_proved_or_verified(name):

@@ -190,15 +190,14 @@ def programs(depth: int | SearchStrategy[int] = 4, ops: Sequence[Any] | None = N
 def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: int, fewer: bool) -> Program:
     """A program of so many steps, or fewer, each drawn among the ops that fit the values so far.
 
-    Whether a step follows is drawn beside the step, and its op by a number that does not depend on the values, so that a step can be left out.
+    Every step draws the same: an op by a number that does not depend on the values, whether it reads the latest value, its operands, and whether a
+    step follows, which the last one draws, too. So what is drawn for one step can be left out, and the rest is a program.
     """
     st = require_hypothesis().strategies
     values = [tensor(x, requires_grad=True) for x in point.values()]
     steps: list[Step] = []
     usable: list[Op] = []
-    for k in range(depth):
-        if fewer and k and not draw(st.integers(0, 3)):
-            break
+    for _ in range(depth):
         shapes = tuple(tuple(v.shape) for v in values)
         usable = [op for op in ops if _operands(op, shapes)]
         if not usable:
@@ -206,11 +205,13 @@ def _build(draw: Any, point: dict[str, np.ndarray], ops: Sequence[Op], depth: in
         at = draw(st.integers(0, len(ops) - 1))
         op = next(op for op in (*ops[at:], *ops) if op in usable)
         every = _operands(op, shapes)
-        latest = [operands for operands in every if len(values) - 1 in operands] if steps and draw(st.integers(0, 7)) < 7 else []
+        latest = [operands for operands in every if len(values) - 1 in operands] if draw(st.integers(0, 7)) < 7 and steps else []
         step, value = _draw_step(draw, op, draw(st.sampled_from(latest or every)), values)
         if value is not None:
             steps.append(step)
             values.append(value)
+        if fewer and not draw(st.integers(0, 3)):
+            break
     if not steps:  # for instance if every op has a kink at every input
         for op, operands in ((each, operands) for each in usable for operands in _operands(each, shapes)):
             step, value = _draw_step(draw, op, operands, values)
