@@ -144,6 +144,8 @@ def test_functions_share_no_memory(kind):
     wrong, called = [], set()
     for op in REGISTRY.values():
         for layout in (LAYOUTS if kind == "float" else ("transposed", "scalar")) if op.public else ():
+            if op.name in RETURNED and layout == "expanded":
+                continue  # whose elements cannot be written one by one
             for i, (call, args) in enumerate(public_calls(op, layout, kind)):
                 found = shared(call, args, bool(op.view) or op.name in RETURNED)
                 if found is not None:
