@@ -83,11 +83,13 @@ class Exact:
         y, leaves = recorder.replayed(self.run.root, self.run.nodes, [v if shift is None else shift(v) for v in values])
         parts = list(recorder.partials(y, leaves, min(max(self.full, 1), highest)))
         out = [box.value.ravel()[i].item() for _, box, i in parts]
+        if highest <= max(self.full, 1):
+            return out
         ends = np.cumsum([leaf.value.size for leaf in leaves])
         first = [box for index, box, _ in parts if len(index) == 1]  # one for each element; leaves whose cotangents are equal share a box
         line = [first[end - 1] if leaf.value.size else leaf for leaf, end in zip(leaves, ends)]
         direction = [part.reshape(leaf.shape) for part, leaf in zip(np.split(self.direction, ends[:-1]), leaves)]
-        for k in range(2, highest + 1) if highest > self.full else ():
+        for k in range(2, highest + 1):
             line = recorder.gradients(list(zip(line, direction)), leaves)
             out += [x for g in line for x in g.value.ravel().tolist()] if k > self.full else []
         return out
