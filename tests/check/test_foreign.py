@@ -393,6 +393,7 @@ def test_progress_is_reported(capsys):
     assert out == ""
 
 
+@pytest.mark.sweep
 def test_the_time_is_limited():
     import time
 

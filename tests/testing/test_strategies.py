@@ -139,6 +139,7 @@ def test_numbers_shrink_to_simple_ones(seed):
     assert found(strategies.numbers(REAL, "bfloat16"), lambda x: x > 1, seed) in (2.0, 1.5)
 
 
+@pytest.mark.sweep
 def test_complex_numbers():
     """Their real part lies in the domain, some of them are real, and they shrink."""
     for dtype, part in (("complex128", "float64"), ("complex64", "float32")):

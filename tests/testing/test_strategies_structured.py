@@ -187,6 +187,7 @@ def test_determinants_of_orthogonal_matrices(data, determinant):
     assert np.linalg.det(data.draw(orthogonal(st.integers(1, 4), determinant=determinant))) == pytest.approx(determinant)
 
 
+@pytest.mark.sweep
 @given(st.data(), st.integers(1, 4), st.integers(1, 4))
 def test_ranks_are_exact(data, rows, columns):
     most = min(rows, columns)
@@ -243,6 +244,7 @@ def test_large_matrices_shrink_in_no_time_and_are_not_all_zeros():
     reached(symmetric(40), lambda a: np.count_nonzero(a) > 1000 and len(np.unique(a)) > 3)
 
 
+@pytest.mark.sweep
 def test_conditions_and_ranks_are_those_that_the_type_and_the_size_can_have():
     for dtype, condition in (("float64", 1e8), ("float32", 1e5), ("float16", 100.0)):
         a = find(ill_conditioned(2, dtype=dtype), lambda a: True)
