@@ -26,6 +26,7 @@ from symgrad.factories.creation import (
     asarray,
     empty,
     empty_like,
+    empty_permuted,
     empty_strided,
     eye,
     from_numpy,
@@ -44,27 +45,21 @@ from symgrad.factories.creation import (
     zeros,
     zeros_like,
 )
+from symgrad.factories.exchange import from_dlpack, from_file, to_dlpack
+from symgrad.factories.windows import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 from symgrad.frameworks.examples import example
 from symgrad.methods import counting as _counting
 from symgrad.methods.assemble import assemble as _assemble
 from symgrad.methods.counting import (
     bincount,
-    bitwise_and,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
     bucketize,
     count_nonzero,
     frexp,
-    gcd,
     histc,
     isin,
     isneginf,
     isposinf,
     isreal,
-    lcm,
     nextafter,
     nonzero,
     searchsorted,
@@ -73,9 +68,19 @@ from symgrad.methods.counting import (
     unique_consecutive,
 )
 from symgrad.methods.extending import elementwise, linear, multilinear, primitive
+from symgrad.methods.integers import (
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    gcd,
+    lcm,
+)
 from symgrad.methods.legacy import TYPES as _TYPES
 from symgrad.methods.legacy import set_default_tensor_type
-from symgrad.methods.operators import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
+from symgrad.methods.numpy_ufuncs import NUMPY_FUNCTIONS as _NUMPY_FUNCTIONS
 from symgrad.methods.predicates import (
     allclose,
     broadcast_shapes,
@@ -94,13 +99,36 @@ from symgrad.methods.predicates import (
     typename,
 )
 from symgrad.methods.printing import get_printoptions, set_printoptions
+from symgrad.methods.settings import (
+    are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_anomaly_enabled,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_warn_always,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
+    use_deterministic_algorithms,
+)
 from symgrad.methods.surface import SURFACE as _SURFACE
 from symgrad.methods.surface import methods_as_functions as _methods_as_functions
 from symgrad.public import METHODS as _METHODS
 from symgrad.public import tensor
 from symgrad.random import (
     Generator,
+    _standard_gamma,
     bernoulli,
+    binomial,
     default_generator,
     get_rng_state,
     initial_seed,
@@ -125,7 +153,8 @@ from symgrad.types.devices import LAYOUTS as _LAYOUTS
 from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
 from symgrad.types.dtypes import DTYPES as _DTYPES
 from symgrad.types.dtypes import DType as dtype
-from symgrad.types.dtypes import can_cast, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from symgrad.types.dtypes import finfo, get_default_dtype, iinfo, set_default_dtype
+from symgrad.types.promotion import can_cast, promote_types
 from symgrad.utils.serialization import load, save
 
 __version__ = "0.1.0"
@@ -149,6 +178,7 @@ int64 = long = _DTYPES["int64"]
 int32 = int = _DTYPES["int32"]
 int16 = short = _DTYPES["int16"]
 int8, uint8, bool = _DTYPES["int8"], _DTYPES["uint8"], _DTYPES["bool"]
+uint16, uint32, uint64 = _DTYPES["uint16"], _DTYPES["uint32"], _DTYPES["uint64"]
 strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = _LAYOUTS.values()
 contiguous_format, preserve_format, channels_last, channels_last_3d = _FORMATS.values()
 DoubleTensor, FloatTensor, HalfTensor, BFloat16Tensor = (_TYPES[f"{word}Tensor"] for word in ("Double", "Float", "Half", "BFloat16"))
@@ -181,6 +211,15 @@ _LATER = {
     "vmap": "func",
 }
 
+_LATER |= dict.fromkeys("""
+    alpha_dropout alpha_dropout_ batch_norm bilinear binary_cross_entropy_with_logits cdist celu_ channel_shuffle constant_pad_nd
+    cosine_embedding_loss cosine_similarity dropout dropout_ embedding embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_
+    feature_dropout feature_dropout_ group_norm hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss native_batch_norm
+    native_channel_shuffle native_dropout native_group_norm native_layer_norm norm_except_dim pairwise_distance pdist
+    pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ threshold_ triplet_margin_loss
+""".split(), "nn.native")
+
+_LATER |= dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "linalg")
 
 _assemble(_METHODS)
 globals().update(_SURFACE, **_methods_as_functions())

@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         "List the ops of the library, as a table in Markdown: formula, derivatives, domain, special points, and with --scan the largest errors."))
     listing.add_argument("names", nargs="*", metavar="NAME", help="some ops by name, such as tanh; all without it")
     listing.add_argument("--scan", type=float, default=0.0, metavar="SECONDS", help="measure the errors of each elementwise op for so long")
+    listing.add_argument("--kinks", action="store_true", help="list instead what is returned at kinks and ties")
     listing.add_argument("--write", metavar="FILE", help="write a page with the counts and the table")
     for command in (checking, deriving):
         command.add_argument("--at", metavar="VALUES", default="", help="inputs, such as x=1,y=[1,2],z=pi/2")
@@ -316,8 +317,14 @@ def _cache(options: argparse.Namespace) -> int:
 def _ops(options: argparse.Namespace) -> int:
     from symgrad.reports.progress import progress_bar  # what the other commands do not need, and SymPy
     from symgrad.scanning.catalogue import catalogue, page, table
+    from symgrad.scanning.kinks import kink_table
 
+    if options.kinks and (options.write or options.scan):
+        raise BadInput("ops: --kinks goes with names alone; --write writes both tables")
     try:
+        if options.kinks:
+            _print(kink_table(options.names))
+            return AGREED
         with progress_bar(None if options.scan else False, "ops") as tell:
             entries = catalogue(options.names, options.scan, tell)
         if options.write:

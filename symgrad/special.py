@@ -9,7 +9,9 @@ polygamma psi round scaled_modified_bessel_k0 scaled_modified_bessel_k1 sinc sof
 chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he
 laguerre_polynomial_l legendre_polynomial_p
 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
-""".split()  # those of torch; it has what is an op
+airy_ai_prime beta betaln cosine_integral ellipe ellipeinc ellipk ellipkinc ellipkm1
+exp1 expi fresnel fresnel_c fresnel_s gamma iv jv kv lambertw sici sine_integral yv
+""".split()  # those of torch, and of SciPy; it has what is an op
 
 __all__ = [name for name in NAMES if name in FUNCTIONS]  # noqa: PLE0605  derived from the registry
 

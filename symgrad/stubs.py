@@ -47,7 +47,7 @@ TYPES = {
     **dict.fromkeys(("k", "r", "n", "start", "length", "offset", "dim2", "dimension", "step", "output_size", "decimals"), "int"),
     **dict.fromkeys(("equal_nan", "with_replacement", "sparse_grad", "descending", "stable", "largest", "sorted"), "bool"),
     **dict.fromkeys(("rtol", "atol", "nan", "posinf", "neginf"), "float"), **dict.fromkeys(("sizes", "split_sizes"), "Sequence[int]"),
-    **dict.fromkeys(("q", "y", "x", "fweights", "aweights"), "TensorLike"), "spacing": "Any", "interpolation": "str", "edge_order": "int",
+    **dict.fromkeys(("q", "y", "x", "phi", "m", "fweights", "aweights"), "TensorLike"), "spacing": "Any", "interpolation": "str", "edge_order": "int",
     **dict.fromkeys(("dx", "maxnorm", "eps"), "float"),
     "matrices": "Tensor", "rcond": "float", "N": "int | None", **dict.fromkeys(("tau", "LU_data", "LU_pivots"), "Tensor"),
     **dict.fromkeys(("some", "compute_uv", "increasing", "left", "transpose", "unitriangular", "pivot", "get_infos", "unpack_data", "unpack_pivots"),
@@ -57,7 +57,7 @@ TYPES = {
 PIECES = ("split", "chunk", "split_with_sizes", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid", "gradient")
 RETURNS = {**dict.fromkeys(PIECES, "tuple[Tensor, ...]"), **dict.fromkeys(("std_mean", "var_mean", "aminmax"), "tuple[Tensor, Tensor]"),
            **dict.fromkeys(("sort", "topk", "kthvalue", "mode", "cummax", "cummin"), "Extreme"),
-           **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "svd", "qr", "lu", "lu_unpack", "triangular_solve"), "Any")}
+           **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d", "svd", "qr", "lu", "lu_unpack", "geqrf", "triangular_solve"), "Any")}
 ONE_AXIS = {"argmax", "argmin", "softmax", "log_softmax"}  # in other ops an optional `dim` may also be a tuple
 BY_DIM = {name: {"None": "Tensor", "int": "Extreme", "Tensor | np.ndarray | Sequence[int]": "Tensor"} for name in ("max", "min")}
 ARITHMETIC = {f"__{side}{name}__" for side in ("", "r", "i")
@@ -196,7 +196,8 @@ def _tensor_stub() -> str:
 def _has_def(function: FunctionType) -> bool:
     """Whether the function's module, other than the package itself, defines it by a `def` of that name, where a type checker finds it."""
     module = sys.modules[function.__module__]
-    return module is not symgrad and getattr(module, function.__name__, None) is function and function.__code__.co_name == function.__name__
+    name = function.__name__
+    return module is not symgrad and getattr(module, name, None) is function and inspect.unwrap(function).__code__.co_name == name
 
 
 def _package_stub() -> str:
@@ -249,7 +250,7 @@ def _outcome(op: Op, dtype: DType) -> str:
     try:
         result = FUNCTIONS[op.name](*(space["x"],) * op.arity) if op.kind == "elementwise" and op.arity else eval(usage, space)
     except Exception as error:
-        return f"raises {type(error).__name__}"
+        return "raises TypeError" if isinstance(error, TypeError) else f"raises {type(error).__name__}"
     return (result if isinstance(result, Tensor) else result[0]).dtype.name
 
 

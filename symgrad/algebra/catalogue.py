@@ -14,12 +14,15 @@ import mpmath
 import sympy
 
 from symgrad.carriers.digits import Undefined
+from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
+from symgrad.carriers.special.table import SPECIAL
 
 __all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "operands", "special"]
 
 SMALL = 100  # the largest numerators and denominators of arguments at which SymPy computes an exact value
 FARTHEST = 2000  # the most steps of a recurrence
 DIGITS = 20000  # the most bits after the point
+STEP = 128  # bits: constants such as Bernoulli's numbers are kept for each precision, so there are few
 SHIFT = 7  # the additional recurrence steps of the second computation
 
 # Definitions by other functions.
@@ -55,11 +58,21 @@ def _zeta(c: Any, s: Any, a: Any = 1, more: int = 0) -> Any:
     """ζ(s, a) = ζ(s, a + n) + Σ (a + k)⁻ˢ."""
     if a == 1 and not more:
         return c.zeta(s)
+    if isinstance(s, c.mpf) and isinstance(a, c.mpf) and s > 1 and a > 0:
+        return _zeta_derivative(c, s, a, 0, more)
     if c.isint(a) and a <= 0:
         raise Undefined("a pole")
     n = _away(c, a, more)
     with c.extraprec(min(DIGITS, max(0, int(c.re(s)) * c.mag(a + n)))):  # mpmath has an absolute precision here, also for tiny numbers
         return c.zeta(s, a + n) + c.fsum([(a + k) ** -s for k in range(n)])
+
+
+def _zeta_derivative(c: Any, s: Any, a: Any, n: Any, more: int = 0) -> Any:
+    """The derivative of ζ(s, a) by s of order n, of real s > 1 and a > 0."""
+    if not (isinstance(s, c.mpf) and isinstance(a, c.mpf) and s > 1 and a > 0 and c.isint(n) and n >= 0):
+        raise Undefined("this derivative of the zeta function is computed for real s > 1 and a > 0")
+    first = c.fsum([(-c.log(a + k)) ** int(n) * (a + k) ** -s for k in range(more)])
+    return first + SPECIAL["zeta_derivative"].digits(c, s, c.fadd(a, more, exact=True), int(n), 0)
 
 
 def _polygamma(c: Any, m: Any, x: Any, more: int = 0) -> Any:
@@ -70,7 +83,7 @@ def _polygamma(c: Any, m: Any, x: Any, more: int = 0) -> Any:
     if c.isint(x) and c.re(x) <= 0:
         raise Undefined("a pole")
     n = _away(c, x, more) if more else 0
-    return c.psi(m, x + n) - (-1) ** m * c.factorial(m) * c.fsum([(x + k) ** (-m - 1) for k in range(n)])
+    return psi_digits(c, x + n, m) - (-1) ** m * c.factorial(m) * c.fsum([(x + k) ** (-m - 1) for k in range(n)])
 
 
 def _eta(c: Any, s: Any, a: Any = 1) -> Any:
@@ -81,13 +94,26 @@ def _eta(c: Any, s: Any, a: Any = 1) -> Any:
     return _zeta(c, s, a) - 2 ** (1 - s) * _zeta(c, s, (a + 1) / 2)
 
 
+def _of_whole_order(name: str) -> Callable[..., Any]:
+    """A Bessel function whose value at a whole order mpmath takes for a limit of others: by the series of the carriers where they have it."""
+    letter = name[-1]
+
+    def call(c: Any, order: Any, x: Any) -> Any:
+        known = isinstance(x, c.mpf) and 0 < x < c.inf and c.isint(order)
+        return SPECIAL[f"bessel_{letter}"].digits(c, x, int(c.re(order))) if known else getattr(c, name)(order, x)
+
+    return call
+
+
 # The functions of mpmath, by SymPy's names: a name, or a function of a context and numbers.
 FUNCTIONS: dict[str, Any] = {name: name for name in (
-    "gamma loggamma factorial digamma erfi erfinv expint beta besselj bessely besseli besselk airyai airybi fresnels fresnelc "
+    "gamma factorial digamma erfi erfinv expint beta besselj besseli airyai airybi fresnels fresnelc "
     "polylog harmonic legendre hermite appellf1 lerchphi stieltjes").split()} | {
     "Si": "si", "Ci": "ci", "Ei": "ei", "li": "li", "Shi": "shi", "Chi": "chi", "LambertW": "lambertw", "RisingFactorial": "rf",
     "FallingFactorial": "ff", "factorial2": "fac2", "chebyshevt": "chebyt", "chebyshevu": "chebyu", "elliptic_k": "ellipk",
-    "elliptic_e": "ellipe", "elliptic_f": "ellipf", "elliptic_pi": "ellippi", "zeta": _zeta, "polygamma": _polygamma, "dirichlet_eta": _eta,
+    "elliptic_e": "ellipe", "elliptic_f": "ellipf", "elliptic_pi": "ellippi", "zeta": _zeta, "polygamma": _polygamma,
+    "bessely": _of_whole_order("bessely"), "besselk": _of_whole_order("besselk"),
+    "zeta_derivative": _zeta_derivative, "loggamma": lgamma_digits, "dirichlet_eta": _eta,
     "riemann_xi": lambda c, s: s * (s - 1) * c.gamma(s / 2) * c.zeta(s) / (2 * c.pi ** (s / 2)),
     "uppergamma": lambda c, s, x: c.gammainc(s, x), "lowergamma": lambda c, s, x: c.gammainc(s, 0, x),
     "erfcinv": lambda c, x: c.erfinv(1 - x), "catalan": lambda c, n: c.binomial(2 * n, n) / (n + 1),
@@ -99,7 +125,8 @@ COMPARING = ("KroneckerDelta", "LeviCivita")  # functions of whole numbers that 
 MANY_TERMS = 2000  # the largest whole number up to which SymPy may compute all terms of a sequence or a polynomial
 
 # Second computations of the same value.
-SECOND: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT)}
+SECOND: dict[str, Callable[..., Any]] = {"zeta": lambda c, s, a=1: _zeta(c, s, a, SHIFT), "polygamma": lambda c, m, x: _polygamma(c, m, x, SHIFT),
+                                         "zeta_derivative": lambda c, s, a, n: _zeta_derivative(c, s, a, n, SHIFT)}
 
 
 def operands(e: Any) -> tuple[Any, ...]:
@@ -123,7 +150,7 @@ def special(e: Any) -> Callable[..., Any]:
     def with_precision(a: Any, function: Any, bits: int) -> Callable[..., Any]:
         def call(*xs: Any) -> Any:
             c = a.context
-            with c.workprec(a.bits + bits):
+            with c.workprec(-(-a.bits // STEP) * STEP + bits):
                 found = (_by_evalf(c, applied, xs, name in COMPARING) if function is None else
                          getattr(c, function)(*xs) if isinstance(function, str) else function(c, *xs))
             return +c.convert(found)

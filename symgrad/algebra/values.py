@@ -118,9 +118,19 @@ def value(expr: Any, symbols: Sequence[Any] = ()) -> Callable[[Sequence[Any]], A
     return lambda xs: evaluate(*xs)
 
 
+def _loses_digits(e: Any) -> bool:
+    """Whether an expression may lose as many digits as its `GROWING` functions have: not if they are factors of it, with other arguments."""
+    if not e.has(*GROWING):
+        return False
+    e = sympy.factor_terms(e) if e.is_Add else e
+    if e.is_Mul or e.is_Pow and e.exp.is_Number:
+        return any(map(_loses_digits, e.args))
+    return not isinstance(e, GROWING) or any(arg.has(*GROWING) for arg in e.args)
+
+
 def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
     """Like `value`, with enough digits for `right` correct ones (25 by default); NaN if there is no value."""
-    evaluate, grows = Real(elementary(expr), symbols), expr.has(*GROWING)
+    evaluate, grows = Real(elementary(expr), symbols), _loses_digits(expr)
 
     def at(xs: Sequence[Any], right: int = 25) -> Any:
         sizes = [abs(math.log10(abs(x))) for x in xs if x and abs(x) < math.inf]

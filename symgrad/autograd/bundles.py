@@ -62,7 +62,7 @@ class Output(Node):
     def output_nr(self) -> int:
         return self.args[1]  # type: ignore[index]
 
-    output_index = output_nr  # type: ignore[assignment]
+    output_index = output_nr
 
     def release(self) -> None:
         """Do nothing: the node saves no arguments."""

@@ -192,7 +192,7 @@ class FunctionNode(Node):
         return thread.modes.formula_of is self
 
     @property
-    def public_node(self) -> FunctionCtx:  # type: ignore[override]
+    def public_node(self) -> FunctionCtx:
         """The public face of the node: `ctx`, created again if no reference to it is left."""
         ctx = None if self.ctx_reference is None else self.ctx_reference()
         if ctx is None:
@@ -248,7 +248,7 @@ class FunctionNode(Node):
         """The bundle of undefined cotangents. The backward is called even if all are undefined, with zeros where they are materialized."""
         return Bundle([None] * (len(self.value) if self.many else 1))
 
-    def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:  # type: ignore[override]
+    def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
         """The cotangents of the arguments, computed by the user's backward."""
         if xp is numeric:
             with in_mode(grad=False):
@@ -271,7 +271,7 @@ class FunctionNode(Node):
         parts = g.parts if isinstance(g, Bundle) else (g,)
         given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None else None
                  for c, v in zip(parts, values)]
-        with explaining_arrays():
+        with explaining_arrays(numbers=True):
             found = self.function._backward_rule()(self.public_node, *given)
         return self._fitted(found if isinstance(found, tuple) else (found,), needs)
 
@@ -332,5 +332,5 @@ class FunctionNode(Node):
 
     def push(self, tangents: Sequence[Any]) -> Any:
         """The tangents of the outputs, computed by the user's `jvp`."""
-        with in_mode(jvp_of=self), explaining_arrays():
+        with in_mode(jvp_of=self), explaining_arrays(numbers=True):
             return self.function.jvp(self.public_node, *tangents)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.batched import batched
-from symgrad.autograd.seeds import one, seeds_of, tensors_of
+from symgrad.autograd.seeds import one, plain_seeds, seeds_of, tensors_of
 from symgrad.carriers import numeric
 from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import copied
 from symgrad.engine.heap import LEAST, hold_heap
 from symgrad.engine.hooks import Pullback, accumulate, hooks_of
-from symgrad.engine.passes import pullback
+from symgrad.engine.passes import along_paths, is_short, pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tables import MethodTable
@@ -32,6 +32,8 @@ from symgrad.types.strides import dense
 __all__ = ["backward", "clear_gradients", "grad", "one", "run"]
 
 METHODS = MethodTable()
+NONE = frozenset[Node]()
+
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
         deliver: Any = None) -> dict[Node, Any]:
@@ -86,7 +88,10 @@ def _own_memory(g: Any, like: Any = None) -> Any:
     The result has the layout of `like` if that is dense, else that of a contiguous array.
     """
     alone = sys.getrefcount(g) <= 3  # the references of the caller's variable, of the parameter, and of `getrefcount`
-    if not isinstance(g, np.ndarray):
+    if type(g) is np.ndarray and type(like) is np.ndarray and like.flags.c_contiguous:
+        if alone and g.base is None and (flags := g.flags).c_contiguous and flags.writeable:
+            return g
+    elif not isinstance(g, np.ndarray):
         return g if alone or not isinstance(g, np.generic) else copied(g)
     packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)
     if alone and g.base is None and g.flags.writeable:
@@ -111,6 +116,20 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     >>> x.grad
     tensor([3., 5.])
     """
+    if inputs is None and not create_graph and not special and not all_threads.hooked and (seeds := plain_seeds(tensors, grad_tensors)) is not None:
+        if all_threads.anomaly is None and seeds[0][1].nbytes <= LEAST and (len(seeds) == 1 or is_short(seeds)):
+            out = along_paths(seeds, not retain_graph)
+        else:
+            out = run(seeds, NONE, None, bool(retain_graph), False)
+        while out:  # emptied, so that nothing else refers to the cotangents
+            node, g = out.popitem()
+            if isinstance(node, Leaf) and (t := node.variable) is not None:
+                value = t._value
+                g = numeric.zeros_like(value) if g is None else _own_memory(g, value)
+                accumulate(t, g if g.dtype is value.dtype else in_dtype(g, value))
+                if node.flags & NAMED:
+                    t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+        return
     outputs = tensors_of(tensors, "tensors")
     asked = None if inputs is None else tensors_of(inputs, "inputs")
     if asked is not None and not asked:
@@ -129,7 +148,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             with in_mode(grad=True):
                 accumulate(t, _derivative(g, t, [node]))
             return
-        accumulate(t, np.zeros_like(t._value) if g is None else in_dtype(_own_memory(g, t._value), t._value))
+        accumulate(t, numeric.zeros_like(t._value) if g is None else in_dtype(_own_memory(g, t._value), t._value))
         if node.flags & NAMED:
             t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
 

@@ -107,7 +107,7 @@ def _direction(v: Any, like: Sequence[Tensor], like_is_tuple: bool, create_graph
         if t.shape != x.shape:
             raise RuntimeError(f"{f'Entry {i} in ' if like_is_tuple else ''}v has invalid size: should be {x.shape} but got {t.shape}.")
     with in_mode(grad=create_graph):
-        return [(t if create_graph else t.detach()).to(x.dtype) for t, x in zip(given, like)]  # type: ignore[attr-defined]
+        return [(t if create_graph else t.detach()).to(x.dtype) for t, x in zip(given, like)]
 
 
 def _returned(results: Sequence[Any], was_tuple: bool) -> Any:
@@ -234,7 +234,7 @@ def _pushed(ev: Evaluation, ts: Sequence[Tensor | None]) -> list[Tensor]:
         return output_tangents(ev, ts)
     except NotImplementedError:
         pass
-    vs = [wrap(np.zeros_like(y._value)).requires_grad_() for y in ev.outputs]  # type: ignore[attr-defined]
+    vs = [wrap(np.zeros_like(y._value)).requires_grad_() for y in ev.outputs]
     tracked = dataclasses.replace(ev, tracked=True)
     pairs = [(g, t) for g, t in zip(input_cotangents(tracked, list(zip(ev.outputs, vs)), True), ts) if t is not None]
     with in_mode(grad=ev.tracked):

@@ -15,9 +15,10 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special
 from symgrad.graph.node import GRADIENT, Leaf, Node
 
-__all__ = ["one", "seeds_of", "tensors_of"]
+__all__ = ["one", "plain_seeds", "seeds_of", "tensors_of"]
 
 ONE = np.float64(1.0)
+NUMERIC = frozenset((np.ndarray, np.float64))
 
 
 def tensors_of(what: Any, name: str) -> tuple[Tensor, ...]:
@@ -44,6 +45,39 @@ def _tensor_at(edge: GradientEdge) -> Tensor:
 def one(like: Any) -> Any:
     """The cotangent 1 of a scalar output."""
     return ONE if type(like) is np.float64 else np.ones_like(like)[()]
+
+
+def plain_seeds(outputs: Any, cotangents: Any) -> list[tuple[Node, Any]] | None:
+    """The nodes of outputs, one or several, with cotangents of the same shapes and dtypes; None for what `seeds_of` must look at."""
+    if type(outputs) is Tensor:
+        seed = _plain_seed(outputs, cotangents)
+        return None if seed is None else [seed]
+    if type(outputs) not in (list, tuple) or type(cotangents) not in (list, tuple) or len(outputs) != len(cotangents):
+        return None
+    seeds = []
+    for y, g in zip(outputs, cotangents):
+        seed = _plain_seed(y, g)
+        if seed is None:
+            return None
+        seeds.append(seed)
+    return seeds
+
+
+def _plain_seed(y: Any, g: Any) -> tuple[Node, Any] | None:
+    """The node of one output with its cotangent of the same shape and dtype; None for what `seeds_of` must look at."""
+    if type(y) is not Tensor:
+        return None
+    node, value = y._node_slot, y._value
+    if node is None or not node.parents or not node.flags & GRADIENT:
+        return None
+    if g is None:
+        return (node, ONE) if type(value) is np.float64 else None
+    if type(g) is not Tensor:
+        return None
+    given = g._value
+    if type(value) not in NUMERIC or type(given) not in NUMERIC or given.dtype is not value.dtype or given.shape != value.shape:
+        return None
+    return node, given
 
 
 def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> list[tuple[Node, Any]]:

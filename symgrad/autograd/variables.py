@@ -35,7 +35,7 @@ class Variable(metaclass=_Anything):
             data = wrap(as_value([]))
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
-        return data.detach().requires_grad_(requires_grad)  # type: ignore[attr-defined]
+        return data.detach().requires_grad_(requires_grad)
 
 
 def variable(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -45,4 +45,4 @@ def variable(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Te
     >>> symgrad.autograd.variable([1.0, 2.0])
     tensor([1., 2.])
     """
-    return wrap(np.array(as_value(data, dtype))).requires_grad_(requires_grad)  # type: ignore[attr-defined]
+    return wrap(np.array(as_value(data, dtype))).requires_grad_(requires_grad)

@@ -8,7 +8,7 @@ import numpy as np
 from flint import acb, acb_mat, arb, arb_mat
 
 from symgrad.carriers.digits import Undecided
-from symgrad.carriers.spectra import adjoint_of_cells, hermitian_part_of_cells
+from symgrad.carriers.spectra import adjoint_of_cells, eigenvalues_of_numbers, hermitian_part_of_cells
 
 __all__ = ["BALL_MATRICES"]
 
@@ -38,6 +38,14 @@ def _determinant(cls: Any, a: Any) -> Any:
     return _matrix(a).det()
 
 
+def _separated(a: Any) -> tuple[list[Any], Any]:
+    """Balls of the eigenvalues of a matrix, in any order, and of an eigenvector of each. Raises Undecided for balls that overlap."""
+    try:
+        return acb_mat(_matrix(a)).eig(right=True)
+    except ValueError:
+        raise Undecided("two eigenvalues are too close to each other to be separated") from None
+
+
 def _spectrum(cls: Any, a: Any) -> tuple[list[Any], Any]:
     """The eigenvalues of a Hermitian matrix, ascending, and balls that contain an eigenvector of any length for each, in columns.
 
@@ -46,10 +54,7 @@ def _spectrum(cls: Any, a: Any) -> tuple[list[Any], Any]:
     a = hermitian_part_of_cells(cls, a)
     if not a.size:
         return [], a
-    try:
-        values, vectors = acb_mat(_matrix(a)).eig(right=True)
-    except ValueError:
-        raise Undecided("two eigenvalues are too close to each other to be separated") from None
+    values, vectors = _separated(a)
     order = sorted(range(len(a)), key=lambda i: values[i].real.mid())
     ascending = [values[i].real for i in order]
     if not all(x < y for x, y in zip(ascending, ascending[1:])):
@@ -66,13 +71,43 @@ def _eigenvectors(cls: Any, a: Any) -> Any:
     _, v = _spectrum(cls, a)
     real = not any(isinstance(x, acb) for x in a.ravel().tolist())
     for j in range(len(v)):
-        sizes = [abs(x) for x in v[:, j].tolist()]
-        at = max(range(len(v)), key=lambda i: sizes[i].mid())
-        if not all(i == at or x < sizes[at] for i, x in enumerate(sizes)):
-            raise Undecided("two elements of an eigenvector are too close to each other to choose its sign")
-        scale = v[at, j].conjugate() / (sizes[at] * sum((x * x for x in sizes), arb(0)).sqrt())
+        scale = _scale(v[:, j].tolist())
         v[:, j] = [(x * scale).real if real else x * scale for x in v[:, j].tolist()]
     return v
+
+
+def _general_spectrum(a: Any) -> tuple[list[Any], Any]:
+    """The eigenvalues of any matrix, in the order of LAPACK's for the midpoints, and an eigenvector of any length for each, in columns."""
+    if not a.size:
+        return [], a
+    values, vectors = _separated(a)
+    left, order = list(range(len(a))), []
+    for w in eigenvalues_of_numbers(np.array([complex(x.mid()) for x in a.ravel().tolist()]).reshape(a.shape)):
+        order.append(min(left, key=lambda i, w=w: abs(complex(values[i].mid()) - w)))
+        left.remove(order[-1])
+    return [values[i] for i in order], _cells(vectors)[:, order]
+
+
+def _general_eigenvalues(cls: Any, a: Any) -> Any:
+    return _general_spectrum(a)[0]
+
+
+def _general_eigenvectors(cls: Any, a: Any) -> Any:
+    """Eigenvectors of length 1 whose largest element is positive. Raises Undecided if two elements may be the largest."""
+    _, v = _general_spectrum(a)
+    for j in range(len(v)):
+        column = v[:, j].tolist()
+        v[:, j] = [x * _scale(column) for x in column]
+    return v
+
+
+def _scale(column: list[Any]) -> Any:
+    """The factor with which a column has length 1 and its largest element is positive."""
+    sizes = [abs(x) for x in column]
+    at = max(range(len(sizes)), key=lambda i: sizes[i].mid())
+    if not all(i == at or x < sizes[at] for i, x in enumerate(sizes)):
+        raise Undecided("two elements of an eigenvector are too close to each other to choose its sign")
+    return column[at].conjugate() / (sizes[at] * sum((x * x for x in sizes), arb(0)).sqrt())
 
 
 def _gram(a: Any) -> Any:
@@ -117,4 +152,5 @@ def _exponential(cls: Any, a: Any) -> Any:
 
 BALL_MATRICES = {"matrix_inverse": _inverse, "solve_system": _solution, "determinant": _determinant, "hermitian_eigenvalues": _eigenvalues,
                  "hermitian_eigenvectors": _eigenvectors, "matrix_exponential": _exponential,
-                 "singular_values": _singular_values, "singular_vectors": _singular_vectors, "pseudo_inverse": _pseudo_inverse}
+                 "singular_values": _singular_values, "singular_vectors": _singular_vectors,
+                 "eigenvalues": _general_eigenvalues, "eigenvectors": _general_eigenvectors, "pseudo_inverse": _pseudo_inverse}

@@ -230,12 +230,12 @@ for _apply, _ufunc in ((operator.eq, np.equal), (operator.ne, np.not_equal), (op
                        (operator.gt, np.greater), (operator.ge, np.greater_equal)):
     _operator(_apply, _ufunc)
     delattr(Batched, f"__r{_apply.__name__}__")
-Batched.__neg__ = lambda self: Batched(-self.data, self.level)  # type: ignore[attr-defined]
-Batched.__pos__ = lambda self: self  # type: ignore[attr-defined]
-Batched.__abs__ = lambda self: Batched(abs(self.data), self.level)  # type: ignore[attr-defined]
-Batched.__invert__ = lambda self: Batched(~self.data, self.level)  # type: ignore[attr-defined]
-Batched.__matmul__ = lambda self, other: FUNCTIONS[np.matmul](self, other)  # type: ignore[attr-defined]
-Batched.__rmatmul__ = lambda self, other: FUNCTIONS[np.matmul](other, self)  # type: ignore[attr-defined]
+Batched.__neg__ = lambda self: Batched(-self.data, self.level)
+Batched.__pos__ = lambda self: self
+Batched.__abs__ = lambda self: Batched(abs(self.data), self.level)
+Batched.__invert__ = lambda self: Batched(~self.data, self.level)
+Batched.__matmul__ = lambda self, other: FUNCTIONS[np.matmul](self, other)
+Batched.__rmatmul__ = lambda self, other: FUNCTIONS[np.matmul](other, self)
 
 
 # Entering and leaving a batch

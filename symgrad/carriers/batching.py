@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import FUNCTIONS, Batched, aligned_data, batch_size, data_axes, data_of_members, highest_level, raw
+from symgrad.carriers.contracting import contract
 
 __all__ = ["each", "matmul", "scatter", "take"]
 
@@ -179,7 +180,7 @@ def matmul(a: Any, b: Any) -> Any:
         if a.ndim == 1:
             return Batched(np.matmul(data, b), level) if b.ndim <= 2 else Batched(np.matmul(data[:, None], b[None])[..., 0, :], level)
         if a.ndim == 2 and b.ndim <= 2 and type(data) is np.ndarray:
-            return Batched(np.matmul(data.reshape(-1, data.shape[-1]), b).reshape((*data.shape[:-1], *b.shape[1:])), level)
+            return Batched(np.matmul(data.reshape(math.prod(data.shape[:-1]), data.shape[-1]), b).reshape((*data.shape[:-1], *b.shape[1:])), level)
         return Batched(np.matmul(data, b), level) if b.ndim <= 2 else Batched(np.matmul(aligned_data(a, level, b.ndim), b), level)
     if z and not x:
         data = b.data
@@ -206,7 +207,7 @@ def _einsum(equation: str, *xs: Any, optimize: Any = False) -> Any:
     left, _, right = equation.partition("->")
     letter = next(c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in equation)
     terms = [letter + term if type(x) is Batched and x.level == level else term for term, x in zip(left.split(","), xs)]
-    return Batched(np.einsum(",".join(terms) + "->" + letter + right, *(aligned_data(x, level, None) for x in xs), optimize=True), level)
+    return Batched(contract(",".join(terms) + "->" + letter + right, [aligned_data(x, level, None) for x in xs]), level)
 
 
 # NumPy's functions, grouped by their effect on the axes of a member
@@ -230,6 +231,8 @@ def _along(function: Any) -> Any:
     def along(x: Any, axis: Any = None, **rest: Any) -> Batched:
         if axis is None and rest.get("keepdims"):
             return along(x.reshape((x.size,)), 0, **{**rest, "keepdims": False}).reshape((1,) * x.ndim)
+        if x.ndim == 0 and axis in (0, -1):  # numbers have this dimension for NumPy, too
+            return along(x.reshape((1,)), 0, **rest).reshape(())
         data, axis = (x.data.reshape((x.data.shape[0], x.size)), 1) if axis is None else (x.data, axis % max(x.ndim, 1) + 1)
         return Batched(function(data, axis=axis, **rest), x.level)
 

@@ -219,7 +219,7 @@ all, any, amax, amin, logsumexp = map(_reduction, (np.logical_and, np.logical_or
 
 def _derived(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the protocol from a formula (xp, x, ...), where `xp` is the carrier of `x`."""
-    return lambda x, *args: formula(raw(x).carrier, x, *args)
+    return lambda x, *args, **options: formula(raw(x).carrier, x, *args, **options)
 
 
 indicator = _derived(lambda xp, condition, like: xp.where(condition, 1, 0))

@@ -34,6 +34,9 @@ class Undecided(Undefined):
 @contextmanager
 def working_precision(digits: int) -> Iterator[None]:
     """A context manager that sets the number of decimal digits, in this package and in mpmath's own functions."""
+    if context.dps == mpmath.mp.dps == digits:  # as in most calls, which are nested
+        yield
+        return
     with context.workdps(digits), mpmath.workdps(digits):
         yield
 

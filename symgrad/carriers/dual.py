@@ -149,7 +149,7 @@ class DualCarrier(TaylorCarrier):
         if op.kind == "linear" or op.kind == "multilinear" and not variadic:
             return Dual(Thunk(call, (*given, *parameters)), op.jvp(self.base, tangents, None, (*values, *full)))
         y = call(*((list(values),) if variadic else values), *parameters)
-        t = op.jvp(self.base, tangents, y, (*values, *full))  # type: ignore[misc]
+        t = op.jvp(self.base, tangents, y, (*values, *full))
         return y if t is None else _broadcast_dual(y, t)
 
     def pow(self, a: Any, b: Any) -> Any:

@@ -35,7 +35,7 @@ class DuckArray:
     shape: Any
     dtype: Any
     ndim: int
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     @property
     def size(self) -> int:
@@ -80,4 +80,4 @@ class DuckArray:
         return self.shape[0]
 
     def __iter__(self) -> Any:
-        return (self[i] for i in range(len(self)))  # type: ignore[index]
+        return (self[i] for i in range(len(self)))

@@ -35,7 +35,7 @@ def guarded(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Seque
 
 def _replaced(xp: Any, x: Any, i: int, k: int) -> Any:
     """A value with finite numbers in place of infinite and NaN elements; no simple relation holds between them."""
-    dtype = getattr(x, "_value", x).dtype if hasattr(x, "dtype") else None
+    dtype = _inner(x).dtype if hasattr(x, "dtype") else None
     if dtype is None or dtype.kind in "biu" or truth(xp.isfinite(x)).all():
         return x
     places = xp.reshape(xp.cumsum(xp.reshape(xp.ones_like(x), (-1,)), 0), tuple(x.shape))
@@ -52,7 +52,7 @@ def guarded_product(xp: Any, x: Any, factor: Any) -> Any:
 
 def has_nan(xp: Any, x: Any) -> bool:
     """Whether some element of a value of a carrier is NaN."""
-    value = x if type(x) is np.ndarray else raw(getattr(x, "_value", getattr(x, "value", x)))
+    value = x if type(x) is np.ndarray else raw(_inner(x))
     if type(value) is Recorded:  # whoever runs the program looks for NaN in its results
         value.recorder.guarded = True
         return False
@@ -64,4 +64,9 @@ def has_nan(xp: Any, x: Any) -> bool:
 
 def truth(x: Any) -> np.ndarray:
     """The truth values of a carrier as an array, members of batches included."""
-    return np.asarray(raw(getattr(x, "_value", x)), bool)
+    return np.asarray(raw(_inner(x)), bool)
+
+
+def _inner(x: Any) -> Any:
+    """The value inside of a Tensor, or of what a recorder of proofs wraps."""
+    return getattr(x, "_value", getattr(x, "value", x))

@@ -15,22 +15,29 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import spectra
+from symgrad.carriers import elimination, spectra
 from symgrad.carriers.batched import Batched, aligned_data
+from symgrad.carriers.lapack import cholesky, det, float64, hermitian, inv, scipy_linalg, slogdet, solve
 from symgrad.carriers.recorded import Recorded
-from symgrad.carriers.spectra import hermitian, hermitian_part_of_cells, is_number, scipy_linalg
+from symgrad.carriers.spectra import hermitian_part_of_cells, is_number
+from symgrad.types.failures import LinAlgError
 
 __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 
 MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
                 "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
-                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors")
+                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges",
+                "order_of_rows", "triangular_factors")
 ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2}
+OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows
-SINGULAR = ("{}: The diagonal element {} is zero, the solve could not be completed because the input matrix is singular. Use linalg.lstsq or "
-            "linalg.pinv for a least-squares answer, or add a small multiple of the identity.")
-NOT_POSITIVE = ("linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order "
-                "{} is not positive-definite). Add a small multiple of the identity if rounding is the reason.")
+COLUMNS = 8  # up to which BLAS, called for each column, takes less time than that loop; for several columns at once it inverts the diagonal first
+NOT_INVERTED = ("linalg.inv: {batch}The diagonal element {order} is zero, the inversion could not be completed because the input matrix is "
+                "singular. Use linalg.pinv, or add a small multiple of the identity.")
+NOT_SOLVED = ("torch.linalg.solve: {batch}The solver failed because the input matrix is singular. Use linalg.lstsq or linalg.pinv for a "
+              "least-squares answer, or add a small multiple of the identity.")
+NOT_POSITIVE = ("linalg.cholesky: {batch}The factorization could not be completed because the input is not positive-definite (the leading minor of "
+                "order {order} is not positive-definite). Add a small multiple of the identity if rounding is the reason.")
 
 
 def _word(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +61,21 @@ def _word(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 def of_arrays() -> dict[str, Callable[..., Any]]:
     """The functions of the numeric carrier."""
-    return {name: _word(name, _wide(name, FUNCTIONS[f"_{name}"])) for name in MATRIX_WORDS}
+    return {name: _quick(name, FUNCTIONS[f"_{name}"]) for name in MATRIX_WORDS}
+
+
+def _quick(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of numbers as one of any values, which are asked what they are only if they are not arrays of float64."""
+    count, general = ARITIES[name], _word(name, _wide(name, function))
+
+    @functools.wraps(general)
+    def call(*args: Any) -> Any:
+        for x in args[:count]:
+            if type(x) is not np.ndarray or x.dtype is not float64:
+                return general(*args)
+        return function(*args)
+
+    return call
 
 
 def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,7 +84,7 @@ def _wide(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         dtype = np.result_type(*args[:count])
-        if dtype.kind in "fc" and dtype.itemsize >= 4:
+        if dtype.kind not in "fcV" or dtype.kind != "V" and dtype.itemsize >= 4:
             return function(*args)
         return np.asarray(function(*[x.astype(np.float32) for x in args[:count]], *args[count:])).astype(dtype)[()]
 
@@ -78,40 +99,48 @@ def of_cells(own: Mapping[str, Callable[..., Any]] = types.MappingProxyType({}))
 # Numbers, by LAPACK
 
 
-def _first_singular(a: Any) -> int:
-    """The position, from 1, of the first zero on the diagonal of U in the LU factorization of the first singular matrix of a batch."""
-    for matrix in a.reshape((-1, *a.shape[-2:])):
-        (zeros,) = np.nonzero(np.diagonal(scipy_linalg().lu(matrix)[2]) == 0) if np.isfinite(matrix).all() else ([0],)
-        if len(zeros):
-            return int(zeros[0]) + 1
-    return a.shape[-1]
+def _failure(text: str, a: Any, failed: Callable[[Any], int]) -> LinAlgError:
+    """The error of the first matrix of a batch for which `failed` gives a position, with that position."""
+    at, order = next(((i, found) for i, matrix in enumerate(a.reshape((-1, *a.shape[-2:]))) if (found := failed(matrix))), (0, a.shape[-1]))
+    return LinAlgError(text.format(batch=f"(Batch element {at}): " * (a.ndim > 2), order=order), order)
+
+
+def _first_zero(matrix: Any) -> int:
+    """The position, from 1, of the first zero on the diagonal of U in the LU factorization, or 0."""
+    (zeros,) = np.nonzero(np.diagonal(scipy_linalg().lu(matrix)[2]) == 0) if np.isfinite(matrix).all() else ([0],)
+    return int(zeros[0]) + 1 if len(zeros) else 0
 
 
 def _matrix_inverse(a: Any) -> Any:
     try:
-        return np.linalg.inv(a)
+        return inv(a)
     except np.linalg.LinAlgError:
-        raise RuntimeError(f"linalg.inv: The diagonal element {_first_singular(a)} is zero, the inversion could not be completed because the input "
-                           f"matrix is singular. Use linalg.pinv, or add a small multiple of the identity.") from None
+        raise _failure(NOT_INVERTED, a, _first_zero) from None
 
 
 def _solve_system(a: Any, b: Any) -> Any:
     try:
-        return np.linalg.solve(a, b)
+        return solve(a, b)
     except np.linalg.LinAlgError:
-        raise RuntimeError(SINGULAR.format("linalg.solve", _first_singular(a))) from None
+        raise _failure(NOT_SOLVED, a, _first_zero) from None
 
 
 def _solve_triangle(a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
     """The solution by substitution, row by row for all matrices of a batch; a zero on the diagonal gives infinities, as in torch."""
-    n, front, dtype = a.shape[-1], np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), np.result_type(a, b)
+    n = a.shape[-1]
+    if a.ndim == b.ndim == 2 and b.dtype is a.dtype is float64 and b.shape[1] <= COLUMNS and n <= ROWS:
+        substitute, x = scipy_linalg().blas.dtrsv, b.copy()
+        for column in x.T if n else ():
+            column[:] = substitute(a, column, lower=not upper, diag=unitriangular)
+        return x
+    front, dtype = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), np.result_type(a, b)
     x = np.empty((*front, *b.shape[-2:]), dtype)
     x[...] = b
     if n > ROWS and x.size and np.all(np.diagonal(a, axis1=-2, axis2=-1)):
-        (solve,) = scipy_linalg().get_lapack_funcs(("trtrs",), dtype=dtype)
+        (substitute,) = scipy_linalg().get_lapack_funcs(("trtrs",), dtype=dtype)
         many = np.broadcast_to(a, (*front, n, n))
         for at in np.ndindex(front):
-            x[at] = solve(many[at], x[at], lower=not upper, unitdiag=unitriangular)[0]
+            x[at] = substitute(many[at], x[at], lower=not upper, unitdiag=unitriangular)[0]
         return x
     with np.errstate(all="ignore"):
         for i in reversed(range(n)) if upper else range(n):
@@ -125,26 +154,38 @@ def _solve_triangle(a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
 def _cholesky_factor(a: Any) -> Any:
     a = hermitian(a)
     try:
-        return np.linalg.cholesky(a)
+        return cholesky(a)
     except np.linalg.LinAlgError:
-        for matrix in a.reshape((-1, *a.shape[-2:])):
-            (factorize,) = scipy_linalg().get_lapack_funcs(("potrf",), (matrix,))
-            info = factorize(matrix, lower=True)[1]
-            if info:
-                break
-        raise RuntimeError(NOT_POSITIVE.format(info)) from None
+        (factorize,) = scipy_linalg().get_lapack_funcs(("potrf",), (a,))
+        raise _failure(NOT_POSITIVE, a, lambda matrix: factorize(matrix, lower=True)[1]) from None
 
 
 def _determinant(a: Any) -> Any:
-    return np.linalg.det(a)
+    n = a.shape[-1]
+    if not 0 < n < 4:
+        return det(a)
+    if a.ndim == 2 and a.dtype is float64:
+        return np.float64(_polynomial(a.tolist()))
+    return _polynomial(a.transpose((a.ndim - 2, a.ndim - 1, *range(a.ndim - 2))))
+
+
+def _polynomial(rows: Any) -> Any:
+    """The determinant of 1, 2 or 3 rows."""
+    if len(rows) == 1:
+        return rows[0][0] * 1
+    a, b, *c = rows
+    if not len(c):
+        return a[0] * b[1] - a[1] * b[0]
+    (c,) = c
+    return a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0])
 
 
 def _log_abs_det(a: Any) -> Any:
-    return np.linalg.slogdet(a)[1]
+    return slogdet(a)[1]
 
 
 def _sign_of_det(a: Any) -> Any:
-    return np.linalg.slogdet(a)[0]
+    return slogdet(a)[0]
 
 
 # Cells
@@ -152,7 +193,7 @@ def _sign_of_det(a: Any) -> Any:
 
 def _each_matrix(name: str, function: Callable[..., Any], *args: Any) -> Any:
     """A function of matrices, or of vectors, for each of a batch."""
-    count, rank = ARITIES[name], 1 if name == "eigenvalue_gaps" else 2
+    count, rank = ARITIES[name], 1 if name in OF_VECTORS else 2
     xs, params = args[:count], args[count:]
     cls = next(type(x) for x in xs if hasattr(type(x), "carrier"))
     xs = tuple(cls.lift(x) for x in xs)
@@ -197,7 +238,7 @@ def _cells_solve_system(cls: Any, a: Any, b: Any) -> Any:
     try:
         u, y, _ = _eliminated(a, b)
     except ZeroDivisionError:
-        raise RuntimeError(SINGULAR.format("linalg.solve", len(a))) from None
+        raise LinAlgError(NOT_SOLVED.format(batch=""), len(a)) from None
     return _back(u, y)
 
 
@@ -241,7 +282,7 @@ def _cells_cholesky_factor(cls: Any, a: Any) -> Any:
     for j in range(n):
         rest = a[j, j] - sum(out[j, :j] * conjugates[j, :j], zero)
         if is_number(rest) and not rest.real > 0:
-            raise RuntimeError(NOT_POSITIVE.format(j + 1))
+            raise LinAlgError(NOT_POSITIVE.format(batch="", order=j + 1), j + 1)
         root = cls.carrier.sqrt(cls.fill([rest if hasattr(rest, "is_number") else rest.real], ())).item()
         out[j, j] = conjugates[j, j] = root  # a root of an expression is positive, which it need not show
         for i in range(j + 1, n):
@@ -280,4 +321,4 @@ def _cells_sign_of_det(cls: Any, a: Any) -> Any:
     return xp.sign(xp.determinant(cls.lift(a))).item()
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **globals()}
+FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **globals()}

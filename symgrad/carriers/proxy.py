@@ -12,7 +12,7 @@ class ValueProxy:
 
     __slots__ = ()
     __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
     value: Any
 
     @property

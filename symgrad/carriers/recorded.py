@@ -266,7 +266,7 @@ for _name, _ufunc in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply
     _operator(_name, _ufunc, True)
 for _name, _ufunc in (("eq", np.equal), ("ne", np.not_equal), ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)):
     _operator(_name, _ufunc, False)
-Recorded.__hash__ = None  # type: ignore[assignment]
+Recorded.__hash__ = None
 
 
 def is_recorded(x: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Functions whose forward keeps a residual from which the derivative is computed: tanh, by one shared exponential."""
+"""Functions whose forward keeps a residual from which the derivative is computed: tanh and the sigmoid, by one shared exponential."""
 
 from __future__ import annotations
 
@@ -57,12 +57,35 @@ def sech_square_of_complement(r: np.ndarray) -> np.ndarray:
     return np.multiply(out, r, out=out)
 
 
-def tanh_second_derivative(y: Any, slope: Any) -> Any:
+def tanh_second_derivative(x: Any, y: Any, slope: Any) -> Any:
     """The second derivative of tanh from its value and its first derivative."""
     return _constant(-2.0, y) * y * slope
 
 
+def sigmoid_and_smaller_part(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sigmoid of x and r = sigmoid(-|x|), both to full relative accuracy, from one exponential."""
+    z = abs(x)
+    exp(np.negative(z, out=z), out=z)
+    d = z + _constant(1.0, x)
+    r = z / d
+    y = np.maximum(z, np.greater_equal(x, _constant(0.0, x)), out=z)  # 1 or z
+    return np.divide(y, d, out=y), r
+
+
+def sigmoid_slope_of_part(r: np.ndarray) -> np.ndarray:
+    """r (1 - r), which does not cancel for r up to 1/2."""
+    out = _constant(1.0, r) - r
+    return np.multiply(out, r, out=out)
+
+
+def sigmoid_second_derivative(x: Any, y: Any, slope: Any) -> Any:
+    """The second derivative of the sigmoid from its argument and its first derivative."""
+    return -slope * tanh(x / _constant(2.0, y))
+
+
 # Ops with a residual, which is computed with the value. The first function maps x to the value and the residual, the second the residual to the
-# derivative, the third the value and the derivative to the second derivative. With AVX-512, NumPy's own tanh and cosh take less time than these.
-WIDE = any("AVX512" in name or name == "X86_V4" for name in np.show_config(mode="dicts")["SIMD Extensions"].get("found", ()))  # type: ignore[union-attr]
-WITH_RESIDUAL: dict[str, Any] = {} if WIDE else {"tanh": (tanh_and_complement, sech_square_of_complement, tanh_second_derivative)}
+# derivative, the third x, the value and the derivative to the second derivative. With AVX-512, NumPy's own tanh and cosh take less time than these.
+WIDE = any("AVX512" in name or name == "X86_V4" for name in np.show_config(mode="dicts")["SIMD Extensions"].get("found", ()))
+WITH_RESIDUAL: dict[str, Any] = {"sigmoid": (sigmoid_and_smaller_part, sigmoid_slope_of_part, sigmoid_second_derivative)}
+if not WIDE:
+    WITH_RESIDUAL["tanh"] = (tanh_and_complement, sech_square_of_complement, tanh_second_derivative)

@@ -182,7 +182,7 @@ class SeriesCarrier(TaylorCarrier):
 
     def _by_rule(self, op: Op, tensors: tuple, parameters: tuple, y: Series, values: Any = None) -> Any:
         """The derivative of a series by the pushforward of its op."""
-        return op.jvp(self, [self._derivative(x) if varies(x) else None for x in tensors], values or y, (*tensors, *parameters))  # type: ignore[misc]
+        return op.jvp(self, [self._derivative(x) if varies(x) else None for x in tensors], values or y, (*tensors, *parameters))
 
     def _derivative(self, x: Series) -> Series:
         """The derivative of a series by t."""

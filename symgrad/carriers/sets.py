@@ -35,6 +35,7 @@ from symgrad.carriers.blocks import (
     merge,
     without_constant_axes,
 )
+from symgrad.carriers.structure import is_basic
 
 __all__ = ["MANY", "Dense", "Dependence", "Inputs", "align", "broadcast", "constant", "divide", "elements_at", "getitem", "multiply", "positions",
            "power", "smooth", "union", "with_levels"]
@@ -231,8 +232,8 @@ class Dependence:
     __neg__ = __pos__ = __abs__ = lambda self: self
     __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __rand__ = __ror__ = lambda self, other: constant(self, other)
     __invert__ = lambda self: constant(self)
-    __eq__ = __ne__ = __lt__  # type: ignore[assignment]
-    __hash__ = None  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__
+    __hash__ = None
 
     def __getitem__(self, index: Any) -> Dependence:
         return getitem(self, index)
@@ -388,7 +389,7 @@ def getitem(x: Dependence, index: Any) -> Dependence:
     for part in parts:
         if part is Ellipsis:
             dots = True
-        elif type(part) is not slice and type(part) is not int and not numeric.is_basic(part):
+        elif type(part) is not slice and type(part) is not int and not is_basic(part):
             return elements_at(x, positions(x.shape)[index])
     if not dots:
         parts += (...,)  # so that a single element is an array, too

@@ -14,86 +14,98 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["adjoint_of_cells", "hermitian", "hermitian_part_of_cells", "is_number", "scipy_linalg"]
+from symgrad.carriers.lapack import adjoint, eig, eigh, eigvalsh, float64, hermitian, is_remembered, remembered, scipy_linalg, svd, svdvals
+from symgrad.carriers.structure import triu
+from symgrad.types.failures import LinAlgError
 
-EIGENVALUES = ("the eigenvalues {} and {} are equal, so that their eigenvectors are not unique and have no derivative. Compute with the eigenvalues "
-               "alone (linalg.%s), or perturb the matrix.")
+__all__ = ["NoExpression", "adjoint_of_cells", "eigenvalues_of_numbers", "hermitian_part_of_cells", "is_number",
+           "refuse_expressions"]
+
+NEITHER = ("so that their vectors are not unique and have no derivative, and the values have no second one. Compute first derivatives with the "
+           "values alone (linalg.%s), symmetric functions of them by traces, determinants and matrix functions, or perturb the matrix.")
+EIGENVALUES = "the eigenvalues with the numbers {} and {} are equal, " + NEITHER
 EQUAL = {"linalg.eigh": EIGENVALUES % "eigvalsh", "linalg.eig": EIGENVALUES % "eigvals",
-         "linalg.svd": "two singular values are equal, or one is zero, so that the singular vectors are not unique and have no derivative. Compute "
-                       "with the singular values alone (linalg.svdvals), or perturb the matrix."}
+         "linalg.svd": "two singular values are equal, or one is zero, " + NEITHER % "svdvals"}
 
-
-@functools.cache
-def scipy_linalg() -> Any:
-    return importlib.import_module("scipy.linalg")  # takes a tenth of a second
+IRREGULAR = {"linalg.qr": "the first columns of the matrix are linearly dependent, so that Q and R are not unique and have no derivative. Detach the "
+                          "matrix, or use linalg.svdvals or linalg.pinv, which have one.",
+             "linalg.eig": "the matrix has no basis of eigenvectors, so that not all of its eigenvalues have a derivative. Perturb the matrix, or "
+                           "compute symmetric functions of the eigenvalues by traces and determinants."}
 
 
 # Numbers, by LAPACK
 
 
-def hermitian(a: Any) -> Any:
-    return (a + adjoint(a)) / 2
-
-
-def adjoint(a: Any) -> Any:
-    return np.conj(np.swapaxes(a, -1, -2))
-
-
 def _finite(name: str, a: Any, what: str = "eigenvalues") -> Any:
-    if not np.isfinite(a).all():
-        raise RuntimeError(f"{name}: the input has NaN or infinite elements, so it has no {what}")
+    if not np.logical_and.reduce(np.isfinite(a), None):
+        raise LinAlgError(f"{name}: The algorithm failed to converge because the input matrix contained non-finite values. A matrix with NaN or "
+                          f"infinite elements has no {what}; symgrad.explain_nan tells where they come from.")
     return a
 
 
+@remembered
+def _hermitian_spectrum(a: Any) -> tuple[Any, Any]:
+    w, v = eigh(hermitian(_finite("linalg.eigh", a)))
+    return w, v * _phases(v)
+
+
 def _hermitian_eigenvalues(a: Any) -> Any:
-    return np.linalg.eigvalsh(hermitian(_finite("linalg.eigvalsh", a)))
+    return _hermitian_spectrum(a)[0].copy() if is_remembered(a) else eigvalsh(hermitian(_finite("linalg.eigvalsh", a)))
 
 
 def _hermitian_eigenvectors(a: Any) -> Any:
-    v = np.linalg.eigh(hermitian(_finite("linalg.eigh", a)))[1]
-    return v * _phases(v)
+    return _hermitian_spectrum(a)[1].copy()
 
 
 def _phases(v: Any) -> Any:
     """The factors of columns with which their largest elements are positive: LAPACK's sign may change with the last digit of the matrix."""
     if not v.size:
         return 1
-    largest = np.take_along_axis(v, np.argmax(np.abs(v), -2)[..., None, :], -2)
+    at = np.abs(v).argmax(-2)
+    largest = v[at, np.arange(v.shape[1])] if v.ndim == 2 else np.take_along_axis(v, at[..., None, :], -2)
     return np.abs(largest) / largest
 
 
 def _eigenvalue_gaps(w: Any, name: str) -> Any:
     """1 / (w_j - w_i), and 0 on the diagonal. Numbers that agree to the last digit of the largest are equal: their vectors have no right digit."""
-    n = w.shape[-1]
     gaps = w[..., None, :] - w[..., :, None]
-    least = np.abs(w).max(-1, initial=0)[..., None, None] * np.finfo(w.dtype).eps
-    equal = np.argwhere((np.abs(gaps) <= least) & ~np.eye(n, dtype=bool))
-    if len(equal):
-        _refuse_equal(name, *map(int, equal[0][-2:]))
-    return (1 - np.eye(n, dtype=w.dtype)) / (gaps + np.eye(n, dtype=w.dtype))
+    equal = np.abs(gaps) <= np.abs(w).max(-1, initial=0)[..., None, None] * np.finfo(w.dtype).eps
+    if np.count_nonzero(equal) > w.size:  # more than the diagonals
+        _refuse_equal(name, *next((i, j) for *_, i, j in np.argwhere(equal).tolist() if i != j))
+    gaps[equal] = np.inf
+    return 1 / gaps
 
 
 def _refuse_equal(name: str, i: int, j: int) -> None:
     raise RuntimeError(f"{name}: {EQUAL[name].format(i, j)}")
 
 
+@remembered
+def _singular(a: Any) -> tuple[Any, Any]:
+    u, s, vh = svd(_finite("linalg.svd", a, "singular values"))
+    return s, np.concatenate([u, adjoint(vh)], -2) * _phases(u)
+
+
 def _singular_values(a: Any) -> Any:
-    return np.linalg.svd(_finite("linalg.svd", a, "singular values"), compute_uv=False)
+    return _singular(a)[0].copy() if is_remembered(a) else svdvals(_finite("linalg.svd", a, "singular values"))
 
 
 def _singular_vectors(a: Any) -> Any:
-    u, _, vh = np.linalg.svd(_finite("linalg.svd", a, "singular values"), full_matrices=False)
-    return np.concatenate([u, adjoint(vh)], -2) * _phases(u)
+    return _singular(a)[1].copy()
 
 
 def _pseudo_inverse(a: Any, atol: float, rtol: float) -> Any:
-    u, s, vh = np.linalg.svd(_finite("linalg.pinv", a, "singular values"), full_matrices=False)
+    u, s, vh = svd(_finite("linalg.pinv", a, "singular values"))
     kept = s > np.maximum(atol, rtol * s.max(-1, keepdims=True, initial=0))
     return adjoint(vh * (kept / np.where(kept, s, 1))[..., None]) @ adjoint(u)
 
 
 def _qr_factors(a: Any) -> Any:
-    return np.concatenate(np.linalg.qr(a), -2)
+    m, n = a.shape[-2:]
+    if a.ndim > 2 or a.dtype is not float64 or not 0 < n <= m:
+        return np.concatenate(np.linalg.qr(a), -2)
+    packed, tau, *_ = scipy_linalg().lapack.dgeqrf(a)
+    return np.concatenate((scipy_linalg().lapack.dorgqr(packed, tau)[0], triu(packed[:n])))
 
 
 def _matrix_exponential(a: Any) -> Any:
@@ -115,19 +127,60 @@ def _matrix_exponential(a: Any) -> Any:
     return out + np.eye(a.shape[-1], dtype=a.dtype)
 
 
+@remembered
 def _eigen(a: Any) -> tuple[Any, Any]:
     """The eigenvalues and eigenvectors; those of a real matrix are conjugate in pairs."""
-    values, vectors = np.linalg.eig(a if np.iscomplexobj(a) and a.imag.any() else a.real)
+    values, vectors = eig(a if np.iscomplexobj(a) and a.imag.any() else a.real)
     kind = np.result_type(a.dtype, np.complex64)
     return values.astype(kind), (vectors * _phases(vectors)).astype(kind)
 
 
+def eigenvalues_of_numbers(a: Any) -> list[complex]:
+    """The eigenvalues in the order of LAPACK, which decides about that of many digits and of balls, too."""
+    return _eigen(np.array(a, complex))[0].tolist()
+
+
 def _eigenvalues(a: Any) -> Any:
-    return _eigen(_finite("linalg.eigvals", a))[0]
+    return _eigen(_finite("linalg.eigvals", a))[0].copy()
 
 
 def _eigenvectors(a: Any) -> Any:
-    return _eigen(_finite("linalg.eig", a))[1]
+    return _eigen(_finite("linalg.eig", a))[1].copy()
+
+
+def _regular(a: Any, name: str) -> Any:
+    """A copy of the matrix. One whose columns depend on each other to the last digit is refused: its inverse has no right digit."""
+    sizes = np.abs(np.diagonal(a, axis1=-2, axis2=-1)) if name == "linalg.qr" else svdvals(a)
+    least = sizes.max(-1, initial=0) * np.finfo(a.dtype).eps * a.shape[-1]
+    if (sizes.min(-1, initial=np.inf) <= least).any():
+        raise RuntimeError(f"{name}: {IRREGULAR[name]}")
+    return a.copy()
+
+
+def _ldl_factors(a: Any, hermitian: bool) -> Any:
+    """L D with all rows in the order of the end, above the order, 1 at the first column of a block of two, and the exchanges of LAPACK."""
+    a = _finite("linalg.ldl_factor", (a + (adjoint(a) if hermitian else np.swapaxes(a, -1, -2))) / 2, "factors")
+    (factorize,) = scipy_linalg().get_lapack_funcs(("hetrf" if hermitian and np.iscomplexobj(a) else "sytrf",), (a,))
+    n = a.shape[-1]
+    out = np.zeros((*a.shape[:-2], n + 3, n), a.dtype)
+    for at in np.ndindex(a.shape[:-2]) if n else ():
+        packed, exchanges, _ = factorize(a[at], lower=1)
+        order, first = _ldl_order(exchanges, packed)
+        out[at] = np.concatenate([np.tril(packed), [order, first, exchanges]])
+    return out
+
+
+def _ldl_order(exchanges: Any, packed: Any) -> tuple[list[int], list[int]]:
+    """The order of the rows after all exchanges, and 1 at the first column of each block of two; `packed` has its rows exchanged in place."""
+    n, k = len(exchanges), 0
+    order, first = list(range(n)), [0] * n
+    while k < n:
+        first[k] = int(exchanges[k] < 0)
+        here, other = k + first[k], builtins.abs(int(exchanges[k])) - 1
+        order[here], order[other] = order[other], order[here]
+        packed[[here, other], :k] = packed[[other, here], :k]
+        k += 1 + first[k]
+    return order, first
 
 
 # Cells
@@ -149,14 +202,18 @@ def _digits() -> Any:
     return importlib.import_module("symgrad.carriers.digits")  # brings mpmath
 
 
-def _refuse_expressions(name: str, a: Any) -> None:
+class NoExpression(TypeError):
+    """A function of matrices has values in many digits, but no formula."""
+
+
+def refuse_expressions(name: str, a: Any) -> None:
     if a.size and hasattr(a.flat[0], "free_symbols"):
-        raise TypeError(f"{name}: of a matrix of expressions there is no formula in general; evaluate them at numbers")
+        raise NoExpression(f"{name}: of a matrix of expressions there is no formula in general; evaluate them at numbers")
 
 
 def _matrix(name: str, a: Any) -> Any:
     """The matrix of mpmath. Raises TypeError for expressions, Undecided for balls."""
-    _refuse_expressions(name, a)
+    refuse_expressions(name, a)
     if not is_number(a.flat[0]):
         raise _digits().Undecided(f"{name} of a matrix has no enclosure")
     return _digits().context.matrix(a.tolist())
@@ -233,7 +290,7 @@ def _cells_pseudo_inverse(cls: Any, a: Any, atol: float, rtol: float) -> Any:
 
 def _cells_qr_factors(cls: Any, a: Any) -> Any:
     """Q and R by reflections with LAPACK's signs: a diagonal element of R has the sign opposite to that of the element it replaces."""
-    _refuse_expressions("qr", a)
+    refuse_expressions("qr", a)
     (m, n), r, reflections = a.shape, a.copy(), []
     for j in range(n):
         alpha, below = r[j, j], r[j + 1:, j].tolist()
@@ -275,7 +332,7 @@ def _general_spectrum(name: str, a: Any) -> tuple[Any, Any]:
     values, vectors = _digits().context.eig(_matrix(name, a))
     left = list(range(len(a)))
     order = []
-    for w in _eigen(np.array(a, complex))[0].tolist():
+    for w in eigenvalues_of_numbers(a):
         order.append(min(left, key=lambda i, w=w: builtins.abs(values[i] - w)))
         left.remove(order[-1])
     found = _objects(vectors)[:, order]
@@ -289,3 +346,41 @@ def _cells_eigenvalues(cls: Any, a: Any) -> Any:
 
 def _cells_eigenvectors(cls: Any, a: Any) -> Any:
     return _general_spectrum("eig", a)[1]
+
+
+def _cells_regular(cls: Any, a: Any, name: str) -> Any:
+    """The matrix. One of numbers is refused if its columns depend on each other to the last digit."""
+    if a.size and is_number(a.flat[0]):
+        sizes = [builtins.abs(x) for x in (np.diagonal(a).tolist() if name == "linalg.qr" else _cells_singular_values(cls, a).tolist())]
+        if min(sizes) <= max(sizes) * _digits().context.eps * len(a):
+            raise RuntimeError(f"{name}: {IRREGULAR[name]}")
+    return a
+
+
+def _cells_ldl_factors(cls: Any, a: Any, hermitian: bool) -> Any:
+    """As of floats, whose exchanges are taken: they are part of the value, and are chosen by comparisons."""
+    a = hermitian_part_of_cells(cls, a) if hermitian else np.array(((cls.lift(a) + cls.lift(a.T)) / 2).view(np.ndarray))
+    n, zero = len(a), cls.number(0)
+    refuse_expressions("ldl_factor", a)
+    out = np.full((n + 3, n), zero, object)
+    near = np.array([complex(x.mid() if hasattr(x, "mid") else x) for x in a.ravel().tolist()]).reshape(a.shape)
+    exchanges = _ldl_factors(near if near.imag.any() else near.real, hermitian)[n + 2].real.astype(int)
+    order, first = _ldl_order(exchanges, out)
+    rest, k = a[np.ix_(order, order)], 0
+    while k < n:
+        end = k + 1 + first[k]
+        block, below = rest[k:end, k:end], rest[end:, k:end]
+        out[k:end, k:end] = block
+        if end - k == 2:
+            out[k, k + 1] = zero
+            inverse = np.array([[block[1, 1], -block[0, 1]], [-block[1, 0], block[0, 0]]], object) / (
+                block[0, 0] * block[1, 1] - block[0, 1] * block[1, 0])
+            below = below @ inverse
+        elif not block[0, 0] == 0:  # a ball around 0 is neither
+            below = below / block[0, 0]
+        out[end:n, k:end] = below
+        rest[end:, end:] = rest[end:, end:] - below @ rest[k:end, end:]
+        k = end
+    for i, row in enumerate((order, first, exchanges)):
+        out[n + i] = [cls.number(int(x)) for x in row]
+    return out

@@ -30,6 +30,7 @@ MAX_CONDITION_POINTS = 60  # numbers at which conditions of the formula hold or 
 MAX_CONSTANTS, NUMBERS_PER_CONSTANT = 12, 13  # constants of the source, and numbers at and around each
 MAX_CONSTANT_INPUTS = 4  # inputs that are set to these numbers
 SHADOW_DIGITS = 65, 400  # numbers of digits of the shadow execution
+REPEATED_CALLS = 4  # calls at one point, before and after all others: where chance has few outcomes, as in dropout of a sum, two calls often agree
 MIN_RANDOM_POINTS = 8  # random points that are compared even after the time is used up
 Progress = Callable[[str, int, int], None]
 
@@ -108,17 +109,21 @@ class CrossChecker:
     # All points
 
     def _check_repeatable(self, before: Levels | None = None) -> None:
-        """Raise NotCheckable if two calls at the given point have different results; called before and after all other calls."""
+        """Raise NotCheckable if calls at the given point have different results; done before and after all other calls."""
         vector = flat(self.base)
         self.first = before or self._derivatives_at(vector)
-        second = self._derivatives_at(vector)
-        for k, value in self.first.values.items():
-            again = second.values.get(k)
-            if again is not None and not np.array_equal(value, again, equal_nan=True):
-                raise NotCheckable(self._unrepeatable_reason(vector, k, value, again))
+        for _ in range(REPEATED_CALLS):
+            second = self._derivatives_at(vector)
+            for k, value in self.first.values.items():
+                again = second.values.get(k)
+                if again is not None and not np.array_equal(value, again, equal_nan=True):
+                    raise NotCheckable(self._unrepeatable_reason(vector, k, value, again))
+            if self.budget.used(0.1 if before is None else 1.0):
+                break
 
     def _unrepeatable_reason(self, vector: np.ndarray, k: int, value: np.ndarray, again: np.ndarray) -> str:
-        changing = not _are_equal(self._derivatives_at(vector).values.get(k), self._derivatives_at(vector).values.get(k))
+        later = [self._derivatives_at(vector).values.get(k) for _ in range(2 * REPEATED_CALLS)]
+        changing = not all(_are_equal(later[0], found) for found in later[1:])
         results = []
         with generators_restored():
             for _ in range(2):

@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch, helpers_called
+from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch, helpers_called, short_name
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 
 __all__ = ["ArraySource"]
@@ -228,6 +228,8 @@ class ArraySource:
             name = "same"
         elif name == "astype" and self.program.spec(step.ins[0]).dtype.kind == "c" != step.dtype.kind:
             name = "real_astype"
+        elif name not in self.ops:
+            name = short_name(name, step.params)
         if name not in self.ops:
             raise TypeError(f"the word {step.name!r} with the parameters {step.params} cannot be written in {self.language.__doc__}")
         return name, given

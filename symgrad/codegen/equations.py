@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
 import sympy
 
+from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.formulas.expressions import assignments
+from symgrad.symbolic.catalogue import plan
 from symgrad.symbolic.conversion import FormulaFunction
+from symgrad.symbolic.definitions import Call
 from symgrad.symbolic.parameters import Parameter, formulas_of, parameters_of
 from symgrad.symbolic.tracing import Trace, cells_of, checked_trace, with_conditions
 from symgrad.types.trees import LEAF, Spec
@@ -87,7 +91,7 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
         if derivatives:
             raise TypeError("a Tensor is one value; give the function that computed it for its derivatives")
         cells = cells_of(given)
-        elements, conditions = cells.ravel().tolist(), given.conditions  # type: ignore[attr-defined]
+        elements, conditions = cells.ravel().tolist(), given.conditions
         return Equations(parameters_of([*elements, *conditions]), [], [Result(elements, cells.shape)], LEAF, "f", conditions)
     name = getattr(given, "__name__", "f")
     if isinstance(given, FormulaFunction) and not derivatives:
@@ -97,7 +101,7 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
         plain = equations_of(given, shapes, None, at, domain)
         flat = plain.flat
         if flat is not None and plain.form is LEAF and not flat[0].shape:
-            found = equations_of(FormulaFunction(flat[0].elements[0], plain.parameters), derivatives=derivatives, trusted=True)
+            found = _of_formula(flat[0].elements[0], plain.parameters, derivatives)
             return replace(found, name=name, conditions=plain.conditions)
         trusted = True
     if isinstance(given, FormulaFunction) and not shapes:
@@ -112,12 +116,33 @@ def equations_of(given: Any, shapes: Sequence[Any] = (), symbols: Any = None, at
     return Equations(run.parameters, equations, results, form, name, run.conditions)
 
 
+def _of_formula(e: Any, parameters: list[Parameter], derivatives: int) -> Equations:
+    """The equations of a formula and its derivatives.
+
+    Those of a choice are chosen from those of its branches: 0 times the derivative of a branch that is not chosen and overflows would be NaN.
+    """
+    choice = isinstance(e, sympy.Piecewise) and plan(stable_form_to_differentiate(e))
+    if not isinstance(choice, Call) or choice.op != "where":  # no choice, or the formula of an op, such as sinc
+        return equations_of(FormulaFunction(e, parameters), derivatives=derivatives, trusted=True)
+    branches = [_of_formula(branch, parameters, derivatives) for branch, _ in e.args]
+    used = {symbol.name for parameter in parameters for symbol in parameter.cells.values()}
+    fresh = (name for name in (f"v{i}" for i in count(1)) if name not in used)
+    equations, chosen = [], []
+    for branch in branches:
+        names = {symbol: sympy.Symbol(next(fresh), **symbol.assumptions0) for symbol, _ in branch.equations}
+        equations += [(names[symbol], formula.xreplace(names)) for symbol, formula in branch.equations]
+        chosen.append([[sympy.sympify(element).xreplace(names) for element in result.elements] for result in branch.results])
+    results = [Result([sympy.Piecewise(*zip(elements, (condition for _, condition in e.args))) for elements in zip(*parts)], result.shape)
+               for result, *parts in zip(branches[0].results, *chosen)]
+    return replace(branches[0], equations=equations, results=results)
+
+
 def _differentiated(found: Trace, derivatives: int) -> list[Any]:
     """The results of a call, and the gradient and the Hessian of its one number."""
     if not derivatives:
         return found.results
     value = found.results[0] if len(found.results) == 1 else None
-    if not isinstance(value, Tensor) or value.shape != () or value.is_complex():  # type: ignore[attr-defined]
+    if not isinstance(value, Tensor) or value.shape != () or value.is_complex():
         raise ValueError("derivatives are taken of one real number; return a sum, or leave derivatives=0")
     gradient = found.gradient(value)
     out = [value, *gradient]
@@ -134,9 +159,9 @@ def _equations(found: Trace, derivatives: int) -> tuple[list[tuple[Any, Any]], l
     """The equations of all results together, so that they share common subexpressions."""
     results = _differentiated(found, derivatives)
     tensors = [r if isinstance(r, Tensor) else None for r in results]
-    named = [t for t in tensors if t is not None and t.numel() and t.leaves]  # type: ignore[attr-defined]
+    named = [t for t in tensors if t is not None and t.numel() and t.leaves]
     equations = assignments(traced.cat([traced.reshape(t, (-1,)) for t in named], 0)) if named else []
-    last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])  # type: ignore[attr-defined]
+    last = iter([symbol for symbol, _ in equations[len(equations) - sum(t.numel() for t in named):]])
     out = []
     for result, t in zip(results, tensors):
         if any(t is n for n in named):

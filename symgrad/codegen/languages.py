@@ -17,13 +17,14 @@ from sympy.printing.codeprinter import CodePrinter
 from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.pycode import PythonCodePrinter
 
+from symgrad.carriers.special.printed_integrals import SHARED
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.equations import Result
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.conversion import number_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
-__all__ = ["C", "Jax", "NumPy", "Source", "Text", "Torch"]
+__all__ = ["C", "Jax", "NumPy", "Source", "Text", "Torch", "short_name"]
 
 
 LONGEST = 70  # characters up to which an expression is written inside another
@@ -210,11 +211,24 @@ def _sinc(n: int) -> tuple[str, str]:
     return f"{scale} * " + ("u * " if n % 2 else "") + f"({near})", f"{scale} * {far}"
 
 
+def short_name(word: str, parameters: tuple[Any, ...]) -> str:
+    """The name of a word with given parameters, for which alone a language may have source; the word itself if there is none."""
+    return next((short for short, given in WITH_PARAMETERS.get(word, {}).items() if given == parameters), word)
+
+
 def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]]:
     """The special functions that a language has, and their helpers, for a module of arrays with this name."""
     ops: dict[str, str] = {}
     helpers: dict[str, str] = {}
+    for name, shared in SHARED.items() if m else ():
+        helpers[name] = "\n" + (shared if isinstance(shared, str) else shared[language]).replace("{m}", m)
     for name, row in SPECIAL.items():
+        for short, parameters in WITH_PARAMETERS.get(name, {}).items():
+            if text := row.sources.get(" ".join((language, *map(str, parameters)))):
+                if text[0] == "\n":
+                    helper = f"_{short}" if m else f"symgrad_{short}"
+                    helpers[helper], text = "\n" * bool(m) + text, f"9 {helper}({', '.join(f'{{{i}}}' for i in range(row.arity))})"
+                ops[short] = text
         source = row.sources.get(language) or m and row.sources.get("Python")
         if language == "NumPy" and isinstance(row.arrays, str):  # a ufunc
             source = f"scipy.special.{row.arrays}"
@@ -225,7 +239,11 @@ def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]
             helper, count = f"_{name}" if m else f"symgrad_{name}", source.partition(")")[0].count(",") + 1
             helpers[helper], source = "\n" * bool(m) + source.replace("{m}", m), helper
         ops[name] = source if "{" in source else f"9 {source}({', '.join(f'{{{i}}}' for i in range(count))})"
-        ops |= {short: ops[name].replace("{1}", str(order)) for short, (order,) in WITH_PARAMETERS.get(name, {}).items()}
+        for short, parameters in WITH_PARAMETERS.get(name, {}).items():
+            text = ops[name]
+            for i, parameter in enumerate(parameters):
+                text = text.replace(f"{{{row.arity + i}}}", str(parameter))
+            ops.setdefault(short, text)
     return ops, helpers
 
 
@@ -258,7 +276,7 @@ class NumPy(_Python, NumPyPrinter):
         "round": "9 np.rint({0})", "relu": "9 np.maximum({0}, 0)", "rsqrt": "5 1 / np.sqrt({0})", "sigmoid": "9 _sigmoid({0})",
         "softplus": "9 np.logaddexp(0, {0})", "logsigmoid": "6 -np.logaddexp(0, -{0:7})"}
     helpers = {"_sigmoid": SIGMOID, **_helpers("np", "np.broadcast_arrays", "axis"), **special[1]}
-    header = "import numpy as np\nimport scipy.special\n"
+    header = "import math\n\nimport numpy as np\nimport scipy.special\n"
 
 
 class Torch(_Python, PythonCodePrinter):
@@ -282,7 +300,7 @@ class Jax(_Python, JaxPrinter):
         "relu": "9 jax.nn.relu({0})", "sigmoid": "9 jax.nn.sigmoid({0})", "softplus": "9 jax.nn.softplus({0})",
         "logsigmoid": "9 jax.nn.log_sigmoid({0})"}
     helpers = _helpers("jnp", "jnp.broadcast_arrays", "axis") | special[1]
-    header = "import jax\nimport jax.numpy as jnp\nimport jax.scipy.special\n"
+    header = "import math\n\nimport jax\nimport jax.numpy as jnp\nimport jax.scipy.special\n"
 
 
 def _static(declared: str, *statements: str) -> str:
@@ -305,7 +323,8 @@ class C(Source, C99CodePrinter):
         "logical_and": "1 {0:2} && {1:2}", "logical_or": "1 {0:2} || {1:2}", "logical_not": "6 !{0:6}",
         "softplus": "4 fmax({0}, 0.0) + log1p(exp(-fabs({0})))", "logsigmoid": "4 fmin({0}, 0.0) - log1p(exp(-fabs({0})))",
         "logaddexp": "4 fmax({0}, {1}) + log1p(exp(-fabs({0:4} - {1:5})))", "sigmoid": "5 1.0 / (1.0 + exp(-{0:7}))"}
-    helpers = special[1] | {
+    helpers = special[1] | {  # math.h of C99 does not declare the Bessel functions of POSIX
+        **{name: f"\ndouble {name}(int order, double x);\n" for name in ("jn", "yn")},
         "symgrad_mod": _static("mod(double a, double b)", "double r = fmod(a, b);", "return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;"),
         "symgrad_sign": _static("sign(double x)", "return (double)((x > 0.0) - (x < 0.0));"),
         "symgrad_square": _static("square(double x)", "return x * x;"),

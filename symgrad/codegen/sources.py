@@ -15,11 +15,13 @@ from symgrad.codegen.arrays import ArraySource
 from symgrad.codegen.equations import Equations, Result, equations_of
 from symgrad.codegen.languages import C, Jax, NumPy, Source, Text, Torch
 from symgrad.codegen.pictures import argument_names, recorded
+from symgrad.symbolic.definitions import Unknown
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer
 
 __all__ = ["to_c", "to_jax", "to_python", "to_torch"]
 
+REMEDY = "symgrad.compile runs it, and to_torch and to_jax have sources of all special functions"
 RESERVED = C.reserved_words | frozenset("np jnp jax scipy torch math main".split())
 OUTPUTS = frozenset("value gradient hessian out".split())  # the arguments that a C function writes to
 FUNCTIONS = frozenset(re.findall(r"[a-z]\w+", " ".join(C.ops.values())))  # names of C's header that would collide with variables
@@ -33,9 +35,14 @@ def _source_of(found: Equations, language: type[Source], derivatives: int) -> tu
     flat = None if derivatives else found.flat
     inputs = {cell: Place(k, index) for k, p in enumerate(found.parameters) for index, cell in p.cells.items()}
     writer = Writer(inputs, language.ops.__contains__)
-    for symbol, e in found.equations if flat is None else ():
-        writer.let(symbol, e)
-    results = [(result, [writer.add(e) for e in result.elements]) for result in found.valid(found.results if flat is None else flat)]
+    try:
+        for symbol, e in found.equations if flat is None else ():
+            writer.let(symbol, e)
+        results = [(result, [writer.add(e) for e in result.elements]) for result in found.valid(found.results if flat is None else flat)]
+    except Unknown as error:
+        if "cannot be written here" not in str(error):
+            raise
+        raise Unknown(f"{error}: it has no source in {(language.__doc__ or '').strip('.')}; {REMEDY}") from None
     writer.program.outputs = [i for _, places in results for i in places]
     return language(writer.program, _names(found), [p.least for p in found.parameters]), results
 
@@ -129,12 +136,12 @@ def to_torch(fn: Any, *shapes: Any, symbols: Any = None, at: Any = None, domain:
              names: Sequence[str] | None = None) -> str:
     """The source of a PyTorch function of tensors, as `to_python` writes it for NumPy; torch need not be installed.
 
-    >>> print(to_torch(lambda x: x.sigmoid() * x, name="swish"))
+    >>> print(to_torch(lambda x: x.sigmoid() * x.cos(), name="gated"))
     import torch
     <BLANKLINE>
     <BLANKLINE>
-    def swish(x):
-        return x * torch.sigmoid(x)
+    def gated(x):
+        return torch.cos(x) * torch.sigmoid(x)
     <BLANKLINE>
     """
     return _python(Torch, fn, names, name, shapes, symbols, at, domain, derivatives)

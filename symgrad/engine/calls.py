@@ -48,7 +48,7 @@ def _call_class(op: Op, base: type[Node]) -> type[Node] | None:
     words: dict[str, Any] = {"__slots__": ("call",), "__doc__": op.doc, "__module__": base.__module__, "saves": None, "release": release,
                              "torch_named": lambda self: self}
     for k, name in [*enumerate(names), (None, "result")]:
-        words[f"_saved_{'self' if name == 'input' else name}"] = saved(k, name)  # type: ignore[arg-type]
+        words[f"_saved_{'self' if name == 'input' else name}"] = saved(k, name)
     return type(f"{op.node_name}Backward0", (base,), words)
 
 
@@ -65,6 +65,8 @@ def named_as_one(op: Op, out: Any, given: Sequence[Any]) -> Any:
         return out
     named: Any = object.__new__(cls)
     named.args, named.parents, named.value, named.flags, named.sequence_nr = node.args, node.parents, node.value, node.flags, node.sequence_nr
+    if node.kept is not None:
+        named.kept = node.kept
     named.call = tuple([(x._value, x._node_slot) for x in given])
     out._node_slot = named
     return out

@@ -64,15 +64,20 @@ def is_complex(g: Any) -> bool:
     return dtype.kind == "c" if isinstance(dtype, np.dtype) else getattr(dtype, "is_complex", False)
 
 
-def conjugated(xp: Any, y: Any, args: Any) -> tuple[Any, tuple]:
-    """The conjugated value and arguments: the pullback of a holomorphic op is its transposed map with conjugated coefficients."""
+def conjugated(xp: Any, node: Any, y: Any, args: Any) -> tuple[Any, tuple]:
+    """The conjugated value and arguments: the pullback of a holomorphic op is its transposed map with conjugated coefficients.
+
+    A linear op has them in its parameters alone, and its transpose does not read the value.
+    """
+    if node.op.kind == "linear":
+        return y, tuple([a.conjugate() if type(a) is complex else a for a in args])
     read = xp.conj(y) if isinstance(y, VALUES) else y
     return read, tuple([xp.conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args])
 
 
 def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:
     """The cotangent of an argument `x`, summed over the dimensions that were broadcast to `y` and over the batches that share `x`."""
-    for level, count in _shared(y, x):
+    for level, count in () if type(bare(y)) is np.ndarray else _shared(y, x):
         c = xp.sum(xp.unbatch(c, 0, level, count), (0,), False)
     return c if tuple.__eq__(c.shape, x.shape) else xp.sum_to_size(c, tuple(x.shape))
 
@@ -85,7 +90,7 @@ def in_dtype(g: Any, x: Any) -> Any:
     value, dtype = g._value if isinstance(g, Tensor) else g, x.dtype
     if value.dtype is dtype or value.dtype.itemsize <= dtype.itemsize or value.dtype.kind == "c" or dtype.kind == "c":
         return g
-    return g.to(dtype_of(dtype)) if isinstance(g, Tensor) else value.astype(dtype)  # type: ignore[attr-defined]
+    return g.to(dtype_of(dtype)) if isinstance(g, Tensor) else value.astype(dtype)
 
 
 def bare(x: Any) -> Any:

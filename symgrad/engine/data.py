@@ -9,9 +9,10 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
+from symgrad.graph.node import TRACKED
 from symgrad.types.dtypes import dtype_of, get_default_dtype, numpy_dtype
 
-__all__ = ["as_value", "copied", "from_python"]
+__all__ = ["as_value", "copied", "from_python", "has_graph", "number_in", "operand_value"]
 
 
 def as_value(data: Any, dtype: Any = None) -> Any:
@@ -28,6 +29,41 @@ def as_value(data: Any, dtype: Any = None) -> Any:
         return value.astype(numpy_dtype(dtype), copy=False)
     dtype_of(value.dtype)
     return value
+
+
+def number_in(number: Any, dtype: np.dtype) -> Any:
+    """A number in a dtype, as torch converts it: a negative whole number is counted from the end of the range of an unsigned dtype.
+
+    Raises RuntimeError for a number beyond the range of a dtype of integers.
+    """
+    if dtype.kind in "iu" and isinstance(number, (int, float)):
+        limits = np.iinfo(dtype)
+        if not (-limits.max if isinstance(number, int) and dtype.kind == "u" else limits.min) <= number <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {number} is beyond its range")
+        number = int(number) % (limits.max + 1) if dtype.kind == "u" else int(number)
+    return np.asarray(number, dtype)[()]
+
+
+def operand_value(data: Any) -> Any:
+    """A NumPy value of an operand that is no Tensor.
+
+    Raises TypeError for what would lose derivatives or mean something else: sequences with tensors that have a graph, and named tuples.
+    """
+    if isinstance(data, (list, tuple)):
+        fields = getattr(data, "fields", None)
+        if fields:
+            raise TypeError(f"the operand is the tuple ({', '.join(fields)}) that {type(data).__name__} returns; take one item of it, as in "
+                            f".{fields[0]}" + ", or call amax or amin, which return values alone" * (type(data).__name__ in ("max", "min")))
+        if has_graph(data):
+            raise TypeError("the operand is a sequence with tensors that have a graph, which would be constants in it; join them with symgrad.stack")
+    return as_value(data)
+
+
+def has_graph(data: Any) -> bool:
+    """Whether a nested sequence has a Tensor that is differentiated."""
+    if isinstance(data, Tensor):
+        return data._node is not None and bool(data._node.flags & TRACKED)
+    return isinstance(data, (list, tuple)) and any(map(has_graph, data))
 
 
 def copied(x: Any) -> Any:

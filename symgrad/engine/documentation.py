@@ -30,7 +30,7 @@ chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshe
 shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v: the result has the shape of `input`.
 shifted_chebyshev_polynomial_w, hermite_polynomial_h, hermite_polynomial_he, legendre_polynomial_p: the result has the shape of `input`.
 laguerre_polynomial_l, spherical_bessel_j0: the result has the shape of `input`.
-sici: both results have the shape of `input`.
+sici, fresnel: both results have the shape of `input`.
 copysign: a tensor `other` broadcasts with `input`; the result has the broadcast shape.
 fliplr, flipud, flip, roll, msort, argsort, index_put: the result has the shape of `input`.
 cumsum, cumprod, softmax, log_softmax, clone, index_fill, scatter, scatter_add, index_add, index_copy: the result has the shape of `input`.
@@ -84,6 +84,7 @@ vdot: (n,) and (n,) give a tensor without dimensions.
 addbmm: `input` broadcasts to (m, n); `batch1` is (b, m, k), `batch2` is (b, k, n).
 vander: (n,) gives (n, N).
 orgqr: (..., m, n) and (..., k) give (..., m, n).
+geqrf: (..., m, n) gives (..., m, n) and (..., k), where k is the smaller of m and n.
 ormqr: the result has the shape of `other`.
 cholesky_solve: (..., n, k) and (..., n, n) give (..., n, k), where leading dimensions broadcast.
 trace: (m, n) gives a tensor without dimensions.
@@ -156,7 +157,7 @@ floor_divide, remainder, fmod: RuntimeError where integers are divided by 0.
 cross: RuntimeError where there is no dimension of size 3.
 inverse, det, slogdet, logdet, cholesky, cholesky_solve, cholesky_inverse: RuntimeError for a matrix that is not square.
 matrix_power, matrix_exp: RuntimeError for a matrix that is not square.
-svd, qr, pinverse, nuclear_norm, lu, lu_unpack, triangular_solve, orgqr, ormqr: RuntimeError for tensors that are no matrices.
+svd, qr, pinverse, nuclear_norm, lu, lu_unpack, triangular_solve, geqrf, orgqr, ormqr: RuntimeError for tensors that are no matrices.
 chain_matmul, vdot, addbmm, vander, lu_solve: RuntimeError for shapes that do not fit.
 trace, diag, t, cov, corrcoef: RuntimeError for a tensor with too many dimensions.
 chunk, split, split_with_sizes, tensor_split, hsplit, vsplit, dsplit: RuntimeError for sizes or numbers of pieces that do not fit.
@@ -254,7 +255,7 @@ def documentation(op: Op, signature: Signature, dtypes: str = "", example: str =
             lines.append("`axis`, `keepdims` and `ddof` are accepted for `dim`, `keepdim` and `correction`.")
     sections = {"Shapes": _shapes(op, signature), "Dtypes": _dtypes(op, dtypes), "Returns": _returns(op), "Raises": _raises(op, signature)}
     lines += ["", *(f"{title}: {text}" for title, text in sections.items() if text)]
-    domains = [f"{name} in {domain!r}" for name, domain in zip(op.argument_names, op.domain) if domain.name != "REAL"]
+    domains = [f"{name} in {domain!r}" for name, domain in zip(op.argument_names, op.domain) if domain.name not in ("REAL", "FIXED")]
     lines.append(f"Kind: {op.kind}." + (f" Domain: {', '.join(domains)}." if domains else ""))
     return "\n".join([*lines, "", example] if example else lines)
 

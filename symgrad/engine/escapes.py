@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.storage.versions import PACKAGE, user_frame
-from symgrad.graph.modes import DEFAULT, Recorder, in_mode, thread
+from symgrad.graph.modes import DEFAULT, Recorder, Scope, in_mode, thread
 from symgrad.graph.node import TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["FAR", "ArrayNeeded", "Escapes", "departure", "difference", "explaining_arrays", "observing"]
+__all__ = ["FAR", "ArrayNeeded", "Escapes", "departure", "difference", "explaining_arrays", "observing", "refuse_number"]
 
 LIBRARIES = (PACKAGE, *(os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) for name in ("numpy", "scipy")))
 FAR = (7.3, -3.1, 0.013, 1300.0)  # factors from a point to others
@@ -30,23 +30,37 @@ SPELLING = {"__float__": "float()", "__int__": "int()", "__complex__": "complex(
             "__format__": "a format string", "__repr__": "repr()", "__str__": "str()"}
 
 
+VALUES = os.path.join(PACKAGE, "methods", "values.py")
 REFUSALS = {"Can't call numpy() on Tensor that requires grad": "has a graph, since the derivative is differentiated again",
-            "__array_ufunc__": "is no array", "vmap: the plain array": "is a batch, with a value for each member"}
+            "__array_ufunc__": "is no array", "no op computes it for": "is no array",
+            "vmap: the plain array": "is a batch, with a value for each member"}
 
 
 class ArrayNeeded(TypeError, RuntimeError):
     """The error for a rule that gives NumPy a tensor that is no array: one with a graph, or one of a batch."""
 
 
-class explaining_arrays:
-    """The scope of a user's rule: NumPy's error for a tensor that is no array becomes `ArrayNeeded`, with the line of the rule and the remedy."""
+class explaining_arrays(Scope):
+    """The scope of a user's rule: NumPy's error for a tensor that is no array becomes `ArrayNeeded`, with the line of the rule and the remedy.
+
+    Where the rule is recorded, numbers of its tensors are refused: as constants they would lose their derivatives. Not so with `numbers`, for
+    rules that are watched otherwise.
+    """
 
     __slots__ = ()
 
-    def __enter__(self) -> None:
-        """Do nothing."""
+    def __init__(self, numbers: bool = False) -> None:
+        super().__init__(rule=not numbers)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __enter__(self) -> None:
+        """Enter the mode of a recorded rule."""
+        if thread.modes.grad:
+            super().__enter__()
+
+    def __exit__(self, kind: Any = None, *exception: Any) -> None:
+        """Leave the mode, and explain an error."""
+        super().__exit__(kind, *exception)
+        error, trace = exception or (None, None)
         if not isinstance(error, (TypeError, RuntimeError)) or isinstance(error, ArrayNeeded):
             return
         why = next((why for words, why in REFUSALS.items() if words in str(error)), None)
@@ -55,6 +69,18 @@ class explaining_arrays:
             place = f"{own[-1].filename}, line {own[-1].lineno}: {own[-1].line}" if own else "a rule"
             raise ArrayNeeded(f"{place}\n    this rule calls NumPy with a tensor that {why}. Call symgrad's functions, or declare the NumPy function "
                               f"with symgrad.func.foreign, which takes such tensors") from error
+
+
+def refuse_number(tensor: Any) -> None:
+    """Refuse the number of a tensor with a graph for the lines of a user's rule; the library's own lines read numbers to check them."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename == VALUES:
+        frame = frame.f_back
+    if tensor._node.flags & TRACKED and not frame.f_code.co_filename.startswith(PACKAGE):
+        line = traceback.extract_stack(frame, 1)[0]
+        raise ArrayNeeded(f"{line.filename}, line {line.lineno}: {line.line}\n    this rule makes a plain number of a tensor that has a graph, since "
+                          f"the derivative is differentiated again: the number would be a constant there. Compute with the tensor, or write "
+                          f".detach() before a number that only decides what is done")
 
 
 class Escapes(Recorder):

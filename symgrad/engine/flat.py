@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.engine.kernels import transpose_of_numbers
 from symgrad.engine.recording import make_tensor
 from symgrad.engine.saved import traced_args
 from symgrad.engine.tensor import Tensor
@@ -80,7 +81,7 @@ def _cotangents(op: Op) -> list[Any] | None:
         elif partial in (None, 0):
             found.append(None)
         else:
-            found.append(g if partial == 1 else -g if partial == -1 else g * partial)  # type: ignore[operator]
+            found.append(g if partial == 1 else -g if partial == -1 else g * partial)
     return found
 
 
@@ -168,7 +169,7 @@ def _written(op: Op, lines: list[str], result: str, call: str, words: dict[str, 
     """The function with these lines; an error of Python numbers, which NumPy would not raise, is left to the rule itself."""
     text = "\n  ".join([f"def pull({call.partition('(')[2]}:\n try:", *lines, f"{result}\n except ArithmeticError:", f"return {call}"])
     exec(compile(text, f"{__file__}: {op.name}", "exec"), words)
-    return words.pop("pull")  # type: ignore[no-any-return]
+    return words.pop("pull")
 
 
 def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None]:
@@ -184,11 +185,18 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
     if not (cls.calls_code or cls.broadcasts and not numbers) and cls.vjp is op.vjp and (terms := _cotangents(op)) is not None:
         with contextlib.suppress(LookupError):
             rule = (_of_numbers if numbers else _of_tensors)(op, terms, f"{name}(node, g)" if single else f"{name}(node, g, parents)")
-    if numbers and single and cls.vjp is op.vjp and (transpose := getattr(op.vjp, "transpose", None)) is not None:
+    if numbers and single and cls.vjp is op.vjp and (transpose := transpose_of_numbers(op)) is not None:
         @specialized
         def rule(node: Node, g: Any) -> Any:
             args: Any = node.args
             return transpose(numeric, g, args[0].shape, *args[1:])
+    elif numbers and single and rule is WORDS[name] and cls.vjp is op.vjp and callable(partial := (getattr(op.vjp, "partials", None) or [None])[0]):
+        narrows = bool(op.parameters)  # numbers may have made the derivative wider
+
+        @specialized
+        def rule(node: Node, g: Any) -> Any:
+            c = g * partial(numeric, node.value, *node.args)  # type: ignore[misc]
+            return numeric.astype(c, g.dtype) if narrows and c.dtype is not g.dtype else c
 
     found = single, rule, cls.saves
     setattr(cls, f"by_{kind}", found)
@@ -198,12 +206,12 @@ def write_rules(cls: type[Node], numbers: bool) -> tuple[bool, Rule, bool | None
 def sum_of_tensors(a: Tensor, b: Tensor) -> Tensor:
     """a + b, of two cotangents of one node, which may be bundles of Tensors."""
     if type(a) is not Tensor or type(b) is not Tensor:
-        return a + b  # type: ignore[operator]
+        return a + b
     x, z, p, q = a._value, b._value, a._node_slot, b._node_slot
     flags = (0 if p is None else p.flags & TRACKED) | (0 if q is None else q.flags & TRACKED)
     if flags is BARRED or not (type(x) is type(z) is float64 or type(x) is type(z) is ndarray and x.dtype is z.dtype is FLOAT64
                                and x.shape == z.shape):
-        return a + b  # type: ignore[operator]  # which regenerates the node of a stale view
+        return a + b  # which regenerates the node of a stale view
     out, y = make_tensor(), x + z
     out._value, out._node_slot, out._view = y, _make_sum((x, z), (p, q), y, flags) if flags else None, None
     return out

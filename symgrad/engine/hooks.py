@@ -73,7 +73,7 @@ class Hooks:
                 value = _replaced(value, hook(value), hook)
             tensor = None if self.retained is None else self.retained()
             if tensor is not None and value is not None:
-                accumulate(tensor, value.clone())  # type: ignore[attr-defined]
+                accumulate(tensor, value.clone())
             shown[0] = value
         for k, output_index in sorted(self.output_nodes.items()):
             if shown[k] is None and (node := output_index()) is not None:  # no cotangent reached that output, so its hooks have not run
@@ -129,7 +129,7 @@ def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
     if value is None:
         return found
     if found._value.dtype != value._value.dtype:
-        raise RuntimeError(f"{_name(hook)} has changed the type of value (was {value.type()} got {found.type()})")  # type: ignore[attr-defined]
+        raise RuntimeError(f"{_name(hook)} has changed the type of value (was {value.type()} got {found.type()})")
     if found._value.shape != value._value.shape:
         raise RuntimeError(f"{_name(hook)} has changed the size of value: from {list(value.shape)} to {list(found.shape)}")
     return found
@@ -249,7 +249,7 @@ def retain_grad(self: Tensor) -> None:
     """
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if not self._is_leaf_unrefreshed() and not self.retains_grad:  # type: ignore[attr-defined]
+    if not self._is_leaf_unrefreshed() and not self.retains_grad:
         assert self._node is not None
         attach(self._node).retained = weakref.ref(self)
         self._retained = True

@@ -82,7 +82,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
                 verify(node, parents)
             y, args = (node.value, node.args) if read is None else read(node)
             if is_complex(g):
-                y, args = conjugated(xp, y, args)
+                y, args = conjugated(xp, node, y, args)
             guarded = guarded or node.selects
             found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
             found = _settled(xp, node, parents, found, own is not None)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from symgrad.engine.data import as_value
+from symgrad.carriers import numeric
+from symgrad.engine.data import operand_value
 from symgrad.engine.inference import recorded
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import Node
 from symgrad.graph.op import Op
-from symgrad.types.dtypes import dtype_of
+from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
+from symgrad.types.failures import UnsupportedDtype
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "explain", "kept_narrow", "narrowed", "operand", "value_and_node", "with_number"]
+__all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "constants", "explain", "flag", "narrowed", "operand", "refused",
+           "round_derivatives", "rounded_once", "rule_rounded_once", "takes_steps", "value_and_node", "with_number", "with_parameters",
+           "wrapped"]
 
 NUMBERS = (int, float, complex, bool)
 Lifted = Callable[..., Any]
@@ -24,6 +30,8 @@ Lifted = Callable[..., Any]
 
 def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
     """An error of the numeric carrier, with the op and the shapes and dtypes of its operands."""
+    if op.refuses and (refusal := refused(op, values)):
+        return refusal
     described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
                           for v in values)
     shapes = [v.shape for v in values if hasattr(v, "shape")]
@@ -33,10 +41,63 @@ def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
                 dim = max(len(a), len(b)) - i
                 return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
                                     f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
-    kind = type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
+    if "not supported for the input types" in str(error):  # of a ufunc of NumPy, for whatever this op is made of
+        kinds = sorted({str(dtype_of(v.dtype)) for v in values if hasattr(v, "dtype")})
+        error = TypeError(f"it is not defined for {' and '.join(kinds)}; convert with .to(), or take the real or the imaginary part")
+    kind = UnsupportedDtype if type(error) is TypeError and shapes else type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
     if kind is IndexError:
-        return IndexError(f"{op.name}: {error} (given {described})".replace("for axis", "for dimension"))
-    return kind(f"{op.name}: {error} (given {described})")
+        return IndexError(f"{public_name(op)}: {error} (given {described})".replace("for axis", "for dimension"))
+    return kind(f"{public_name(op)}: {error} (given {described})")
+
+
+def public_name(op: Op) -> str:
+    """The name by which a user called an op: without the ending of an op that serves one kind of arguments of a function."""
+    return op.name if op.public else re.sub("_(number|tensor|elements|of_all|of_both|along|of_real|of_complex|item)$", "", op.name)
+
+
+WORDS = {
+    "sub": "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
+           "operator instead.",
+    "two": "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+    "neg": "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` "
+           "operator instead.",
+    "relu": "Boolean inputs not supported for relu",
+    "sign": "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.",
+}
+KERNELS = {"floor_divide": "div_floor_cpu", "pow": "pow", "fmod_tensor": "fmod_cpu", "fmod_number": "fmod_cpu"}
+ROUNDED = ("floor", "ceil", "round", "trunc")
+
+
+def refused(op: Op, values: Sequence[Any]) -> Exception | None:
+    """Torch's error for operands of a dtype that the op refuses, or None."""
+    dtypes = [x.dtype for x in values if hasattr(x, "dtype")]
+    if op.name in ("sub", "rsub"):
+        booleans = [x for x in values if type(x) is bool or hasattr(x, "dtype") and x.dtype.kind == "b"]
+        return RuntimeError(WORDS["two" if len(booleans) == len(dtypes) == 2 else "sub"]) if booleans else None
+    kind = next((d for d in dtypes if d.kind in op.refuses), None)
+    if kind is None:
+        return None
+    if op.name in WORDS:
+        return (NotImplementedError if op.name == "sign" else RuntimeError)(WORDS[op.name])
+    if op.name in ROUNDED and kind.kind == "c":
+        return NotImplementedError(f"{op.name} is not supported for complex inputs")
+    kernel = KERNELS.get(op.name, f"{op.name}_vml_cpu" if op.name in ROUNDED else f"{op.name}_cpu")
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{SCALAR_TYPES[dtype_of(kind).name]}'")
+
+
+COUNTED = ("square",)  # ops that take booleans for the integers 0 and 1
+
+
+def admitted(op: Op, x: Any) -> Any:
+    """An operand of a dtype for which the op has a rule of its own: booleans as integers. Raises torch's error for one that the op refuses."""
+    if op.name in COUNTED:
+        return x.astype(np.int64)
+    raise refused(op, [x])  # type: ignore[misc]
+
+
+def constants(op: Op, *xs: Any) -> tuple[Any, ...]:
+    """The operands, without their history for an op that has no derivative."""
+    return xs if op.differentiable else tuple([wrap(x._value) if isinstance(x, Tensor) else x for x in xs])
 
 
 class Deferred(TypeError):
@@ -48,10 +109,28 @@ def operand(op: Op, x: Any) -> Any:
     if isinstance(x, Tensor) or type(x) in NUMBERS:
         return x
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        return wrap(as_value(x))
+        return wrap(operand_value(x))
     if getattr(x, "__array_ufunc__", op) is None:
         raise Deferred
     raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
+
+
+def number(op: Op, name: str, x: Any) -> Any:
+    """A parameter that is a number; a tensor without dimensions stands for its element, unless it requires a gradient, as in torch."""
+    if not isinstance(x, Tensor):
+        return x
+    if x.ndim or x.requires_grad:
+        wrong = f"a tensor of shape {list(x.shape)}" if x.ndim else "a tensor that requires a gradient"
+        raise TypeError(f"{op.name.removesuffix('_of_real')}(): argument '{name}' must be Number, not Tensor; it is {wrong}; pass a Python number, "
+                        "for the op is not differentiated by it")
+    return x.item()
+
+
+def flag(op: Op, name: str, x: Any) -> Any:
+    """A parameter that is true or false, and no value that only counts as one."""
+    if type(x) is bool or type(x) is np.bool_:
+        return x
+    raise TypeError(f"{op.name}(): argument '{name}' must be bool, not {type(x).__name__}")
 
 
 def value_and_node(x: Any) -> tuple[Any, Node | None]:
@@ -64,15 +143,55 @@ def kept_narrow(y: Any, dtype: np.dtype) -> Any:
     return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
 
 
+def rounded_once(call: Lifted) -> Lifted:
+    """A function of the numeric carrier that takes several steps, computed in float32 for float16 and bfloat16 and rounded once."""
+    def compute(*args: Any) -> Any:
+        x = args[1] if type(args[0]) in NUMBERS else args[0]
+        dtype = x.dtype
+        if dtype.char not in "eE":
+            return call(*args)
+        y = call(*[z.astype(np.float32) if getattr(z, "dtype", None) == dtype else z for z in args])
+        return tuple([_rounded(each, dtype) for each in y]) if type(y) is tuple else _rounded(y, dtype)
+
+    return compute
+
+
+def _rounded(y: Any, dtype: np.dtype) -> Any:
+    return y.astype(dtype) if y.dtype == np.float32 else y
+
+
+def round_derivatives(op: Op) -> None:
+    """Have the numeric pullback of an op computed in float32 for float16 and bfloat16. The op stays the registered one, by which passes know it."""
+    rule = op.vjp
+    if rule is None or hasattr(rule, "in_float32"):
+        return
+
+    def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
+        if xp is not numeric or g.dtype.char not in "eE":
+            return rule(xp, g, y, args, needs)
+        dtype = g.dtype
+        wide = [z.astype(np.float32) if getattr(z, "dtype", None) == dtype else z for z in (g, y, *args)]
+        return tuple([None if c is None else _rounded(c, dtype) for c in rule(xp, wide[0], wide[1], tuple(wide[2:]), needs)])
+
+    vjp.in_float32 = True  # type: ignore[attr-defined]
+    object.__setattr__(op, "vjp", vjp)
+
+
 def narrowed(op: Op) -> Op:
     """The op with a pullback that keeps the dtype of the cotangent, and a pushforward that keeps that of the value."""
     def vjp(xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> tuple:
-        return tuple(c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in op.vjp(xp, g, y, args, needs))  # type: ignore[misc]
+        found = op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
+        for c in found:
+            if c is not None and c.dtype != g.dtype:
+                return tuple([c if c is None or c.dtype == g.dtype else xp.astype(c, g.dtype) for c in found])
+        return found
 
     def jvp(xp: Any, tangents: Any, y: Any, args: tuple) -> Any:
         t = op.jvp(xp, tangents, y, args)  # type: ignore[misc]
         return t if t is None or t.dtype == y.dtype else xp.astype(t, y.dtype)
 
+    if op.parameters:
+        vjp.partials = getattr(op.vjp, "partials", None)  # type: ignore[attr-defined]
     return op if op.vjp is None else replace(op, vjp=vjp, jvp=jvp)
 
 
@@ -85,3 +204,32 @@ def with_number(op: Op, call: Lifted) -> Lifted:
         return wrap(y, recorded(narrow, (x, z), (p, q), y))
 
     return function
+
+
+def with_parameters(forward: Lifted) -> Lifted:
+    """The rule of a tensor and Python numbers, with a bfloat16 result kept in bfloat16."""
+    def rule(xp: Any, x: Any, *rest: Any) -> Any:
+        y = forward(xp, x, *rest)
+        dtype = (rest[0] if type(x) in (float, int) else x).dtype
+        return y if y.dtype is dtype or dtype.kind != "V" else kept_narrow(y, dtype)
+
+    return rule
+
+
+def takes_steps(op: Op) -> bool:
+    """Whether the value of float16 and bfloat16 has to be rounded once, after all steps."""
+    return op.kind in ("elementwise", "primitive") and op.arity is not None and not any(p.name == "dtype" for p in op.parameters)
+
+
+def rule_rounded_once(forward: Lifted) -> Lifted:
+    """As `rounded_once`, of a rule."""
+    call = rounded_once(functools.partial(forward, numeric))
+    return lambda xp, *args: call(*args)
+
+
+def wrapped(number: int, dtype: np.dtype) -> int:
+    """A Python integer as a number of an integer dtype, modulo a power of two."""
+    bits = 8 * dtype.itemsize
+    if -1 << bits - 1 <= number < 1 << bits - 1 and (number >= 0 or dtype.kind == "i"):
+        return number
+    return (number & (1 << bits) - 1) - (1 << bits if dtype.kind == "i" and number >> bits - 1 & 1 else 0)

@@ -19,6 +19,8 @@ def table(text: str) -> dict[str, str]:
 
 PARAMETERS = table("""
 input: the tensor that is operated on.
+phi: the angle in radians, a tensor or a number.
+m: the parameter, the square of the modulus, a tensor or a number.
 other: the second operand, a tensor or a number.
 dim: the dimension; negative ones count from the last.
 keepdim: whether reduced dimensions are kept with size 1.
@@ -96,6 +98,7 @@ unfold.dimension: the dimension along which windows are taken.
 unfold.size: the size of a window.
 unfold.step: the distance between the starts of two windows.
 expand.size, broadcast_to.size: the sizes of the result; -1 keeps one.
+view.size: the sizes of the result, as integers or one sequence; one of them may be -1.
 sum_to_size.size: the sizes of the result.
 select.index, select_scatter.index: the index of the slice, an integer; negative ones count from the last.
 select_scatter.src, slice_scatter.src: the tensor that replaces the slices.
@@ -105,6 +108,7 @@ scatter.value: the number that is written instead of elements of `src`.
 take.index: positions in the flattened input, a tensor of integers.
 index_add.index, index_copy.index, index_fill.index, index_reduce.index, index_select.index: positions along `dim`, a vector of integers.
 scatter_reduce.src, index_reduce.source: the tensor whose elements are reduced.
+scatter.reduce: "add" or "multiply", to combine elements of `src` with those of the input; None replaces them.
 scatter_reduce.reduce: "sum", "prod", "mean", "amax" or "amin".
 index_reduce.reduce: "prod", "mean", "amax" or "amin".
 scatter_reduce.include_self, index_reduce.include_self: whether the element of the input is one of those that are reduced.
@@ -135,7 +139,7 @@ sum.dim, mean.dim, prod.dim, amax.dim, amin.dim, all.dim, any.dim: the dimension
 var.dim, std.dim, var_mean.dim, std_mean.dim, norm.dim, logsumexp.dim: the dimension, or a tuple of them; None is all of them.
 max.dim, min.dim, aminmax.dim, argmax.dim, argmin.dim, median.dim, nanmedian.dim: the dimension; None takes the flattened input.
 max.input, min.input: the tensor that is reduced; a second tensor may follow it.
-norm.p: the order of the norm: a number, inf, -inf or "fro".
+norm.p: the order of the norm: a number, inf, -inf, "fro" or "nuc".
 div.rounding_mode: None, "floor" or "trunc".
 isclose.rtol: the relative tolerance.
 isclose.atol: the absolute tolerance.
@@ -192,6 +196,7 @@ nuclear_norm.dim: the two dimensions of the matrices.
 vander.x: a vector.
 vander.N: the number of powers; None is that of the elements.
 vander.increasing: whether the powers ascend from 0.
+geqrf.input: the matrix.
 orgqr.input, ormqr.input: the vectors of the reflections, in columns below the diagonal.
 orgqr.tau, ormqr.tau: the factors of the reflections.
 ormqr.other: the matrix that is multiplied.

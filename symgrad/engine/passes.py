@@ -7,7 +7,10 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+import numpy as np
+
 from symgrad.carriers import numeric
+from symgrad.carriers.guarding import has_nan
 from symgrad.engine.cotangents import (
     MARK,
     MARKED,
@@ -34,29 +37,36 @@ from symgrad.graph.modes import special
 from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
-__all__ = ["pullback"]
+__all__ = ["along_paths", "is_short", "pullback"]
 
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # nodes with these flags need more than the clean loop's fast path
+vdot = np.vdot
 _selects = operator.attrgetter("selects")
 
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
              hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
-             deliver: Callable[[Node, Any], None] | None = None) -> Cotangents:
+             deliver: Callable[[Node, Any], None] | None = None, guarded: bool = False,
+             pending: Cotangents | None = None) -> Cotangents:
     """Pull cotangents back from the seeds to the leaves; returns those of leaves, of `ends` and of `keep`, None for a derivative of zero.
 
     `read(node)` returns a node's value and arguments in the carrier, by default its numbers. Only nodes in `wanted` get cotangents, and `ends` are
     treated as leaves. `release` frees the saved values. If an op selects, such as `where`, 0 · ∞ is 0, so that elements that were not
     selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
-    `deliver(leaf, g)` is called with the cotangent of a hooked leaf as soon as it is complete.
+    `deliver(leaf, g)` is called with the cotangent of a hooked leaf as soon as it is complete. `guarded` says that such an op was passed already, and
+    `pending` are cotangents of leaves that were found already.
     """
-    pending: Cotangents = {}
+    pending = {} if pending is None else pending
     heap: Heap = [MARK] if instrumented or keep and any([_continues(node, wanted) for node in keep]) else []
     zeros: list[Node] = []  # nodes reached with derivative zero
     for node, g in seeds:
-        send(pending, heap, node, g)
-    guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None)
+        if pending or not node.parents:
+            send(pending, heap, node, g)
+        else:  # the only seed, as a rule
+            pending[node] = g
+            heappush(heap, (-node.sequence_nr, node))
+    guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded)
     if heap:
         pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
     for node in upstream(zeros, differentiable=True) if zeros else ():
@@ -66,15 +76,17 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
-          ends: Container[Node], release: bool, hooked: bool) -> bool:
+          ends: Container[Node], release: bool, hooked: bool, guarded: bool) -> bool:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
     It stops at a hooked node (if `hooked`) and at an undefined gradient, and leaves the rest in the heap. Returns whether it passed a selecting op.
     """
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
     written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
-    guarded = any([node.flags & SELECTED for node in pending] if wanted is None else map(_selects, wanted))
-    numbers, tensors = xp is numeric and read is None and not guarded, read is traced_args and not guarded and not special
+    guarded = guarded or wanted is not None and any(map(_selects, wanted))
+    for seed in pending if wanted is None else ():
+        guarded = guarded or bool(seed.flags & SELECTED)
+    numbers, tensors = xp is numeric and read is None, read is traced_args and not guarded and not special
     plain = GRADIENT if (numbers or tensors) and wanted is None and not written else -1  # the flags of nodes that need none of the tests below
     parents: Sequence[Node | None]
     node = None
@@ -104,11 +116,13 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             y = node.value
             single, rule, saves = (node.by_numbers if numbers else node.by_tensors) or write_rules(type(node), numbers)
             found = rule(node, g) if single else rule(node, g, parents)
+            if guarded and saves is not False and _has_nan(node, (found,) if single else found):  # a rule without saved values has finite factors
+                single, found = False, guarded_vjp(xp, node, g, y, node.args, parents)
         else:
             single, saves = False, node.saves
             y, args = (node.value, node.args) if read is None else read(node)
             if is_complex(g):
-                y, args = conjugated(xp, y, args)
+                y, args = conjugated(xp, node, y, args)
             guarded = guarded or node.selects  # the graphs of other carriers have no flag of it
             found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
         if release:
@@ -122,7 +136,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 found = (found,)
             elif heap and heap[0][0] < -p.sequence_nr:  # type: ignore[union-attr]
                 pending[p], node = found, None  # type: ignore[index]
-                heappush(heap, (-p.sequence_nr, p))  # type: ignore[union-attr,arg-type,misc]
+                heappush(heap, (-p.sequence_nr, p))  # type: ignore[union-attr, misc]
                 continue
             else:
                 node, g = p, found
@@ -160,6 +174,92 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 heappush(heap, (-following.sequence_nr, following))
             else:
                 g = ahead
+
+
+def is_short(seeds: Sequence[tuple[Node, Any]]) -> bool:
+    """Whether the parents of several seeds are leaves."""
+    return not any([p is not None and p.parents for node, _ in seeds for p in node.parents]) and len(dict(seeds)) == len(seeds)
+
+
+def along_paths(seeds: Sequence[tuple[Node, Any]], release: bool) -> Cotangents:
+    """As `pullback` of numbers without hooks, for one seed or for those that `is_short` allows."""
+    ends: Cotangents = {}
+    for node, g in seeds if len(seeds) == 1 else sorted(seeds, key=_newest):
+        along_one_path(node, g, release, ends)
+    return ends
+
+
+def _newest(seed: tuple[Node, Any]) -> int:
+    return -seed[0].sequence_nr
+
+
+def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
+    """Add to the cotangents of leaves those of one seed, in less time than `pullback` as long as there is one path.
+
+    That is, every node passes its cotangent to leaves and to at most one other node, and needs none of the tests of the clean loop.
+    """
+    written, guarded = all_threads.written, bool(node.flags & SELECTED)
+    while parents := node.parents:
+        flags, cls = node.flags, type(node)
+        if flags & ~SELECTED != GRADIENT or type(g) is not float64 and g.dtype is not FLOAT64 and is_complex(g):
+            break
+        single, rule, saves = cls.by_numbers or write_rules(cls, True)
+        if saves is not False and node.sequence_nr < written:
+            break
+        if single:
+            (following,), ahead = parents, rule(node, g)
+            if ahead is None or guarded and saves is not False and _has_nan(node, (ahead,)):
+                break
+        else:
+            inner = {p for p in parents if p is not None and p.parents}
+            if len(inner) > 1:
+                break
+            cotangents = rule(node, g, parents)
+            if inner and any([c is None for p, c in zip(parents, cotangents) if p in inner]) or (
+                    guarded and saves is not False and _has_nan(node, cotangents)):
+                break
+            following = ahead = None
+            for p, c in zip(parents, cotangents):
+                if p is not None:
+                    if c is not None and cls.broadcasts and c.shape != p.value.shape:
+                        c = fitted(numeric, c, node.value, p.value)
+                    if p in inner:
+                        following, ahead = p, c if ahead is None else ahead + c
+                    else:
+                        ends[p] = c if (other := ends.get(p)) is None else other if c is None else other + c
+        if release:
+            if saves:  # as `release_node` does
+                node.flags, node.args, node.value = flags | RELEASED, None, freed
+            elif saves is None or type(y := node.value) is not float64 and y.nbytes > SMALL:
+                release_node(node)
+        if following is None:
+            return
+        node, g = following, ahead
+    if parents:
+        zeros = [p for p, c in ends.items() if c is None]
+        for p in zeros:
+            del ends[p]
+        pullback(numeric, [(node, g)], release=release, guarded=guarded, pending=ends)
+        for p in zeros:
+            ends.setdefault(p, None)
+    else:
+        ends[node] = g if (other := ends.get(node)) is None else other + g
+
+
+def _has_nan(node: Node, cotangents: Sequence[Any]) -> bool:
+    """Whether a cotangent has an element that is NaN; only these are guarded. The factors of an elementwise op that selects are finite."""
+    if node.finite and node.value == node.value or node.op.selects and node.op.kind == "elementwise":
+        return False
+    for c in cotangents:
+        if c is None or c.shape is None:
+            continue
+        if type(c) is float64 or type(c) is ndarray and c.dtype is FLOAT64:
+            total = c if type(c) is float64 else vdot(c, c)
+            if total != total:  # true for NaN
+                return True
+        elif has_nan(numeric, c):
+            return True
+    return False
 
 
 def _continues(node: Node, wanted: Container[Node | None] | None) -> bool:

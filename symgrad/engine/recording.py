@@ -6,6 +6,7 @@ The closures for one and two arguments are the hot path of the library, so they 
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,27 @@ from symgrad.carriers import numeric
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import recorded
-from symgrad.engine.operands import NUMBERS, Deferred, Lifted, explain, kept_narrow, narrowed, operand, value_and_node, with_number
+from symgrad.engine.kernels import by_transforms, with_kernel
+from symgrad.engine.operands import (
+    NUMBERS,
+    Deferred,
+    Lifted,
+    admitted,
+    constants,
+    explain,
+    narrowed,
+    number,
+    operand,
+    refused,
+    round_derivatives,
+    rounded_once,
+    rule_rounded_once,
+    takes_steps,
+    value_and_node,
+    with_number,
+    with_parameters,
+    wrapped,
+)
 from symgrad.engine.residuals import with_residual
 from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
@@ -25,8 +46,9 @@ from symgrad.graph.closures import specialized
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.types.dtypes import common_dtype, dtype_of, get_default_dtype
+from symgrad.types.dtypes import dtype_of, get_default_dtype
 from symgrad.types.layouts import row_major, with_torch_layout
+from symgrad.types.promotion import result_dtype
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
@@ -49,21 +71,17 @@ def convert(x: Tensor, dtype: Any) -> Tensor:
 
 def _promoted(op: Op, xs: list[Any]) -> list[Any]:
     """Operands converted to one dtype by torch's promotion rules; Python numbers never widen an array and stay as they are."""
-    tensors = [x for x in xs if isinstance(x, Tensor)]
-    if not tensors:
-        return [wrap(as_value(x)) for x in xs]
-    target = functools.reduce(lambda a, b: a if a.dtype == b.dtype else np.empty((1,) * max(a.ndim, b.ndim), common_dtype(a, b)),
-                              (t._value for t in tensors)).dtype
-    if target.kind in "biu":
-        numbers = {type(x) for x in xs if not isinstance(x, Tensor)}
-        if complex in numbers:
-            target = np.result_type(get_default_dtype().numpy, np.complex64)
-        elif not op.integers or float in numbers:
-            target = get_default_dtype().numpy
-        elif target.kind == "b" and int in numbers:
-            target = np.dtype(np.int64)
-    elif target.kind == "f" and any(type(x) is complex for x in xs):
-        target = np.result_type(target, np.complex64)
+    if not any([isinstance(x, Tensor) for x in xs]):
+        xs = [wrap(as_value(x)) for x in xs]
+    values = [x._value if isinstance(x, Tensor) else x for x in xs]
+    target = result_dtype(values)
+    if op.refuses and (target.kind in op.refuses or op.refuses == "B"):
+        if (refusal := refused(op, values if op.refuses == "B" else [np.empty(0, target)])) is not None:
+            raise refusal
+    if target.kind in "biu" and not op.integers and op.kind not in ("linear", "multilinear"):
+        target = get_default_dtype().numpy
+    if target.kind in "iu":
+        xs = [wrapped(x, target) if type(x) is int else x for x in xs]
     return [convert(x, target) if isinstance(x, Tensor) and x._value.dtype != target else x for x in xs]
 
 
@@ -75,25 +93,26 @@ def _settle(op: Op, input: Any, other: Any) -> tuple[Any, Node | None, Any, Node
 
 def _binary(op: Op, call: Lifted) -> Lifted:
     with_float = with_number(op, call)
-    make, make_broadcast = constructor(node_class(op, broadcasts=False)), node_class(op)
+    make, make_broadcast = constructor(node_class(op, broadcasts=False)), constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
-    keeps = op.integers
+    keeps, refuses = op.integers, op.refuses.lower()
+    plain = "f" if "c" in refuses else "fc"
 
     @specialized
     def function(input: Any, other: Any, out: Any = None) -> Tensor:
         alike: bool | None = None  # whether the operands have one shape, None if unknown
         if out is not None:
-            return into(out, op.name, function, input, other)
+            return into(out, op.name, function, *constants(op, input, other))
         try:
             if isinstance(input, Tensor) and isinstance(other, Tensor):
                 x, z, p, q = input._value, other._value, input._node_slot, other._node_slot
-                if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu"):
+                if x.dtype is not z.dtype or (p is None and not keeps and x.dtype.kind in "biu") or (refuses and x.dtype.kind in refuses):
                     x, p, z, q = _settle(op, input, other)
                     alike = False
-            elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.kind in "fc":
+            elif type(other) in PLAIN and isinstance(input, Tensor) and (x := input._value).dtype.kind in plain:
                 p, z, q = input._node_slot, other, None
                 alike = True
-            elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.kind in "fc":
+            elif type(input) in PLAIN and isinstance(other, Tensor) and (z := other._value).dtype.kind in plain:
                 x, p, q = input, None, other._node_slot
                 alike = True
             else:
@@ -134,17 +153,19 @@ def _binary(op: Op, call: Lifted) -> Lifted:
 def _unary(op: Op, call: Lifted) -> Lifted:
     make = constructor(node_class(op))
     mask = TRACKED if op.differentiable else NAMED
-    keeps = op.integers
+    keeps, refuses = op.integers, "" if op.name == "neg" else op.refuses  # NumPy refuses to negate booleans, which `explain` words
 
     @specialized
     def function(input: Any, out: Any = None) -> Tensor:
         p: Node | None
         if out is not None:
-            return into(out, op.name, function, input)
+            return into(out, op.name, function, *constants(op, input))
         if isinstance(input, Tensor):
             x, p = input._value, input._node_slot
             if p is None and not keeps and x.dtype.kind in "biu":
                 x = numeric.astype(x, get_default_dtype().numpy)
+            elif refuses and x.dtype.kind in refuses:
+                x = admitted(op, x)
         else:
             x, p = value_and_node(_promoted(op, [operand(op, input)])[0])
         out = make_tensor()
@@ -172,15 +193,7 @@ def _by_rows(call: Lifted) -> Lifted:
     return computed
 
 
-def _with_parameters(forward: Lifted) -> Lifted:
-    """The rule of a tensor and Python numbers, with a bfloat16 result kept in bfloat16."""
-    def rule(xp: Any, x: Any, *rest: Any) -> Any:
-        y = forward(xp, x, *rest)
-        return y if y.dtype is x.dtype or x.dtype.kind != "V" else kept_narrow(y, x.dtype)
-
-    return rule
-
-
+BOUNDS = frozenset(("min", "max", "other"))  # parameters that are numbers of the kind of the tensor, which they promote
 FACTORS = ("alpha", "factor", "value", "weight", "total", "reduction")  # parameters that are numbers combined with a tensor
 
 
@@ -203,64 +216,106 @@ def _finishing(op: Op) -> Lifted:
 
 def _general(op: Op) -> Lifted:
     """The function of any op, called with the arguments of the rule: tensors (or one sequence of them), then parameters."""
-    forward, arity, arrange = op.forward, op.arity, LAYOUTS[op.layout]
+    plain, forward, arity, arrange = op.forward, op.forward, op.arity, LAYOUTS[op.layout]
+    registered = op
     if op.parameters and op.kind == "elementwise" or any(p.name in FACTORS for p in op.parameters):
-        forward, op = _with_parameters(op.forward), narrowed(op)
-    finish = _finishing(op)
+        forward, op = with_parameters(op.forward), narrowed(op)
+    if takes_steps(op):
+        forward = rule_rounded_once(forward)
+        if op.kind == "primitive":
+            round_derivatives(op)
+    finish, first = _finishing(op), int(op.name == "where")  # whose condition keeps its own dtype
+    bounded = op.kind == "elementwise" and any(p.name in BOUNDS for p in op.parameters)
+    promotes = op.kind == "elementwise" and (bounded or not op.integers)
+    numbers = op.kind == "elementwise" and not bounded and bool(op.parameters)
+    refuses = op.refuses if op.parameters else ""
 
+    @specialized
     def function(*args: Any) -> Tensor:
         given, rest = (args[0], args[1:]) if arity is None else (args[:arity], args[arity:])
-        if not alike(given):
-            given = settle(given)
-        values = tuple([x._value if isinstance(x, Tensor) else x for x in given])
-        parents = tuple([x._node_slot if isinstance(x, Tensor) else None for x in given])
+        if numbers and any([isinstance(z, Tensor) for z in rest]):
+            rest = tuple([number(op, parameter.name, z) for parameter, z in zip(op.parameters, rest)])
+        if promotes:
+            given = given if isinstance(given[0], Tensor) else settle(given)
+            if isinstance(given[0], Tensor) and given[0]._value.dtype.kind in "biu":
+                given = _promoted(op, [*given, *(z for z in rest if bounded and z is not None)])[:len(given)]
+        values, parents, flags, dtype = gathered(given) or gathered(settle(given), True)  # type: ignore[misc]
+        if refuses and values[0].dtype.kind in refuses:
+            raise refused(op, [values[0]])  # type: ignore[misc]
+        call = plain if dtype is not None and dtype.char in "df" else forward
         try:
-            y = forward(numeric, *values, *rest) if arity is not None else forward(numeric, values, *rest)
+            y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values)) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, values)
-        flags = 0
-        for p in parents:
-            if p is not None:
-                flags |= p.flags
         return finish(values + rest, parents, y, flags)
 
-    def alike(given: Sequence[Any]) -> bool:
-        """Whether all are Tensors of one dtype, so that no conversion is needed."""
-        first = given[0]
-        if not isinstance(first, Tensor):
-            return False
-        if arity == 1:
-            return True
-        dtype = first._value.dtype
-        return all([isinstance(x, Tensor) and x._value.dtype is dtype for x in given])
+    @specialized
+    def gathered(given: Sequence[Any], settled: bool = False) -> tuple[tuple, tuple, int, Any] | None:
+        """The values, the nodes and the flags of operands, and their dtype if it is one; None for some that must be converted first."""
+        values: list[Any] = []
+        parents, flags, dtype = [], 0, None
+        for x in given:
+            if isinstance(x, Tensor):
+                v, p = x._value, x._node_slot
+                if not settled and v.dtype is not dtype and len(values) >= first:
+                    if dtype is not None:
+                        return None
+                    dtype = v.dtype
+                if p is not None:
+                    flags |= p.flags
+                values.append(v)
+                parents.append(p)
+            elif settled or type(x) in PLAIN and len(values) >= first:
+                values.append(x)
+                parents.append(None)
+            else:
+                return None
+        if not settled and (dtype is None or dtype.kind not in "fc" and not all([isinstance(x, Tensor) for x in given])):
+            return None
+        return tuple(values), tuple(parents), flags, dtype
 
     def settle(given: Sequence[Any]) -> list[Any]:
         operands = [operand(op, x) for x in given]
         if len(operands) == 1:
             return [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in operands]
-        first = op.name == "where"  # its condition keeps its own dtype
         return operands[:first] + _promoted(op, operands[first:])
 
-    return function
+    return _one(registered, function, op) if arity == 1 else function
 
 
-def _one(op: Op) -> Lifted:
-    """As `_general`, for an op of one tensor."""
-    general, forward, arrange, finish = _general(op), op.forward, LAYOUTS[op.layout], _finishing(op)
+def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
+    """As `general`, for one tensor, of floats that need no conversion unless the op is linear."""
+    forward, arrange, anything = by_transforms(op), LAYOUTS[op.layout], op.kind == "linear" and op is op_of_node
+    quick = "dfDF" if op.kind == "primitive" else "df"
+    make, mask = constructor(node_class(op_of_node)), TRACKED if op.differentiable else NAMED
 
+    @specialized
     def function(input: Any, *rest: Any) -> Tensor:
         if not isinstance(input, Tensor):
             return general(input, *rest)
         x, p = input._value, input._node_slot
+        if not anything:
+            if x.dtype.char not in quick:
+                return general(input, *rest)
+            for z in rest:
+                if isinstance(z, Tensor):
+                    return general(input, *rest)
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, (x,))
-        return finish((x, *rest), (p,), y, 0 if p is None else p.flags)
+        out = make_tensor()
+        out._value, out._node_slot, out._view = y, None, None
+        flags = 0 if p is None else p.flags & mask
+        if flags and (not special or thread.modes.plain):
+            out._node_slot = make((x, *rest), (p,), y, flags)
+        elif special or flags is BARRED:
+            out._node_slot = recorded(op_of_node, (x, *rest), (p,), y)
+        return out
 
     return function
 
@@ -318,8 +373,14 @@ def _view(op: Op) -> Lifted:
 
 def core(op: Op) -> Lifted:
     """The function of an op, called with the arguments of the rule: the hot path."""
+    return with_kernel(op, _plain(op))
+
+
+def _plain(op: Op) -> Lifted:
     if op.kind == "elementwise" and not op.parameters and op.arity in (1, 2) and op.layout != "last":
         call = getattr(numeric, op.name, None) or functools.partial(op.forward, numeric)
+        if isinstance(call, (types.FunctionType, functools.partial)) and op.name not in numeric.ONE_STEP:  # not an operator or a ufunc
+            call = rounded_once(call)
         if op.layout == "rows":
             call = _by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
@@ -329,7 +390,7 @@ def core(op: Op) -> Lifted:
         return _view(op)
     if op.kind == "multilinear" and op.arity == 2 and not op.parameters:
         return _product(op)
-    return _one(op) if op.arity == 1 and op.kind == "linear" and not any(p.name in FACTORS for p in op.parameters) else _general(op)
+    return _general(op)
 
 
 _to_copy = _general(REGISTRY["to_copy"])

@@ -30,7 +30,7 @@ def _node_with_residual(op: Op, slope: Lifted, bend: Lifted) -> type[Node]:
         (x,) = args
         if type(x) is Dual and xp.base is numeric:
             partial = slope(self.residual)
-            return (g * Dual(partial, x.tangent * bend(self.value, partial)),)
+            return (g * Dual(partial, x.tangent * bend(x.value, self.value, partial)),)
         return op.vjp(xp, g, y, args, needs)  # type: ignore[misc]
 
     def residual_jvp(self: Any, tangent: Any) -> Any:

@@ -18,14 +18,10 @@ from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode
 from symgrad.graph.node import DETACHED, GRADIENT, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
-from symgrad.types.dtypes import dtype_of
+from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 
 __all__ = ["Changed", "changed", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify",
            "verify_all"]
-
-TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int", "int16": "Short",
-         "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
-
 
 class _ReadTracer:
     """A tracer for an argument of a rule: it records whether the value is read, and not only shape or dtype."""
@@ -107,7 +103,7 @@ class Changed(RuntimeError):
 
 def changed(value: Any, write: Write, now: int, expected: int, source: Node | None) -> Changed:
     """The error for a modified saved value, with the line of the write."""
-    kind = TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
+    kind = SCALAR_TYPES.get(dtype_of(value.dtype).name, dtype_of(value.dtype).name)
     origin = ""
     if source is not None and not isinstance(source, Leaf) and source.origin is not None:
         origin = f", which is output {source.output_nr} of {source.origin.short_name()},"

@@ -7,17 +7,22 @@ import inspect
 import re
 from typing import Any
 
+import numpy as np
+
 from symgrad.carriers import numeric
 from symgrad.engine.calls import named_as_one
-from symgrad.engine.data import as_value
+from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
+from symgrad.engine.operands import constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
+from symgrad.engine.refusals import no_tensor
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
-from symgrad.graph.op import REGISTRY, Op
+from symgrad.graph.op import REGISTRY, Op, signature_of
+from symgrad.types.promotion import common_dtype, result_dtype
 
 __all__ = ["FUNCTIONS", "METHODS", "by_ranks", "install", "lift", "methods_of", "public_signature", "traced"]
 
@@ -69,11 +74,13 @@ _clone = core(REGISTRY["clone"])
 @functools.cache
 def public_signature(op: Op) -> inspect.Signature:
     """The signature of the public function of an op: that of `prepare`, or of the rule, without the carrier."""
-    given = inspect.signature(op.prepare or op.forward)
+    given = signature_of(op.prepare or op.forward)
     return given.replace(parameters=list(given.parameters.values())[1:])
 
 
 DOCUMENTATION = stored()
+MAY_BE_TENSORS = frozenset(("dims", "rcond", "spacing"))  # of the parameters whose defaults are numbers
+PLAIN = frozenset((int, float, bool, complex, str, type(None), tuple, list))  # types of parameters that are no tensors
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "ddof": "correction"}
 
 
@@ -82,7 +89,14 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
     names = list(signature.parameters)
     words = {numpy: torch for numpy, torch in NUMPY_WORDS.items() if torch in names}
     plain, composite, arity = op.kind == "elementwise", op.kind == "composite", op.arity
+    several = next((k for k, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL), None)
     quick = arity == 1 and not plain and not composite and op.prepare is not None
+    checks = {name: flag if type(p.default) is bool else number for name, p in signature.parameters.items()
+              if type(p.default) in (bool, int, float) and name not in MAY_BE_TENSORS}
+    first = min(map(names.index, checks), default=99)
+    known, flags = frozenset(names) - {several}, frozenset([name for name, check in checks.items() if check is flag])
+    straight = arity in (1, 2) and not composite and op.prepare is None and not checks  # called with what `core` is called with
+    complete = len(names) if plain and op.prepare is None else arity  # a call with so many arguments is one of the rule
 
     def tensors(args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
         bound = signature.bind(*args, **kwargs)
@@ -91,29 +105,43 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
             if name in given and not isinstance(given[name], Tensor) and name != "equation":
                 given[name] = operand(op, given[name])
                 if name == names[0] and type(given[name]) in NUMBERS:
-                    given[name] = wrap(as_value(given[name]))
+                    beside = [x._value for x in map(given.get, names[1:arity]) if isinstance(x, Tensor)]
+                    array = as_value(given[name])
+                    given[name] = wrap(array.astype(result_dtype((given[name], *beside))) if beside else array)
         return bound.args, bound.kwargs
 
     @specialized
     def function(*args: Any, **kwargs: Any) -> Any:
-        if plain and not kwargs and len(args) == arity:
+        if plain and not kwargs and (len(args) == arity or len(args) == complete):
             return core(*args)
+        if straight and not kwargs and len(args) == len(names) and isinstance(args[0], Tensor) and (arity == 1 or isinstance(args[1], Tensor)):
+            return core(*args)
+        usual = not kwargs or known.issuperset(kwargs) and PLAIN.issuperset(map(type, kwargs.values())) and (
+            flags.isdisjoint(kwargs) or all([type(x) is bool for name, x in kwargs.items() if name in flags]))
+        if checks and (not usual or len(args) > first and not PLAIN.issuperset(map(type, args[first:]))):
+            args = (*[checks[name](op, name, x) if name in checks else x for name, x in zip(names, args)], *args[len(names):])
+            kwargs = {name: checks[name](op, name, x) if name in checks else x for name, x in kwargs.items()}
         try:
-            if quick and not kwargs and args and isinstance(args[0], Tensor):
-                prepared = op.prepare(traced, *args)  # type: ignore[misc]
-                return prepared if isinstance(prepared, Tensor) else core(*prepared)
-            if kwargs:
+            if not usual:
                 if "out" in kwargs and "out" not in names:
                     target = kwargs.pop("out")
                     if target is not None:
-                        return into(target, op.name, function, *args, **kwargs)
+                        return into(target, op.name, function, *constants(op, *args), **kwargs)
                 kwargs = {words.get(key, key): value for key, value in kwargs.items()}
-            if not plain and arity is not None and (len(args) < arity or not all([isinstance(x, Tensor) for x in args[:arity]])):
+                if several in kwargs and len(args) == names.index(several):
+                    args = (*args, kwargs.pop(several))
+            if quick and args and isinstance(args[0], Tensor):
+                prepared = op.prepare(traced, *args, **kwargs)  # type: ignore[misc]
+                return prepared if isinstance(prepared, Tensor) else core(*prepared)
+            if not plain and arity is not None and not (len(args) >= arity and isinstance(args[0], Tensor) and (
+                    arity == 1 or all([isinstance(x, Tensor) or type(x) in NUMBERS for x in args[1:arity]]))):
                 args, kwargs = tensors(args, kwargs)
             elif arity is None and args and isinstance(args[0], (list, tuple)):
-                args = [x if isinstance(x, Tensor) else wrap(as_value(x)) for x in args[0]], *args[1:]
+                args = [x if isinstance(x, Tensor) else wrap(operand_value(x)) for x in args[0]], *args[1:]
             if composite:
-                out = own(core(traced, *args, **kwargs), args)
+                out = core(traced, *args, **kwargs)
+                if type(out) is not Tensor or out._view is not None:
+                    out = own(out, args)
                 return out if op.saved is None else named_as_one(op, out, args[:arity])
             if op.prepare:
                 prepared = op.prepare(traced, *args, **kwargs)
@@ -121,12 +149,29 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
                 prepared = args if len(args) == len(names) and not kwargs else signature.bind(*args, **kwargs).arguments.values()
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             raise _named(op, signature, error, args, kwargs) from None
+        except AttributeError as error:
+            found = no_tensor(op.name, error, signature.bind(*args, **kwargs).arguments.items())
+            if found is error:
+                raise
+            raise found from None
         return prepared if isinstance(prepared, Tensor) else core(*prepared)  # otherwise `prepare` returned the result
 
     return function
 
 
 PRODUCTS = {(2, 2): "mm", (2, 1): "mv", (1, 2): "vm", (1, 1): "dot"}
+
+
+def _of_one_dtype(input: Any, other: Any) -> tuple[Any, Any]:
+    """A tensor and an array of NumPy in their common dtype; two tensors are not promoted by a product. Other operands stay as they are."""
+    if isinstance(input, Tensor) and type(other) is np.ndarray:
+        other = wrap(as_value(other))
+    elif isinstance(other, Tensor) and type(input) is np.ndarray:
+        input = wrap(as_value(input))
+    else:
+        return input, other
+    target = common_dtype(input._value, other._value)
+    return convert(input, target), convert(other, target)
 
 
 def by_ranks(general: Lifted) -> Lifted:
@@ -139,8 +184,10 @@ def by_ranks(general: Lifted) -> Lifted:
             if isinstance(input, Tensor) and isinstance(other, Tensor):
                 a, b = input._value.shape, other._value.shape
                 product = products.get((len(a), len(b)))
-                if product is not None and a[-1] == b[0]:
+                if product is not None and a[-1] == b[0] and input._value.dtype is other._value.dtype:
                     return product(input, other)
+            else:
+                args = _of_one_dtype(input, other)
         return general(*args, **kwargs)
 
     return function
@@ -170,7 +217,7 @@ def lift(op: Op) -> Lifted:
         direct = op.kind == "elementwise" and not op.parameters and op.prepare is None and op.argument_names in (("input",), ("input", "other"))
         function = inner if direct else _public_function(op, inner, signature)
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = DOCUMENTATION.get(op.name) or documentation(op, signature)
+    function.__doc__ = DOCUMENTATION.get(op.name) or (documentation(op, signature) if op.public else op.doc)
     function.__signature__ = signature  # type: ignore[attr-defined]
     function.op = op  # type: ignore[attr-defined]
     return function

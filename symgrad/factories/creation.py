@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.engine.data import as_value, from_python
+from symgrad.engine.data import as_value, from_python, number_in
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, factory_function, is_integer, like_function, new_leaf, sizes_of
 from symgrad.types.devices import IMAGE_AXES, check_cpu
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 
-__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_strided", "eye", "from_numpy", "frombuffer", "full", "full_like",
-           "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices", "triu_indices", "zeros",
-           "zeros_like"]
+__all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "from_numpy", "frombuffer", "full",
+           "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices",
+           "triu_indices", "zeros", "zeros_like"]
 
 
 # From data
@@ -61,10 +61,8 @@ def read_data(data: Any, dtype: Any = None) -> Any:
     target = dtype_of(dtype)
     if value.dtype.kind == "c" and not target.is_complex and not isinstance(data, (Tensor, np.ndarray)):
         raise TypeError("must be real number, not complex")
-    if target.numpy.kind in "iu" and value.dtype.kind in "iu" and isinstance(data, int):
-        limits = np.iinfo(target.numpy)
-        if not (limits.min if target.is_signed else -(limits.max + 1)) <= data <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+    if isinstance(data, (int, float)):
+        return number_in(data, target.numpy)
     return value.astype(target.numpy, copy=False)
 
 
@@ -114,7 +112,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """
     check_cpu(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)  # type: ignore[attr-defined]
+        return data if dtype is None else data.to(dtype)
     return new_leaf(read_data(data, dtype))
 
 
@@ -201,9 +199,25 @@ def empty_strided(dtype: DType | None, size: Any, stride: Any) -> Any:
 
 
 @factory_function
+def empty_permuted(dtype: DType | None, size: Any, physical_layout: Any) -> Any:
+    """An uninitialized tensor without gaps whose dimensions lie in memory in the given order, from the largest stride to the smallest."""
+    shape, order = sizes_of("empty_permuted", (size,)), tuple(int(i) for i in physical_layout)
+    if len(order) != len(shape):
+        raise RuntimeError(f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
+                           f"equal to len(physical_layout) = {len(order)}")
+    for i in order:
+        if not 0 <= i < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {i}).  NB: negative dims not "
+                               f"currently supported")
+    if len(set(order)) < len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    return np.empty([shape[i] for i in order], numpy_dtype(dtype)).transpose([order.index(i) for i, _ in enumerate(order)])
+
+
+@factory_function
 def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     """A tensor whose elements are all `fill_value`."""
-    fill = as_value(fill_value, dtype)
+    fill = _fill(fill_value, None if dtype is None else dtype.numpy)
     if fill.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
     if isinstance(size, int):
@@ -211,10 +225,25 @@ def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     return np.full(sizes_of("full", (size,)), fill)
 
 
+def _fill(fill_value: Any, dtype: Any) -> Any:
+    """A number in a dtype. Raises RuntimeError for one that the dtype cannot hold."""
+    if dtype is not None and isinstance(fill_value, (int, float)):
+        return number_in(fill_value, dtype)
+    value = as_value(fill_value)
+    if value.dtype.kind == "c" and dtype is not None and dtype.kind not in "cb" and np.any(value.imag):
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {fill_value} has an imaginary part")
+    if dtype is None:
+        return value
+    return (np.asarray(fill_value) if isinstance(fill_value, complex) else value).astype(dtype)
+
+
 @factory_function
 def scalar_tensor(dtype: DType | None, s: Any) -> Any:
-    """A tensor of no dimensions, in the default dtype or in `dtype`."""
-    return np.array(s, numpy_dtype(dtype))
+    """A tensor of no dimensions of one number, in the default dtype or in `dtype`."""
+    fill = _fill(s, numpy_dtype(dtype))
+    if fill.ndim or isinstance(s, Tensor) and s.requires_grad:
+        raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
+    return np.array(fill)
 
 
 def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
@@ -232,7 +261,10 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
     if end is None:
         start, end = 0, start
     (start, end, step), kind = _numbers(start, end, step)
+    count = None
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex) and all(map(math.isfinite, (start, end))):
+        if dtype.name != "int64" and step:  # torch counts in float64 for these dtypes, before it cuts the numbers to integers
+            count = math.ceil((end - start) / step)
         (start, end, step), kind = map(int, (start, end, step)), np.dtype(np.int64)
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -241,27 +273,33 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign: start {start}, end {end}, step {step}")
     target = kind if dtype is None else dtype.numpy
+    if count is not None:
+        return (start + step * np.arange(count)).astype(target)
     if kind.kind == "i":
         return np.arange(start, end, step).astype(target)
     return (start + step * np.arange(math.ceil((end - start) / step))).astype(target)
 
 
 @factory_function
-def range(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) -> Any:
+def range(dtype: DType | None, start: Any, end: Any, step: Any = 1) -> Any:
     """The numbers start, start + step, ... up to and including `end`, in the default dtype; deprecated in favour of `arange`."""
     warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
                   "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
-    (start, end, step), _ = _numbers(*((0, start) if end is None else (start, end)), step)
+    (start, end, step), _ = _numbers(start, end, step)
     return (start + step * np.arange(math.floor((end - start) / step) + 1)).astype(numpy_dtype(dtype))
 
 
-def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
+def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: Any) -> Any:
     """Evenly spaced numbers, each computed from the nearer end."""
+    if isinstance(steps, Tensor) and not steps.ndim:
+        steps = steps.item()
     if not is_integer(steps):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, not {steps}")
     (start, end), kind = _numbers(start, end)
+    if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+        start, end = int(start), int(end)
     at, step = np.arange(steps), (end - start) / max(steps - 1, 1)
     target = dtype or (dtype_of(kind) if kind.kind == "c" else get_default_dtype())
     out = np.where(at < steps / 2, start + step * at, end - step * (steps - 1 - at)) if steps != 1 else np.array([start + 0 * step])
@@ -279,7 +317,8 @@ def linspace(dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
 def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
     """`steps` powers of `base`, with exponents evenly spaced from `start` to `end`, both included."""
     out, target = _spaced("logspace", dtype, start, end, steps)
-    return (base**out).astype(target)
+    (number,), _ = _numbers(base)
+    return (number**out).astype(target)
 
 
 @factory_function
@@ -323,7 +362,7 @@ def _leave_uninitialized(array: np.ndarray) -> None:
 
 
 def _fill_with(array: np.ndarray, fill_value: Any) -> None:
-    array[...] = as_value(fill_value, array.dtype)
+    array[...] = _fill(fill_value, array.dtype)
 
 
 zeros_like = like_function(_constant_fill(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")

@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.storage.writes import refuse_inference
+from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import check_cpu, check_not_pinned, check_strided
@@ -72,6 +72,7 @@ def write_out(name: str, out: Any, value: np.ndarray, warning: str = "") -> Tens
         raise RuntimeError(f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
     array = out._array()
+    check_memory(name, array)
     if array.shape != value.shape:
         if warning and array.size:
             warnings.warn(warning, UserWarning, stacklevel=4)

@@ -14,10 +14,10 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories.factory import factory_function, like_function, new_leaf, sizes_of, write_out
 from symgrad.factories.generators import BatchedGenerator, numpy_generator
 from symgrad.types.devices import check_cpu
-from symgrad.types.dtypes import DType, dtype_of, numpy_dtype
+from symgrad.types.dtypes import DType, dtype_of, finfo, numpy_dtype
 
-__all__ = ["bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random_integers",
-           "randperm"]
+__all__ = ["bernoulli", "binomial", "gamma_numbers", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn",
+           "randn_like", "random_integers", "randperm"]
 
 
 def _floating_dtype(kernel: str, dtype: DType | None) -> np.dtype:
@@ -60,16 +60,23 @@ def randn(dtype: DType | None, *sizes: Any, size: Any = None, generator: Any = N
     return _normal(sizes_of("randn", sizes, size), _floating_dtype("normal_kernel_cpu", dtype), generator)
 
 
-C_TYPES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "int32": "int", "int64": "long"}
+C_TYPES = {"bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "uint8": "unsigned char",
+           "int8": "signed char", "int16": "short", "int32": "int", "int64": "long",
+           "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long"}
 
 
 def random_integers(low: int, high: int, shape: tuple[int, ...], target: np.dtype, generator: Any) -> Any:
     """Random integers from [low, high) in a dtype."""
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    if target.kind in "iu" and not np.iinfo(target).min <= low <= high - 1 <= np.iinfo(target).max:
-        raise RuntimeError(f"to - 1 is out of bounds for {C_TYPES[target.name]}: {low} to {high - 1}")
-    return _as_array(numpy_generator(generator).integers(low, high, shape)).astype(target)
+    if target.kind == "c":
+        raise RuntimeError(f"check_random_bounds handles only integral, floating-point and boolean types, not {target.name}")
+    limits = (0, 1) if target.kind == "b" else (np.iinfo(target).min, np.iinfo(target).max) if target.kind in "iu" else (
+        int(finfo(dtype_of(target)).min), int(finfo(dtype_of(target)).max))
+    for word, number in (("from", low), ("to - 1", high - 1)):
+        if not limits[0] <= number <= limits[1]:
+            raise RuntimeError(f"{word} is out of bounds for {C_TYPES[target.name]}: {number} is not from {limits[0]} to {limits[1]}")
+    return _as_array(numpy_generator(generator).integers(low, high, shape, np.uint64 if high > 2**63 else np.int64)).astype(target)
 
 
 @factory_function
@@ -79,6 +86,9 @@ def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = 
         low, high, size = 0, low, high
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' (position {2 if low == 0 else 3}) must be tuple of ints, not {type(size).__name__}")
+    for word, number in (("low", low), ("high", high)):
+        if isinstance(number, float):
+            raise TypeError(f"randint(): argument '{word}' must be int, not float")
     target = np.dtype(np.int64) if dtype is None else dtype.numpy
     return random_integers(0 if low is None else int(low), int(high), sizes_of("randint", (size,)), target, generator)
 
@@ -87,17 +97,21 @@ def randint(dtype: DType | None, low: Any = None, high: Any = None, size: Any = 
 def randperm(dtype: DType | None, n: int, *, generator: Any = None) -> Any:
     """The integers from 0 to n - 1 in random order."""
     sizes_of("randperm", (n,))
-    return numpy_generator(generator).permutation(n).astype(np.int64 if dtype is None else dtype.numpy)
+    return numpy_generator(generator).permutation(int(n)).astype(np.int64 if dtype is None else dtype.numpy)
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None, dtype: Any = None,
            layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
     """Numbers from normal distributions with the given means and standard deviations: tensors, or numbers and a `size`.
 
-    Raises RuntimeError for a negative standard deviation and for shapes that do not broadcast.
+    Raises RuntimeError for a negative or complex standard deviation and for shapes that do not broadcast, TypeError for a tensor with a size.
     """
     check_cpu(device)
+    if size is not None and (isinstance(mean, Tensor) or isinstance(std, Tensor)):
+        raise TypeError("normal(): a tensor of means or standard deviations has a size of its own; leave out 'size', or give two numbers")
     mu, sigma = (as_value(x) if isinstance(x, Tensor) else as_value(x, np.float64) for x in (mean, std))
+    if sigma.dtype.kind == "c":
+        raise RuntimeError(f"normal expects standard deviation to be non-complex, but it is {sigma.dtype.name}")
     if np.any(raw(sigma) < 0):
         raise RuntimeError("normal expects all elements of std >= 0.0" if sigma.ndim else f"normal expects std >= 0.0, but found std {sigma}")
     if size is None and not isinstance(mean, Tensor) and not isinstance(std, Tensor):
@@ -110,6 +124,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
         target = dtype_of((mu if isinstance(mean, Tensor) else sigma).dtype) if dtype is None else dtype_of(dtype)
     else:
         shape, target = sizes_of("normal", (size,)), out.dtype if dtype is None and out is not None else dtype_of(numpy_dtype(dtype))
+    _floating_dtype("normal_kernel_cpu", target)
     value = _as_array(mu + sigma * _normal(shape, target.numpy, generator)).astype(target.numpy)
     if out is None:
         return new_leaf(value if value.ndim else value[()], requires_grad)
@@ -142,22 +157,58 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Raises RuntimeError for a negative rate.
     """
     x = as_value(input)
+    if x.dtype.kind in "biuc":
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{dtype_of(x.dtype).scalar_type}'")
     if np.any(raw(x) < 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    source = numpy_generator(generator)
-    if type(x) is Batched or isinstance(source, BatchedGenerator):
-        value = _poisson_of_batch(source, x)
-    else:
-        value = np.asarray(source.poisson(x.astype(np.float64))).astype(x.dtype)
+    value = _drawn("poisson", numpy_generator(generator), x)
     return new_leaf(value if value.ndim else value[()])
 
 
-def _poisson_of_batch(source: Any, x: Any) -> Any:
-    """Numbers from Poisson distributions for each member of the batches, whose rates may differ."""
+def gamma_numbers(concentration: Any, generator: Any) -> Any:
+    """The values of numbers from gamma distributions with scale 1, at least the smallest normal number of their dtype.
+
+    Raises NotImplementedError for integers and complex numbers, RuntimeError unless all concentrations are positive.
+    """
+    if concentration.dtype.kind in "biuc":
+        raise NotImplementedError(f"\"gamma_cpu\" not implemented for '{dtype_of(concentration.dtype).scalar_type}'")
+    if not np.all(raw(concentration > 0)):
+        raise RuntimeError("a gamma distribution has a positive concentration")
+    value = np.maximum(_drawn("standard_gamma", numpy_generator(generator), concentration), finfo(dtype_of(concentration.dtype)).tiny)
+    return value.astype(concentration.dtype)
+
+
+def _drawn(name: str, source: Any, x: Any) -> Any:
+    """Numbers of a distribution of NumPy with a parameter, of its shape and dtype."""
+    if type(x) is Batched or isinstance(source, BatchedGenerator):
+        return _drawn_for_batch(name, source, x)
+    return np.asarray(getattr(source, name)(x.astype(np.float64))).astype(x.dtype)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """The numbers of successes in `count` trials of probability `prob`, broadcast.
+
+    Raises ValueError for integers, RuntimeError for negative counts and probabilities outside [0, 1].
+    """
+    n, p = as_value(count), as_value(prob)
+    for word, x in (("count", n), ("prob", p)):
+        if x.dtype.kind in "biuc":
+            raise ValueError(f"binomial only supports floating-point dtypes for {word}, got: {dtype_of(x.dtype).scalar_type}")
+    if not np.all(raw((p >= 0) & (p <= 1))) or not np.all(raw(n >= 0)):
+        raise RuntimeError("binomial: counts are at least 0, and probabilities are from 0 to 1")
+    source = numpy_generator(generator)
+    if type(n) is Batched or type(p) is Batched or isinstance(source, BatchedGenerator):
+        raise RuntimeError("binomial: vmap has no random numbers of batched counts; draw them outside of it")
+    value = np.asarray(source.binomial(n.astype(np.int64), p.astype(np.float64))).astype(n.dtype)
+    return new_leaf(value if value.ndim else value[()])
+
+
+def _drawn_for_batch(name: str, source: Any, x: Any) -> Any:
+    """The same for each member of the batches, whose parameters may differ."""
     if not isinstance(source, BatchedGenerator):
         raise RuntimeError("Vmap does not currently support same randomness with a batched tensor input")
     spread, levels = x + source.random(tuple(x.shape)) * 0, []
-    out = source.source.poisson(raw(spread).astype(np.float64)).astype(x.dtype)
+    out = getattr(source.source, name)(raw(spread).astype(np.float64)).astype(x.dtype)
     while type(spread) is Batched:
         levels.append(spread.level)
         spread = spread.data

@@ -225,7 +225,7 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     with without_garbage_collection():
         form.forward(reading, roots)
         if named:
-            return form.equations(form[node])  # type: ignore[index]
+            return form.equations(form[node])
         parts = [form.pullback(reading, reading.seeds(seeds), target) for seeds, target in derivative]
         return form.equations(form.with_names(sum(parts[1:], parts[0]), derivative[0][1]))
 

@@ -99,7 +99,7 @@ def _maker(places: Mapping[Any, int], e: Any) -> Callable[[Sequence[Any]], Any]:
         def ordered(symbols: Sequence[Any]) -> Any:
             args = [part(symbols) for part in parts]
             args[first:] = sorted(args[first:], key=in_order)
-            return kind._from_args(args, commutative)  # type: ignore[attr-defined]
+            return kind._from_args(args, commutative)
 
         return ordered
     if e.is_Pow:

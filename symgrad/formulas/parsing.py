@@ -18,8 +18,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from symgrad.engine.traced import FUNCTIONS, lift
+from symgrad.engine.tensor import wrap
+from symgrad.engine.traced import FUNCTIONS, lift, public_signature
 from symgrad.graph.op import REGISTRY
+from symgrad.types.domains import FIXED
 
 __all__ = ["ParsedFormula", "ParseError", "parse", "parse_values"]
 
@@ -101,7 +103,7 @@ class ParsedFormula:
             # NumPy's floats give inf or NaN where Python's would raise an exception or become complex.
             out = OPERATIONS[function](*([np.float64(x) for x in operands] if constant else operands))
         else:
-            out = function(*operands)
+            out = _called(function, operands)
             out = out.item() if constant else out
         if not constant:
             return out
@@ -118,19 +120,36 @@ def apply_step(step: Instruction, operands: list[Any], function: Callable[[str],
 
 
 def _functions() -> dict[str, Callable[..., Any]]:
-    """The functions that a formula may call: the elementwise functions of the registry, `where`, and composites of them."""
+    """The functions that a formula may call: the elementwise functions of the registry, composites among them, and `where`."""
     out = {}
     for op in REGISTRY.values():
         elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
-        if elementwise or op.name in ("where", "sinc", "xlogy", "xlog1py", "entr"):
+        if elementwise or op.elementwise or op.name == "where":
             function = FUNCTIONS.get(op.name) or lift(op)
             out.update(dict.fromkeys((op.name, *op.aliases), function))
     return out
 
 
 def _arity(function: Callable[..., Any]) -> int:
+    """The number of arguments: those that are needed."""
+    parameters = public_signature(function.op).parameters.values()  # type: ignore[attr-defined]
+    return 3 if function.op.name == "where" else sum(p.default is p.empty for p in parameters)  # type: ignore[attr-defined]
+
+
+WHOLE = ("n", "p")  # the names of degrees, orders and dimensions, which are whole numbers
+
+
+def _called(function: Callable[..., Any], operands: list[Any]) -> Any:
+    """The value of a function; a composite takes numbers only where it takes no tensors."""
     op = function.op  # type: ignore[attr-defined]
-    return op.arity
+    if not op.elementwise:
+        return function(*operands)
+    given = []
+    for i, (name, x) in enumerate(zip(public_signature(op).parameters, operands)):
+        if isinstance(x, float):
+            x = int(x) if name in WHOLE and x.is_integer() else wrap(np.asarray(x)) if i < op.arity and FIXED not in op.domain[i:i + 1] else x
+        given.append(x)
+    return function(*given)
 
 
 class _Reader:
@@ -282,7 +301,7 @@ class _Reader:
                 break
             self.advance()
         self.expect(")", "',' or ')'")
-        arity = _arity(self.functions[name]) if name != "where" else 3
+        arity = _arity(self.functions[name])
         if count != arity:
             self.fail(f"{name} takes {arity} argument{'s' * (arity != 1)}, not {count}", at)
         degree = max(self.degrees[-count:], default=0)

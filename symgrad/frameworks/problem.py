@@ -135,7 +135,7 @@ class Problem:
                 arguments[i.parameter] = given
             else:
                 arguments[i.parameter][i.key] = given
-        bound = inspect.BoundArguments(self.signature, arguments)  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self.signature, arguments)
         return self.function(*bound.args, **bound.kwargs)
 
     def run(self, point: Point, named: bool = False) -> Run:

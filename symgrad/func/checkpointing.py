@@ -79,7 +79,7 @@ class _OlderThan:
 
 
 def _metadata_of(t: Tensor) -> dict[str, Any]:
-    return {"shape": t.shape, "dtype": t.dtype, "device": t.device}  # type: ignore[attr-defined]
+    return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
 
 
 class _Block(Rule):

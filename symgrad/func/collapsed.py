@@ -266,8 +266,8 @@ def _nodes_with_tangents(ev: Evaluation) -> set[Node]:
     between = ev.between
     for node in reversed(ev.path):
         parents = [p for p in node.parents if p in between]
-        if node in out or not is_linear(node, parents):  # type: ignore[arg-type]
-            out.update(parents)  # type: ignore[arg-type]
+        if node in out or not is_linear(node, parents):
+            out.update(parents)
     return out
 
 

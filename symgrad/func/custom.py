@@ -147,7 +147,9 @@ class _Custom:
         return output
 
     def _forward(self, call: _Call, tensors: Tensors) -> tuple[Any, Any]:
-        return _check_pair(call.call_function(self.fwd, tensors), self.fwd, "the output and the residuals")  # type: ignore[arg-type]
+        with explaining_arrays():
+            found = call.call_function(self.fwd, tensors)  # type: ignore[arg-type]
+        return _check_pair(found, self.fwd, "the output and the residuals")
 
     def _pullback(self, call: _Call, tensors: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         if self.fwd is None:
@@ -175,8 +177,8 @@ class _Custom:
             return transpose_linear(lambda gs: self._pullback(call, tensors, gs, tangents), [_zeros(y) for y in call.shapes], tangents)
         moving = [_zeros(x) if t is None else t for t, x in zip(tangents, tensors)]
         with restored_generator(call.state), in_vmap_levels(thread.modes.batches, *moving), explaining_arrays():
-            found = self.rule(*call.fixed.values(), call.insert_tensors(tensors), call.insert_tensors(moving, _zeros))  # type: ignore[misc]
-        name = function_name(self.rule)  # type: ignore[arg-type]
+            found = self.rule(*call.fixed.values(), call.insert_tensors(tensors), call.insert_tensors(moving, _zeros))
+        name = function_name(self.rule)
         leaves = _leaves_with_form(_check_pair(found, self.rule, "the output and its tangent")[1], call.output_form, f"{name}: the tangent")
         return _check_results([leaves[i] for i in call.output_places], call.shapes, call.output_names, f"{name}: the tangent")
 
@@ -300,7 +302,7 @@ def _check_results(found: Sequence[Any], like: Sequence[Any], words: Callable[[]
         if t._value.dtype != x.dtype:
             if t._value.dtype.kind == "c" and x.dtype.kind != "c":
                 raise TypeError(f"{what} for {words()[i]} is complex, but {words()[i]} is real; return its real part")
-            t = t.to(dtype_of(x.dtype))  # type: ignore[attr-defined]
+            t = t.to(dtype_of(x.dtype))
         out.append(t)
     return out
 

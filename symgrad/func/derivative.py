@@ -123,8 +123,8 @@ class Derivative(Rule):
             for _ in range(self.order):
                 along = [(x, wrap(v)) for x, v in zip(places, self.direction) if v is not None]
                 found = grad(y, [x for x, _ in along], create_graph=True, materialize_grads=True)
-                y = sum([(g * v).sum() for g, (_, v) in zip(found, along)], wrap(np.zeros_like(self.program.root.value)))  # type: ignore[operator]
-            return places, list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True))  # type: ignore[arg-type]
+                y = sum([(g * v).sum() for g, (_, v) in zip(found, along)], wrap(np.zeros_like(self.program.root.value)))
+            return places, list(grad(y, [places[i] for i in self.by], create_graph=True, materialize_grads=True))
 
     def evaluate(self, tensors: Tensors) -> Tensors:
         places, outputs = self._record(tensors)

@@ -109,7 +109,7 @@ def _affine_cut(ev: Evaluation, y: Tensor) -> list[Node]:
         if len(inside) == len(live) and node.op.kind != "function" and is_linear(node, live):
             affine.add(node)
         else:
-            edge.update(inside)  # type: ignore[arg-type]
+            edge.update(inside)
     if y._node in affine:
         return []
     while True:
@@ -125,8 +125,8 @@ def _affine_source(node: Node, between: set[Node]) -> Node:
     if type(node) is Input or len(live) != 1:
         return node
     op, (p,) = node.op, live
-    if op.kind == "elementwise" and node.value.size == p.value.size or op.kind == "linear" and (op.view or op.name in PICKING):  # type: ignore[union-attr]
-        return p  # type: ignore[return-value]
+    if op.kind == "elementwise" and node.value.size == p.value.size or op.kind == "linear" and (op.view or op.name in PICKING):
+        return p
     return node
 
 

@@ -7,21 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Refused
 from symgrad.autograd.vmapping import VmapInfo
 from symgrad.carriers.batched import Batched, batch_size
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.custom import custom_vjp
-from symgrad.func.rules import is_tracked
+from symgrad.func.rules import NoFormula, is_tracked
 from symgrad.types.trees import flatten
 
 __all__ = ["foreign"]
-
-
-class NoFormula(Refused, NotImplementedError):
-    """The error for the formula of a function that is computed by foreign code."""
 
 
 class foreign(custom_vjp):

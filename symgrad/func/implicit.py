@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Refused
 from symgrad.autograd.engine import grad
 from symgrad.carriers.batched import Batched, batch, new_level, unbatch
 from symgrad.engine.data import as_value
@@ -26,6 +25,7 @@ from symgrad.engine.traced import traced
 from symgrad.func.checkpointing import replace_known_nodes
 from symgrad.func.evaluation import function_name
 from symgrad.func.rules import (
+    NoFormula,
     Rule,
     Some,
     Tensors,
@@ -49,14 +49,8 @@ __all__ = ["implicit_argmin", "implicit_fixed_point", "implicit_root"]
 
 Residual = Callable[[Tensors, Tensors], Sequence[Tensor]]  # of the unknowns and the parameters
 OP = rule_op("ImplicitRoot", reads_result=True)
-
-
-class NoFormula(Refused, NotImplementedError):
-    """The error for a formula or a Taylor series of a solution, which has only a value and derivatives."""
-
-    def __init__(self) -> None:
-        super().__init__("implicit differentiation: a solution found by a solver has no formula and no Taylor series, only derivatives; "
-                         "nest grad, jvp or hessian for higher ones")
+NO_FORMULA = ("implicit differentiation: a solution found by a solver has no formula and no Taylor series, only derivatives; nest grad, jvp or "
+              "hessian for higher ones")
 
 
 class _Root(Rule):
@@ -87,12 +81,12 @@ class _Root(Rule):
         return found, gates
 
     def evaluate(self, tensors: Tensors) -> Tensors:
-        raise NoFormula
+        raise NoFormula(NO_FORMULA)
 
     def check_outputs(self, outputs: Tensors) -> None:
         """Raise an error if there are no Tensor outputs, or if the solution was written in place."""
         if not outputs:
-            raise NoFormula
+            raise NoFormula(NO_FORMULA)
         check_unwritten([wrap(y._value) for y in outputs], self.since)
 
     def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:

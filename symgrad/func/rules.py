@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Bundle, Output, Values
+from symgrad.autograd.bundles import Bundle, Output, Refused, Values
 from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
@@ -33,11 +33,15 @@ from symgrad.graph.modes import DEFAULT, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 
-__all__ = ["Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "generator_state", "in_vmap_levels", "is_tracked", "nodes_before",
-           "recording", "repeat_for_members", "restored_generator", "rule_op", "tensor_at", "transpose_linear"]
+__all__ = ["NoFormula", "Rule", "attach_node", "check_unwritten", "close_inputs", "fresh_input", "generator_state", "in_vmap_levels", "is_tracked",
+           "nodes_before", "recording", "repeat_for_members", "restored_generator", "rule_op", "tensor_at", "transpose_linear"]
 
 Tensors = Sequence[Tensor]
 Some = Sequence[Tensor | None]
+
+
+class NoFormula(Refused, NotImplementedError):
+    """The error for a formula or a Taylor series of a call that has only a value and derivative rules."""
 
 
 # One call as a node

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -11,10 +12,9 @@ import numpy as np
 from symgrad.autograd.engine import one
 from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.engine.passes import pullback
-from symgrad.engine.recording import NUMBERS
-from symgrad.engine.replay import arguments, call_rule
+from symgrad.engine.recording import NUMBERS, core
+from symgrad.engine.replay import arguments
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.engine.traced import traced
 from symgrad.func.evaluation import Evaluation
 from symgrad.graph.modes import DEFAULT, special, thread
 from symgrad.graph.node import GRADIENT, HOOKED, TRACKED, Node, all_threads
@@ -36,6 +36,9 @@ def unobserved(nodes: Iterable[Node]) -> bool:
 
 def _constant(x: Any) -> Any:
     return x if type(x) in NUMBERS else wrap(x)
+
+
+_recorder = functools.cache(core)
 
 
 # Walks
@@ -62,11 +65,12 @@ class Walk:
         """The cotangents of some ends for a cotangent of the output."""
         return pullback(xp, [(self.root, seed)], read, self.between(needs), ends=frozenset(self.ends))
 
-    def replay(self, tensors: Sequence[Tensor], call: Callable[..., Any] | None = None) -> Any:
-        """The output, recorded again with other tensors as ends; `call` records one node."""
+    def replay(self, tensors: Sequence[Tensor]) -> Any:
+        """The output, recorded again with other tensors as ends: the same ops, and not those that their rules are made of."""
         known: dict[Node, Any] = dict(zip(self.ends, tensors))
         for node in self.path:
-            known[node] = (call or call_rule)(traced, node, arguments(node, known, _constant), node.args or ())
+            given = arguments(node, known, _constant)
+            known[node] = _recorder(node.op)(*((given,) if node.op.arity is None else given), *(node.args or ())[len(given):])
         return known[self.root]
 
 

@@ -38,7 +38,7 @@ def input_cotangents(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain
     """The cotangents of the inputs for cotangents of outputs, values or Tensors: Σ gᵢ · ∂yᵢ/∂x."""
     pairs = [(y._node, g if ev.tracked else g._value) for y, g in seeds if y._node in ev.between]
     if len(pairs) == 1 and ev.plain and unobserved(ev.path):
-        out = pullback(numeric, pairs, wanted=ev.wanted)  # type: ignore[arg-type]
+        out = pullback(numeric, pairs, wanted=ev.wanted)
         return [as_result(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with in_vmap_levels(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
         out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
@@ -319,7 +319,7 @@ def _complex_block(first: Tensor, second: Tensor, y: Tensor, x: Tensor, forward:
         if not np.allclose(raw(second._value), 1j * raw(first._value), rtol=1e-3 if first._value.dtype.itemsize == 8 else 1e-8, equal_nan=True):
             raise RuntimeError(f"{caller}: a complex output is not a holomorphic function of a complex argument, and has no complex Jacobian; "
                                f"differentiate by the real and the imaginary part, see view_as_real, or use jvp and vjp")
-        return first if forward else first.conj()  # type: ignore[attr-defined]
+        return first if forward else first.conj()
     return first + 1j * second if (from_complex if forward else to_complex) else first
 
 

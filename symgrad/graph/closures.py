@@ -16,5 +16,5 @@ def specialized(function: F) -> F:
     The interpreter specializes the instructions of a code object for the types that they meet. The closures of one definition share their code,
     so that each meets the types of all the others, and nothing is specialized.
     """
-    function.__code__ = function.__code__.replace()  # type: ignore[attr-defined]
+    function.__code__ = function.__code__.replace()
     return function

@@ -66,14 +66,17 @@ def _unrolled(partials: tuple[Any, ...], parameters: bool) -> Rule:
     return vjp_each
 
 
+NUMBERS = (int, float, complex, bool)
+
+
 def _without_numbers(xp: Any, y: Any, args: tuple, count: int = 2) -> tuple:
     """The arguments of a rule with Python numbers as arrays, whose division by zero and overflow give infinities instead of exceptions.
 
     Re-raises the current exception if none of the first `count` arguments is a Python number.
     """
-    if not any([type(a) in (int, float, complex) for a in args[:count]]):
+    if not any([type(a) in NUMBERS for a in args[:count]]):
         raise  # noqa: PLE0704  the error that is handled
-    return tuple([xp.ones_like(y) * a if type(a) in (int, float, complex) else a for a in args[:count]]) + args[count:]
+    return tuple([xp.ones_like(y) * a if type(a) in NUMBERS else a for a in args[:count]]) + args[count:]
 
 
 def _is_zero(partial: Any) -> bool:

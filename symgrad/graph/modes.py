@@ -88,6 +88,7 @@ class Modes:
     formula_of: Any  # the node of the Function whose formula is computed
     program: Any  # the recorder of the program that is being recorded
     jvp_of: Any  # the node of the Function whose `jvp` runs
+    rule: bool  # whether a user's rule runs whose operations are recorded
 
     plain = True  # whether the hot path records; False in every thread during anomaly mode
 
@@ -120,7 +121,7 @@ class _Thread(threading.local):
     """Thread-local state."""
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
-                  saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, program=None, jvp_of=None)
+                  saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, program=None, jvp_of=None, rule=False)
 
 
 thread = _Thread()

@@ -61,8 +61,10 @@ class Node(NamedAsInTorch):
     output_index: int | None = None  # the output number, if this node is only one output of its only parent
     residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
     reads_saved = False  # whether the rule reads saved values, whose versions must be verified
+    kept: Any = None  # what the value of a call of many numbers keeps for its pullback
     by_numbers: Any = None  # the pullbacks of the class as flat functions, written on first use
     by_tensors: Any = None
+    finite = False  # whether the factors of the cotangents are finite if the value is not NaN, so that none comes from elements not selected
     none_is_undefined = False  # whether a cotangent of None is undefined; otherwise it is zero
     args: tuple | None
     parents: tuple[Node | None, ...]
@@ -146,7 +148,7 @@ class Leaf(Node):
         Raises RuntimeError if the tensor was written in place and is not a leaf any more.
         """
         t = self.reference()
-        if t is None or t._node is self:
+        if t is None or t._node_slot is self or t._node is self:
             return t
         if t.requires_grad and not t.is_leaf:
             raise RuntimeError("leaf variable has been moved into the graph interior")
@@ -162,7 +164,7 @@ class _Barred(int):
     def _same(self, _: Any) -> _Barred:
         return self
 
-    __or__ = __ror__ = __and__ = __rand__ = _same  # type: ignore[assignment]
+    __or__ = __ror__ = __and__ = __rand__ = _same
 
 
 BARRED = _Barred()
@@ -173,17 +175,27 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 _classes: dict[tuple[Op, bool], type[Node]] = {}
 
 
+@functools.cache
+def _place_of_index(op: Op) -> int:
+    """Which of the parameters of an op is the index."""
+    return [p.name for p in op.parameters].index("index")
+
+
 def _index(self: Node) -> tuple:
     """The index of a node's call as a tuple."""
-    at = next(i for i, p in enumerate(self.op.parameters) if p.name == "index") + len(self.parents)
-    index = self.args[at]  # type: ignore[index]
+    index = self.args[_place_of_index(self.op) + len(self.parents)]  # type: ignore[index]
     return index if isinstance(index, tuple) else (index,)
 
 
 def _release_saved(self: Node) -> None:
     """Release a node some of whose cotangents need no saved values; it counts as released only if one that does was asked for."""
-    needed = {names for p, names in zip(self.parents, self.op.saved or ()) if p is not None and p.flags & GRADIENT} - {""}
-    if self.args is None or not needed or needed == {"index"} and not any(hasattr(part, "__len__") for part in _index(self)):
+    read = False
+    if self.args is not None:
+        for p, names in zip(self.parents, self.op.saved or ()):
+            if names and p is not None and p.flags & GRADIENT and (names != "index" or any([hasattr(part, "__len__") for part in _index(self)])):
+                read = True
+                break
+    if not read:
         Node.release(self)
         return
     self.flags |= RELEASED
@@ -193,9 +205,19 @@ def _release_saved(self: Node) -> None:
 
 def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     """The function that makes the nodes of a class, as a call of the class does, in less time."""
-    if cls.selects:
-        return cls
     allocate = functools.partial(object.__new__, cls)
+    if cls.selects:
+        @specialized
+        def make_selecting(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+            node = allocate()
+            node.args = args
+            node.parents = parents
+            node.value = value
+            node.flags = flags | SELECTED
+            node.sequence_nr = next_sequence()
+            return node
+
+        return make_selecting
 
     @specialized
     def make(args: tuple, parents: tuple, value: Any, flags: int) -> Node:

@@ -17,6 +17,7 @@ values it calls a rule with conjugated arguments (see `symgrad.engine.passes`).
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ from typing import Any
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.types.domains import REAL, Domain
 
-__all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive"]
+__all__ = ["Op", "REGISTRY", "composite", "elementwise", "linear", "multilinear", "primitive", "signature_of"]
 
 Rule = Callable[..., Any]
 REGISTRY: dict[str, Op] = {}
@@ -42,8 +43,13 @@ class Op:
 
     - `prepare(xp, ...)`: the public signature where it differs from that of `forward`; it returns the arguments of `forward`, or the result.
     - `integers`: integer input stays integer.
-    - `examples`: tuples of parameters for tests and documentation; `shapes`: the shapes of their tensors, by default (3, 4).
+    - `refuses`: NumPy's letters of the kinds of dtypes ("b" bool, "c" complex, "V" is bfloat16) that the promoted operands may not have; a binary
+      op without `integers` refuses what its function of the carrier refuses.
+    - `examples`: tuples of parameters for tests and documentation, which begin with the arguments in the domain FIXED; `shapes`: the shapes of
+      their tensors, by default (3, 4).
     - `special`: points at kinks, poles and ends of the domain.
+    - `kinks`: arguments of calls at which the derivative does not exist, or is a limit; the reference shows what is returned there. Numbers and lists
+      in the place of tensors are tensors.
     - `usage`: a call for the documentation, of a vector x or a matrix a.
     - `view`: the value shares memory with the input; "many" if it is one of several views.
     - `saved`: for each argument the names of the values that its cotangent reads, "result" and parameters among them; found by tracing the rule
@@ -52,6 +58,7 @@ class Op:
     - `names(node)`: torch's name of the node, where it depends on the arguments.
     - `selects`: the derivative is zero for elements that were not selected; the engine then treats 0 · ∞ upstream as 0.
     - `takes_out`: the numeric carrier's function has no parameters and writes into an array given last, so that `name_` needs no temporary.
+    - `elementwise`: a composite that works element by element, so that it stands in formulas.
     - `layout`: the order in memory of the elements of a new result: "operands" and "last" follow the operands, from the first or the last on,
       "first" the first operand, "rows" is row by row.
     """
@@ -68,10 +75,12 @@ class Op:
     partials: tuple[Any, ...] = ()
     domain: tuple[Domain, ...] = ()
     special: tuple[tuple[float, ...], ...] = ()
+    kinks: tuple[tuple[Any, ...], ...] = ()
     examples: tuple[tuple[Any, ...], ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
     prepare: Rule | None = None
     integers: bool = False
+    refuses: str = ""
     method: bool = True
     public: bool = True
     aliases: tuple[str, ...] = ()
@@ -83,6 +92,7 @@ class Op:
     names: Callable[[Any], str | None] | None = None
     selects: bool = False
     takes_out: bool = False
+    elementwise: bool = False
     layout: str = ""
     usage: str = ""
     doc: str = ""
@@ -91,8 +101,11 @@ class Op:
         return f"<Op {self.name}: {self.kind}>"
 
 
+signature_of = functools.lru_cache(1024)(inspect.signature)  # a rule's signature is read several times while the ops are made
+
+
 def _register(name: str, kind: str, forward: Rule, vjp: Rule | None, jvp: Rule | None, arity: int | None, **rest: Any) -> Op:
-    names = list(inspect.signature(forward).parameters.values())[1:]
+    names = list(signature_of(forward).parameters.values())[1:]
     if kind == "elementwise" and all(partial is None for partial in rest["partials"]):
         rest |= {"differentiable": False, "saves": False, "integers": True}
     if kind == "elementwise":
@@ -132,7 +145,7 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     computation gives several of them, `jvp` the pushforward of an op that maps complex values to real ones.
     """
     rule = _forward_of(name, forward, "input" if len(partials) == 1 else "input other")
-    parameters = len(inspect.signature(rule).parameters) > len(partials) + 1
+    parameters = len(signature_of(rule).parameters) > len(partials) + 1
     if not any(callable(partial) for partial in partials):
         rest.setdefault("saves", False)
     pull = vjp or elementwise_vjp(partials, parameters)
@@ -145,7 +158,7 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
     Each transpose is a rule `(xp, g, shape, *parameters)` that carries a cotangent back to an argument of that shape. A
     variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all.
     """
-    if "index" in inspect.signature(forward).parameters and not rest.get("view"):
+    if "index" in signature_of(forward).parameters and not rest.get("view"):
         rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
     rest.setdefault("saves", False)
     if variadic:

@@ -50,6 +50,11 @@ def _log(x: Any) -> Labelled:
     return apply_function("log", x) if inside is None else apply_function("softplus", inside)
 
 
+def _is_zero(x: Labelled, negated: bool) -> Condition | bool:
+    """Whether a value is 0: a condition, or the answer where the value is the number 0."""
+    return Condition("eq", x, negated) if x.total.terms else not negated
+
+
 class _Carrier:
     """The functions of the carrier; other functions have no compact form."""
 
@@ -96,8 +101,8 @@ class _Carrier:
         self.direction: Callable = lambda a, b: a / self.hypot(a, b)
         self.maximum: Callable = lambda a, b: b + self.relu(lift(a) - b)
         self.minimum: Callable = lambda a, b: b - self.relu(lift(b) - a)
-        self.eq: Callable = lambda a, b: Condition("eq", lift(a) - b)
-        self.ne: Callable = lambda a, b: Condition("eq", lift(a) - b, True)
+        self.eq: Callable = lambda a, b: _is_zero(lift(a) - b, False)
+        self.ne: Callable = lambda a, b: _is_zero(lift(a) - b, True)
         self.gt = self.ge = lambda a, b: Condition("gt", lift(a) - b)
         self.lt = self.le = lambda a, b: Condition("gt", lift(b) - a)
         self.copy: Callable = lambda x, order="K": x
@@ -114,6 +119,8 @@ class _Carrier:
 
     def logical_and(self, a: Any, b: Any) -> Any:
         """The conjunction of an equality, which holds only on a kink, with another condition."""
+        if isinstance(a, bool) or isinstance(b, bool):
+            return False if a is False or b is False else b if a is True else a
         if isinstance(a, Condition) and isinstance(b, Condition) and "eq" in (a.kind, b.kind) and not (a.negated or b.negated):
             return a if a.kind == "eq" else b
         raise NoCompactForm("matrix_expr: a selection by several conditions has no compact form; use .expr")
@@ -125,6 +132,8 @@ class _Carrier:
 
     def where(self, condition: Any, a: Any, b: Any) -> Labelled:
         """A selection by the sign of a difference; a value that is selected only where the difference is 0 is ignored."""
+        if isinstance(condition, bool):
+            return lift(a) + lift(b) * 0 if condition else lift(b) + lift(a) * 0
         if not isinstance(condition, Condition):
             raise NoCompactForm("matrix_expr: where by a given condition has no compact form; use .expr")
         a, b = lift(a), lift(b)
@@ -270,9 +279,19 @@ class _Carrier:
         """The determinant of a matrix."""
         return Labelled((), Sum((), (Term(sympy.S.One, (Factor(Determinant(square(x))),)),)))
 
+    def sign_of_det(self, x: Labelled) -> Labelled:
+        """The sign of the determinant."""
+        return apply_function("sign", self.determinant(x))
+
+    def solve_system(self, a: Labelled, b: Labelled) -> Labelled:
+        """A⁻¹ B."""
+        return self.matmul(self.inverse(a), b)
+
     def logdeterminant(self, x: Labelled) -> Labelled:
         """The logarithm of the determinant."""
         return Labelled((), Sum((), (Term(sympy.S.One, (Factor(LogDeterminant(square(x))),)),)))
+
+    matrix_inverse, log_abs_det = inverse, logdeterminant
 
 
 carrier = _Carrier()

@@ -231,7 +231,8 @@ class _Network:
         self.remove(found[0])
         if not others:
             squared = form.kind == "hadamard" and len(form.args) == 1 and form.value[0] == 2
-            self.scalars.append((Form("square", form.args, rank=0) if squared else Form("sum", (form,), rank=0), ONE))
+            total = Form("trace", form.args, rank=0) if form.kind == "diagonal" else Form("sum", (form,), rank=0)
+            self.scalars.append((Form("square", form.args, rank=0) if squared else total, ONE))
             return True
         matrix = form if indices[1] is index else transpose(form)
         self.items.append((_product(matrix, Form("ones", value=index.dimension, rank=1)), (others[0],)))

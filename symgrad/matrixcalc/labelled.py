@@ -199,6 +199,10 @@ def one_plus_exp(x: Labelled) -> Labelled | None:
 def apply_function(name: str, x: Any) -> Labelled:
     """The elementwise function with a name, applied to a value."""
     x = lift(x)
+    if len(x.total.terms) == 1 and not x.total.terms[0].factors:
+        value = FUNCTIONS[name].sympy(sympy, x.total.terms[0].coefficient)
+        if value.is_Rational:
+            return Labelled(x.axes, Sum(x.total.out, constant(value).terms))
     used = {i for t in x.total.terms for i in t.indices()}
     kept = tuple(i for i in x.total.out if i in used)
     inner = Sum(kept, x.total.terms)

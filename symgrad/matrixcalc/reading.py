@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from symgrad.engine.replay import arguments, call_rule
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
-from symgrad.matrixcalc.labelled import Labelled, lift
+from symgrad.matrixcalc.labelled import Condition, Labelled, lift
 from symgrad.matrixcalc.terms import ONE, Dimension, Factor, Index, NoCompactForm, Size, Sum, Symbol, Term, times
 
 __all__ = ["TensorGraph"]
@@ -69,10 +71,17 @@ class TensorGraph:
         lifted = tuple(self._lift_leaf(a) if isinstance(a, _UnnamedLeaf) else a for a in args[:len(node.parents)])
         rules: dict[str, Any] = {"mean": self._mean, "mse_loss": self._mse, "var": self._var, "std": lambda *given: carrier.sqrt(self._var(*given)),
                                  "centred": lambda x, dim: x - self._mean(x, dim, True)}
+        if name == "where" and len(lifted) == 3 and _is_nan(lifted[1]):  # a formula holds where it is defined
+            return lift(lifted[2])
+        if name == "reference":
+            return lift(0)
+        if name == "eq" and _are_places(*lifted):
+            return False
         try:
             if name in rules:
                 return rules[name](*[lift(a) for a in lifted], *(node.args or ())[len(node.parents):])
-            return call_rule(carrier, node, tuple(a if hasattr(a, "kind") else lift(a) for a in lifted), node.args or ())
+            conditions = (Condition, bool)
+            return call_rule(carrier, node, tuple(a if isinstance(a, conditions) else lift(a) for a in lifted), node.args or ())
         except NoCompactForm as error:
             raise NoCompactForm(str(error).replace("matrix_expr: ", f"matrix_expr: {name}: ", 1) if name not in str(error) else str(error)) from None
         except (TypeError, AttributeError, ValueError) as error:
@@ -128,6 +137,16 @@ class TensorGraph:
         each = carrier.square(x - target)
         dims = tuple(range(each.ndim))
         return each if reduction == "none" else carrier.sum(each, dims) if reduction == "sum" else self._mean(each, dims, False)
+
+
+def _are_places(a: Any, b: Any) -> bool:
+    """Whether an array of the places of elements is compared with a reference to one of them, of which a formula has none."""
+    return isinstance(a, np.ndarray) and a.ndim > 0 and bool((a > 0).all()) and isinstance(b, Labelled) and not b.total.terms
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether a value is a constant without a number."""
+    return isinstance(value, (float, np.floating, np.ndarray)) and np.size(value) > 0 and bool(np.isnan(value).all())
 
 
 class _UnnamedLeaf:

@@ -107,7 +107,7 @@ class Symbol(Head):
 
     def __init__(self, name: str, dimensions: Sequence[Dimension], symmetric: bool = False):
         self.name, self.dimensions = name, tuple(dimensions)
-        self.symmetric = symmetric  # type: ignore[misc]
+        self.symmetric = symmetric
 
     def describe(self) -> str:
         return self.name
@@ -116,7 +116,7 @@ class Symbol(Head):
 class Delta(Head):
     """The Kronecker delta: 1 where both indices are equal, and 0 elsewhere."""
 
-    symmetric = True  # type: ignore[assignment]
+    symmetric = True
 
     def __init__(self, dimension: Dimension):
         self.dimensions = dimension, dimension

@@ -8,33 +8,39 @@ from typing import Any
 from symgrad.autograd import engine as backward
 from symgrad.autograd import modes, saving
 from symgrad.engine import hooks, traced
-from symgrad.engine.storage import views
+from symgrad.engine.storage import strided, views
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas import expressions
 from symgrad.graph.node import Node
 from symgrad.methods import (
     copying,
     counting,
+    elements,
     filling,
     histograms,
     inplace,
+    integers,
     layout,
     legacy,
     numpy_protocol,
+    numpy_ufuncs,
     operators,
     predicates,
     printing,
     reshaping,
+    spectrograms,
     surface,
     values,
 )
+from symgrad.types.absent import OF_TENSOR, Absent
 
 __all__ = ["TABLES", "assemble", "attach", "detach"]
 
 TABLES = (
-    traced.METHODS, hooks.METHODS, views.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS, operators.METHODS, numpy_protocol.METHODS,
-    layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS,
-    legacy.METHODS, values.METHODS, surface.METHODS, histograms.METHODS,
+    traced.METHODS, hooks.METHODS, views.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS, operators.METHODS,
+    numpy_protocol.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS, integers.METHODS,
+    filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, legacy.METHODS, values.METHODS, surface.METHODS, histograms.METHODS,
+    elements.METHODS, spectrograms.METHODS,
 )
 
 
@@ -60,5 +66,6 @@ def assemble(*tables: Mapping[str, Any]) -> None:
     """Attach all members of Tensor, with those of the `tables` of higher layers; called once, by `import symgrad`."""
     for table in (*TABLES, *tables):
         attach(table)
+    attach({name: Absent(name, reason) for name, reason in OF_TENSOR.items()})
     for table in (hooks.NODE_METHODS, saving.NODE_METHODS):
         attach(table, Node)

@@ -12,17 +12,19 @@ from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import as_value
 from symgrad.engine.recording import core
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.derived import elementwise_jvp, elementwise_vjp
 from symgrad.graph.op import Op
-from symgrad.methods.inplace import augmented, in_place
+from symgrad.methods.inplace import in_place
 from symgrad.types import return_types
-from symgrad.types.dtypes import common_dtype, dtype_of
+from symgrad.types.dtypes import dtype_of
+from symgrad.types.promotion import common_dtype
 
-__all__ = ["bincount", "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bucketize",
-           "count_nonzero", "frexp", "gcd", "histc", "isin", "isneginf", "isposinf", "isreal", "lcm", "nextafter", "nonzero",
+__all__ = ["bincount", "bucketize", "count_nonzero", "frexp", "histc", "isin", "isneginf", "isposinf", "isreal", "nextafter", "nonzero",
            "searchsorted", "signbit", "unique", "unique_consecutive", "where"]
 
 METHODS = MethodTable()
@@ -62,6 +64,7 @@ def _unique_result(values: Tensor, inverse: Any, counts: Any, return_inverse: bo
     return tuple(results) if len(results) > 1 else values
 
 
+@taking_tensors
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements in order, or with `dim` the distinct slices; optionally with the inverse indices and the counts.
 
@@ -82,6 +85,12 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, ret
     return _unique_result(_unique_dim(input, (slice(None),) * dim + (first,)), inverse.reshape(-1), counts, return_inverse, return_counts)
 
 
+def _slices(value: Any, dim: int) -> Any:
+    """The slices along a dimension as rows."""
+    return np.moveaxis(value, dim, 0).reshape(value.shape[dim], value.size // max(value.shape[dim], 1))
+
+
+@taking_tensors
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements, or with `dim` the slices, without those equal to the previous one; optionally with the inverse indices and the counts.
 
@@ -90,7 +99,7 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
     tensor([1, 2, 1])
     """
     value = np.asarray(input._value)
-    rows = value.reshape(-1, 1) if dim is None else np.moveaxis(value, _axis(dim, value.ndim), 0).reshape(value.shape[dim], -1)
+    rows = value.reshape(-1, 1) if dim is None else _slices(value, _axis(dim, value.ndim))
     new = np.ones(len(rows), bool)
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     first = new.nonzero()[0]
@@ -105,7 +114,8 @@ def unique_consecutive(input: Tensor, return_inverse: bool = False, return_count
 # Where and how many
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+@taking_tensors
+def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False) -> Any:
     """The indices of the nonzero elements: a row for each, or with `as_tuple` a vector for each dimension.
 
     >>> import symgrad
@@ -114,6 +124,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
             [2]])
     """
     value = np.asarray(input._value)
+    if out is not None:
+        return into(out, "nonzero", lambda: wrap(np.argwhere(value)))
     if as_tuple:
         return tuple(map(wrap, (value if value.ndim else value.reshape(1)).nonzero()))
     return wrap(np.argwhere(value))
@@ -134,13 +146,15 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     return FUNCTIONS["where"](condition, input, other)
 
 
+@taking_tensors
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """The number of nonzero elements, of all or along one or several dimensions."""
     value = input._value
     dims = None if dim is None else tuple(_axis(d, value.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
-    return _as_array(np.add.reduce(value != 0, axis=dims, dtype=np.int64))
+    return _as_array(np.add.reduce(value != 0, axis=dims if value.ndim else None, dtype=np.int64))
 
 
+@taking_tensors
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """The number of occurrences of each integer from 0 on in a vector, or the sum of their weights.
 
@@ -180,6 +194,8 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}" if side not in ("left", "right") else
                            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
     rows, values = (x if isinstance(x, DuckArray) else np.asarray(x) for x in map(as_value, (sorted_sequence, input)))
+    if not rows.ndim:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension, but it has none; pass a vector")
     if rows.ndim != 1 and rows.shape[:-1] != values.shape[:-1]:
         raise RuntimeError(f"torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
                            f"input value "
@@ -187,7 +203,9 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     if sorter is not None:
         rows = np.take_along_axis(rows, as_value(sorter), -1)
     where_equal: Any = "right" if right or side == "right" else "left"
-    if rows.ndim == 1:
+    if not values.size:
+        out = np.zeros(values.shape, np.int64)
+    elif rows.ndim == 1:
         out = np.searchsorted(rows, values, where_equal)
     else:
         pairs = zip(rows.reshape(-1, rows.shape[-1]), values.reshape(-1, values.shape[-1]))
@@ -196,8 +214,18 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The index of the interval between sorted boundaries for each value: `searchsorted` with exchanged arguments."""
+    """The index of the interval between sorted boundaries for each value: `searchsorted` with exchanged arguments.
+
+    Raises RuntimeError unless the boundaries are a vector.
+    """
+    if as_value(boundaries).ndim != 1:
+        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({as_value(boundaries).ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+def _limits(*limits: Any) -> list[Any]:
+    """Numbers, also those of tensors without dimensions."""
+    return [x.item() if isinstance(x, Tensor) else x for x in limits]
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
@@ -209,7 +237,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     >>> symgrad.histc(symgrad.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
-    value = np.asarray(input._value)
+    value, bins, (min, max) = np.asarray(input._value), int(bins), _limits(min, max)
     if value.dtype.kind in "biu":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_type}'")
     if bins <= 0:
@@ -217,6 +245,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     low, high = (value.min(), value.max()) if min == max and value.size else (min, max)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
     if low == high:
         low, high = low - 1, high + 1
     inside = value[(value >= low) & (value <= high)].astype(np.float64)
@@ -231,19 +261,30 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, inve
     >>> symgrad.isin(symgrad.tensor([1, 2, 3]), symgrad.tensor([2, 3]))
     tensor([False,  True,  True])
     """
-    return _as_array(np.isin(as_value(elements), as_value(test_elements), invert=invert))
+    given = [as_value(x) for x in (elements, test_elements)]
+    for value in given:
+        if value.dtype.kind in "bc":
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {dtype_of(value.dtype).scalar_type}")
+    return _as_array(np.isin(given[0], given[1], invert=invert))
+
+
+def _real(name: str, input: Tensor) -> Any:
+    if input._value.dtype.kind == "c":
+        raise RuntimeError(f"{name} does not support complex inputs.")
+    return input._value
 
 
 def isposinf(input: Tensor) -> Tensor:
     """Whether inf, elementwise."""
-    return _as_array(input._value == np.inf)
+    return _as_array(_real("isposinf", input) == np.inf)
 
 
 def isneginf(input: Tensor) -> Tensor:
     """Whether -inf, elementwise."""
-    return _as_array(input._value == -np.inf)
+    return _as_array(_real("isneginf", input) == -np.inf)
 
 
+@taking_tensors
 def isreal(input: Tensor) -> Tensor:
     """Whether the imaginary part is 0, elementwise."""
     return _as_array(np.isreal(input._value))
@@ -292,42 +333,11 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     return _nextafter(input, other)
 
 
-# Integers
-
-
-def _integer_function(name: str, ufunc: Any, what: str, booleans: bool = True) -> Callable[..., Tensor]:
-    def function(input: Any, other: Any) -> Tensor:
-        for x in (input, other):
-            value = as_value(x)
-            if value.dtype.kind not in "biu":
-                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{dtype_of(value.dtype).scalar_type}'")
-        a, b = (x._value if isinstance(x, Tensor) else int(x) if not isinstance(x, (bool, np.ndarray)) else x for x in (input, other))
-        return _as_array(ufunc(a, b))
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{what}, elementwise, of integers{' or booleans' if booleans else ''}."
-    return function
-
-
-bitwise_and = _integer_function("bitwise_and", np.bitwise_and, "The bits that both have")
-bitwise_or = _integer_function("bitwise_or", np.bitwise_or, "The bits that one of two has")
-bitwise_xor = _integer_function("bitwise_xor", np.bitwise_xor, "The bits that just one of two has")
-bitwise_left_shift = _integer_function("bitwise_left_shift", np.left_shift, "The bits shifted to the left", False)
-bitwise_right_shift = _integer_function("bitwise_right_shift", np.right_shift, "The bits shifted to the right", False)
-gcd = _integer_function("gcd", np.gcd, "The greatest common divisor", False)
-lcm = _integer_function("lcm", np.lcm, "The least common multiple", False)
-
-
-def bitwise_not(input: Tensor) -> Tensor:
-    """The bitwise not of integers, the logical not of booleans, elementwise."""
-    if input._value.dtype.kind not in "biu":
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{input.dtype.scalar_type}'")
-    return _as_array(np.invert(input._value))
-
-
-for _function in (bincount, bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, count_nonzero, frexp, gcd,
-                  histc, isneginf, isposinf, isreal, lcm, nextafter, nonzero, signbit, unique, unique_consecutive):
+(nextafter, signbit, isposinf, isneginf, histc, isin, bucketize, searchsorted, frexp, where) = (taking_out(taking_tensors(f)) for f in (
+    nextafter, signbit, isposinf, isneginf, histc, isin, bucketize, searchsorted, frexp, where))
+for _function in (bincount, count_nonzero, frexp, histc, isneginf, isposinf, isreal, nextafter, nonzero, signbit, unique, unique_consecutive):
     METHODS.define(_function)
+METHODS["nextafter_"] = in_place("nextafter_", nextafter)
 
 
 def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
@@ -337,11 +347,3 @@ def _where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 _where.__name__ = "where"
 METHODS["where"] = _where
-METHODS["__lshift__"] = bitwise_left_shift
-METHODS["__rshift__"] = bitwise_right_shift
-for _function in (bitwise_and, bitwise_or, bitwise_xor, bitwise_left_shift, bitwise_right_shift, bitwise_not, gcd, lcm,
-                  nextafter):
-    METHODS[f"{_function.__name__}_"] = in_place(f"{_function.__name__}_", _function)
-for _name, _operator in {"bitwise_and_": "__iand__", "bitwise_or_": "__ior__", "bitwise_xor_": "__ixor__", "bitwise_left_shift_": "__ilshift__",
-                         "bitwise_right_shift_": "__irshift__"}.items():
-    METHODS[_operator] = augmented(METHODS[_name])

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
+from symgrad.engine.storage.strided import as_strided
 from symgrad.engine.storage.versions import owner
-from symgrad.engine.storage.views import as_strided
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.factories import random_tensors
@@ -25,7 +25,7 @@ LARGEST_EXACT = {"float64": 2**53, "float32": 2**24, "float16": 2**11, "bfloat16
 
 
 def _fill(self: Tensor, drawn: Any) -> Tensor:
-    return self.copy_(wrap(np.asarray(drawn).astype(self._value.dtype)))  # type: ignore[attr-defined, no-any-return]
+    return self.copy_(wrap(np.asarray(drawn).astype(self._value.dtype)))
 
 
 def _floats(self: Tensor, message: str, error: type[Exception] = NotImplementedError) -> None:
@@ -75,6 +75,8 @@ def random_(self: Tensor, from_: int | None = None, to: int | None = None, *, ge
     """
     from_ = words.pop("from", from_)
     kind = self.dtype
+    if kind.is_complex:
+        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for '{kind.scalar_type}'")
     if to is None and from_ is None:
         to = (LARGEST_EXACT[kind.name] if kind.name in LARGEST_EXACT else int(np.iinfo(kind.numpy).max) - (kind.name == "int64")) + 1
     low, high = (0, from_) if to is None else (from_ or 0, to)
@@ -174,8 +176,8 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError("all dimensions of input must be of equal length")
     x = self._array()
     step, start = sum(x.strides) // x.itemsize, (address(x) - address(owner(x))) // x.itemsize
-    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)  # type: ignore[attr-defined]
+    as_strided(self, (min(shape),), (step,), start).fill_(fill_value)
     if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
         count, below = -(-x.size // (shape[1] + 1)) - min(shape), x.strides[0] // x.itemsize * (shape[1] + 1)
-        as_strided(self, (count,), (step,), start + below).fill_(fill_value)  # type: ignore[attr-defined]
+        as_strided(self, (count,), (step,), start + below).fill_(fill_value)
     return self

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
@@ -19,7 +20,9 @@ METHODS = MethodTable()
 
 
 @METHODS.define
-def histogram(input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False) -> Any:
+@taking_tensors
+def histogram(input: Tensor, bins: int | Tensor = 100, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
+              density: bool = False) -> Any:
     """The pair (hist, bin_edges) of the sums of weights (or the numbers) of the elements in each bin, and the ends of the bins.
 
     `bins` is their number in `range` (by default from the smallest to the largest element), or their ends. A bin holds its lower end, and the last
@@ -30,10 +33,11 @@ def histogram(input: Tensor, bins: int | Tensor, *, range: Sequence[float] | Non
     tensor([0., 2., 1., 0.])
     """
     ends = None if range is None else [range]
-    hist, edges = _histogram("histogram", input.reshape(-1, 1), [bins], ends, weight, density, tuple(input.shape))  # type: ignore[attr-defined]
+    hist, edges = _histogram("histogram", input.reshape(-1, 1), [bins], ends, weight, density, tuple(input.shape))
     return return_types.histogram((hist, edges[0]))
 
 
+@taking_tensors
 def histogramdd(input: Tensor, bins: int | Sequence[Any], *, range: Sequence[float] | None = None, weight: Tensor | None = None,
                 density: bool = False) -> Any:
     """As `histogram`, of points: the last dimension of the input has their coordinates, and `bins` one entry for each.
@@ -50,7 +54,7 @@ def histogramdd(input: Tensor, bins: int | Sequence[Any], *, range: Sequence[flo
         raise RuntimeError(f"torch.histogramdd: for a {n}-dimensional histogram range should have {2 * n} elements, but got {len(range)}")
     ends = None if range is None else [range[2 * k:2 * k + 2] for k, _ in enumerate(each)]
     shape = tuple(input.shape[:-1])
-    return return_types.histogramdd(_histogram("histogramdd", input.reshape(-1, n), each, ends, weight, density, shape))  # type: ignore[attr-defined]
+    return return_types.histogramdd(_histogram("histogramdd", input.reshape(-1, n), each, ends, weight, density, shape))
 
 
 def _histogram(name: str, points: Tensor, bins: Sequence[Any], ranges: Sequence[Any] | None, weight: Tensor | None, density: bool,
@@ -68,7 +72,7 @@ def _histogram(name: str, points: Tensor, bins: Sequence[Any], ranges: Sequence[
         inside &= (x >= ends[0]) & (x <= ends[-1])
         position = position * (len(ends) - 1) + np.minimum(np.searchsorted(ends, x, "right") - 1, len(ends) - 2)
     sizes = tuple(len(ends) - 1 for ends in edges)
-    given = traced.ones_like(points[:, 0]) if weight is None else weight.reshape(-1)  # type: ignore[index, attr-defined]
+    given = traced.ones_like(points[:, 0]) if weight is None else weight.reshape(-1)
     hist = FUNCTIONS["index_add"](wrap(np.zeros(math.prod(sizes), values.dtype)), 0, wrap(position[inside]), given[wrap(inside)]).reshape(sizes)
     if density:
         hist = hist / hist.sum()
@@ -79,9 +83,14 @@ def _histogram(name: str, points: Tensor, bins: Sequence[Any], ranges: Sequence[
 
 def _edges(name: str, x: np.ndarray, bins: Any, ends: Sequence[float] | None, k: int) -> np.ndarray:
     """The ends of the bins along one coordinate."""
+    if isinstance(bins, Tensor) and not bins.ndim:
+        bins = int(bins.item())
     if isinstance(bins, Tensor):
-        if bins.ndim != 1 or not bins.numel():
-            raise RuntimeError(f"{name}: bins should have one dimension and at least one element, but got {list(bins.shape)} for dimension {k}")
+        if bins.ndim != 1 or bins.numel() < 2:
+            raise RuntimeError(f"{name}: bins are a vector of two ends or more, but they have the shape {list(bins.shape)} for dimension {k}")
+        if bins._value.dtype != x.dtype:
+            raise RuntimeError(f"{name}: input tensor and bins tensors should have the same dtype, but got {x.dtype.name} and "
+                               f"{bins._value.dtype.name} for dimension {k}")
         return np.array(bins._value)
     if bins <= 0:
         raise RuntimeError(f"{name}: bins must be > 0, but got {bins} for dimension {k}")

@@ -14,9 +14,10 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.engine.data import as_value
+from symgrad.engine.data import number_in, operand_value
 from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.saved import keeps_old
 from symgrad.engine.storage.copyslices import interrupt, rebase_history
 from symgrad.engine.storage.versions import stamp
@@ -70,6 +71,7 @@ def in_place(name: str, function: Callable[..., Any], recorded: Callable[..., An
         if special and is_written_as_value(self, *others):
             result = function(wrap(self._value, self._node), *args, **kwargs)
             return replace_value(self, result if result._value.dtype == self._value.dtype else convert(result, self._value.dtype), name)
+        expect_tensors(name, input=self)
         x = self._array()
         p = self._node
         for a in others if thread.modes.grad else ():
@@ -131,7 +133,7 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
     call: Any = NUMPY.get(op.name) or getattr(numeric, op.name)
     general = in_place(name, FUNCTIONS[op.name])
     make = constructor(node_class(op, broadcasts=False if op.arity == 2 else None))
-    first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers
+    first, second, integers = keeps_old(op, 0), op.arity == 2 and keeps_old(op, 1), op.integers and not op.refuses
 
     def binary(self: Tensor, other: Any, alpha: Any = None, rounding_mode: Any = None) -> Tensor:
         x, p = self._value, self._node_slot
@@ -170,7 +172,10 @@ def _in_place_ufunc(op: Op, name: str) -> Callable[..., Tensor]:
         return self
 
     def unary(self: Tensor) -> Tensor:
-        x = self._value
+        try:
+            x = self._value
+        except AttributeError:
+            return general(self)
         if type(x) is not ndarray or x.base is not None or special or x.dtype.kind != "f":
             return general(self)
         p = self._node_slot
@@ -220,7 +225,7 @@ def _in_place_op(op: Op, name: str) -> Callable[..., Tensor]:
 
 OTHERS = ("clamp", "clamp_min", "clamp_max", "softmax", "log_softmax", "cumsum", "cumprod", "tril", "triu", "masked_fill", "masked_scatter",
           "index_put", "index_add", "index_copy", "index_fill", "scatter", "scatter_add", "addcmul", "addcdiv", "lerp", "addmm", "addmv", "addr",
-          "baddbmm", "copysign", "deg2rad", "heaviside", "ldexp", "nan_to_num", "fmod", "rad2deg", "sgn", "sinc", "xlogy",
+          "addbmm", "baddbmm", "copysign", "deg2rad", "heaviside", "ldexp", "nan_to_num", "fmod", "rad2deg", "sgn", "sinc", "xlogy",
           "mvlgamma", "i0", "index_reduce", "renorm", "scatter_reduce")
 for _op in list(REGISTRY.values()):
     if _op.public and _op.method and (_op.kind == "elementwise" or _op.name in OTHERS):
@@ -239,7 +244,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
     Raises RuntimeError where the shapes do not broadcast, and for a leaf that requires grad.
     """
-    source = src if isinstance(src, Tensor) else wrap(as_value(src))
+    source = src if isinstance(src, Tensor) else wrap(operand_value(src))
     if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
     return _write_source(self, source, "copy_", _overwrite)
@@ -267,7 +272,7 @@ def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bo
     if source._value.dtype != x.dtype:
         source = convert(source, x.dtype)
     if source.ndim > x.ndim:
-        source = source.reshape(source.shape[source.ndim - x.ndim:])  # type: ignore[attr-defined]
+        source = source.reshape(source.shape[source.ndim - x.ndim:])
     p = self._node
     return _write_result(self, op(wrap(x, p), source), name)
 
@@ -278,12 +283,13 @@ def _is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 @METHODS.define
+@taking_tensors
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or the element of a tensor of no dimensions, everywhere.
 
     Raises RuntimeError for a tensor with dimensions, and for a leaf that requires grad.
     """
-    source = value if isinstance(value, Tensor) else wrap(np.asarray(value, self._value.dtype)[()])
+    source = value if isinstance(value, Tensor) else wrap(number_in(value, self._value.dtype)[()])
     if source.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
     if thread.modes.grad and _any_requires_grad((self, source)):
@@ -292,6 +298,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 
 @METHODS.define
+@taking_tensors
 def zero_(self: Tensor) -> Tensor:
     """Write zeros everywhere."""
     if thread.modes.grad and self.requires_grad:
@@ -317,7 +324,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     Raises IndexError for an index out of range, RuntimeError for values that do not broadcast, a leaf that requires grad, and read-only memory.
     """
     index = index_without_tensors(index)
-    source = value if isinstance(value, Tensor) else wrap(as_value(value))
+    source = value if isinstance(value, Tensor) else wrap(operand_value(value))
     if special and is_written_as_value(self, source):
         if thread.modes.grad and _any_requires_grad((self, source)):
             refuse_in_place(self)
@@ -327,7 +334,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if is_basic(index):
         try:
             whole = _is_full_index(self, index)
-            target = self if whole else self[index]  # type: ignore[index]
+            target = self if whole else self[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
         if thread.modes.grad and _any_requires_grad((target, source)):
@@ -336,7 +343,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         return
     basic, index = split_index(index, self._value.shape)
     if basic:
-        self[basic][index] = value  # type: ignore[index]
+        self[basic][index] = value
         return
     if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
@@ -353,7 +360,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         source = convert(source, x.dtype)
     refuse_overlap(x, source._value, all_alike=False)
     if source.ndim > piece.ndim:
-        source = source.reshape(source.shape[source.ndim - piece.ndim:])  # type: ignore[attr-defined]
+        source = source.reshape(source.shape[source.ndim - piece.ndim:])
     p = self._node
     _write_result(self, traced.put(wrap(x.copy() if _is_recorded((self, source)) else x, p), source, index, False), "__setitem__")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.recording import convert, core
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
@@ -58,6 +59,8 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     >>> symgrad.tensor([1.5, 2.0]).to("cpu", symgrad.int64)
     tensor([1, 2])
     """
+    if len(args) == 1 and args[0] is self.dtype and not copy and device is memory_format is None:
+        return self
     where, dtype, rest = _parse_to_arguments(args, dtype, device)
     if len(rest) > 2 or not all(isinstance(x, bool) for x in rest):
         raise TypeError(f"to() received an invalid combination of arguments: {', '.join(map(repr, args))}; call it as to(device, dtype), "
@@ -218,6 +221,7 @@ def element_size(self: Tensor) -> int:
 
 
 @METHODS.define
+@taking_tensors
 def is_signed(self: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return self.dtype.is_signed
@@ -232,7 +236,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 @METHODS.define
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether two tensors have the same storage, offset, shape and strides."""
-    return self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()  # type: ignore[attr-defined]
+    return self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
 def _constant(name: str, value: Any, doc: str) -> None:

@@ -22,6 +22,7 @@ from symgrad.types.dtypes import DTYPES, SCALAR_TYPES, DType, dtype_of, get_defa
 __all__ = ["TYPES", "set_default_tensor_type", "tensortype"]
 
 METHODS = MethodTable()
+FLOAT64, INT64 = np.dtype(np.float64), np.dtype(np.int64)
 
 
 def _legacy_value(target: DType, args: tuple, device: Any) -> Any:
@@ -60,7 +61,7 @@ def _new_tensor(cls: type, *args: Any, device: Any = None, **words: Any) -> Tens
         raise TypeError(f"new() received an invalid combination of arguments: {', '.join(words)}; call it as Tensor(*sizes), Tensor(data) or "
                         f"Tensor(other), or use symgrad.tensor(data, {next(iter(words))}=...)")
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return _as_class(cls, args[0].view(args[0].shape))  # type: ignore[attr-defined]
+        return _as_class(cls, args[0].view(args[0].shape))
     out = bare(cls)
     out._value, out._node, out._view = _legacy_value(get_default_dtype(), args, device), None, None
     return out
@@ -104,7 +105,7 @@ class tensortype(type):
         if len(args) == 1 and isinstance(args[0], Tensor):
             if args[0].dtype is not cls.dtype:
                 raise TypeError(f"expected a tensor of {cls.dtype} (got one of {args[0].dtype}); convert it with .to({cls.dtype})")
-            return args[0].view(args[0].shape)  # type: ignore[attr-defined]
+            return args[0].view(args[0].shape)
         return new_leaf(_legacy_value(cls.dtype, args, device))
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -169,7 +170,7 @@ def set_default_tensor_type(t: Any) -> None:
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype, of sizes or with data as `Tensor(...)` takes them."""
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].view(args[0].shape)  # type: ignore[attr-defined]
+        return args[0].view(args[0].shape)
     return new_leaf(_legacy_value(self.dtype, args, device))
 
 
@@ -177,6 +178,11 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
                pin_memory: bool = False) -> Tensor:
     """A new tensor with a copy of `data`, in this tensor's dtype unless another is asked for."""
+    if device is None and not requires_grad and not pin_memory:  # what ops make of numbers and indices
+        if dtype is int and type(data) is np.ndarray and data.dtype is INT64:
+            return new_leaf(data.copy("K"))
+        if dtype is None and type(data) is float and self._value.dtype is FLOAT64:
+            return new_leaf(np.float64(data))
     if isinstance(data, Tensor):
         warnings.warn(creation.COPY.format("tensor.new_tensor"), UserWarning, stacklevel=2)
         data = as_value(data)

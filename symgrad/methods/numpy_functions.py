@@ -7,53 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.data import as_value
+from symgrad.engine.data import has_graph, operand_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.counting import searchsorted
 from symgrad.methods.predicates import result_type
 from symgrad.types.dtypes import get_default_dtype
 
-__all__ = ["as_tensor", "convolve", "cross", "floats", "interp", "norm", "pad", "solve", "trapezoid"]
+__all__ = ["as_tensor", "convolve", "cross", "floats", "interp", "pad", "trapezoid"]
 
 
 def as_tensor(x: Any) -> Any:
-    """A tensor of an array, of nested sequences or of a number; a Tensor itself."""
-    return x if isinstance(x, Tensor) else wrap(as_value(x))
+    """A tensor of an array, of nested sequences, which may have Tensors, or of a number; a Tensor itself."""
+    if isinstance(x, Tensor):
+        return x
+    return traced.stack([as_tensor(each) for each in x]) if type(x) in (list, tuple) and has_graph(x) else wrap(operand_value(x))
 
 
 def floats(x: Any) -> Any:
     """The numbers as floats, or complex."""
     x = as_tensor(x)
     return x if x.is_floating_point() or x.is_complex() else x.to(get_default_dtype())
-
-
-# Matrices
-
-
-def solve(a: Any, b: Any) -> Any:
-    """The solution of a x = b; only `b` with one dimension is a vector."""
-    a, b = floats(a), floats(b)
-    if b.ndim == 1:
-        return traced.squeeze(traced.linalg_solve(a, traced.unsqueeze(b, -1)), -1)
-    return traced.linalg_solve(a, traced.reshape(b, (*(1,) * (a.ndim - b.ndim), *b.shape)))
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """The norm of vectors, or of matrices: the largest sum of a column (1) or of a row (inf), the smallest ones, or Frobenius'."""
-    x = floats(x)
-    if axis is None and ord is not None and x.ndim not in (1, 2):
-        raise ValueError("Improper number of dimensions to norm.")
-    several = axis is None and ord is not None and x.ndim > 1 or isinstance(axis, (tuple, list)) and len(axis) > 1
-    if not several or ord in (None, "fro"):
-        return traced.norm(x, 2 if ord in (None, "fro") else ord, axis, keepdims)
-    if ord not in (1, -1, np.inf, -np.inf):
-        return NotImplemented
-    first, second = (d % x.ndim for d in ((-2, -1) if axis is None else axis))
-    inner, outer = (first, second) if abs(ord) == 1 else (second, first)
-    sums = traced.sum(traced.abs(x), inner, True)
-    out = (traced.amax if ord > 0 else traced.amin)(sums, outer, True)
-    return out if keepdims else traced.squeeze(out, (first, second))
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
@@ -122,25 +96,63 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
     return traced.matmul(traced.unfold(pad(a, (before, after)), 0, m, 1), traced.flip(v, (0,)))
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0, reflect_type: str = "even") -> Any:
-    """The array with a border: of constants, or of its own elements ("edge", "wrap", "reflect", "symmetric")."""
+OWN = ("edge", "wrap", "reflect", "symmetric")
+LINEAR = {"linear_ramp": "end_values", "mean": "stat_length", "reflect": "reflect_type", "symmetric": "reflect_type"}
+CHOSEN = {"maximum": traced.amax, "minimum": traced.amin, "median": lambda x, dim, keepdim: traced.quantile(x, 0.5, dim, keepdim)}
+WORDS = {"constant": ("constant_values",), "edge": (), "wrap": (), "empty": (), **{mode: (word,) for mode, word in LINEAR.items()},
+         **dict.fromkeys(CHOSEN, ("stat_length",))}
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", **words: Any) -> Any:
+    """The array with a border: of constants, of its own elements, of ramps to given ends, or of statistics of the elements next to it."""
     out = as_tensor(array)
-    if mode not in ("constant", "edge", "wrap", "reflect", "symmetric") or reflect_type != "even":
+    if mode not in WORDS:
         return NotImplemented
+    unknown = set(words) - set(WORDS[mode])
+    if unknown:
+        raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
     widths = _pairs(pad_width, out.ndim)
     if any(n < 0 for pair in widths for n in pair):
         raise ValueError("index can't contain negative values")
-    constants = _pairs(constant_values, out.ndim)
+    constants, lengths = _pairs(words.get("constant_values", words.get("end_values", 0)), out.ndim), _pairs(words.get("stat_length"), out.ndim)
     for axis, pair in enumerate(widths):
         if not any(pair):
             continue
-        if mode == "constant":
-            before, after = (wrap(np.full((*out.shape[:axis], n, *out.shape[axis + 1:]), value, out._value.dtype))
-                             for n, value in zip(pair, constants[axis]))
-            out = traced.cat([before, out, after], axis)
+        n = out.shape[axis]
+        if mode in ("constant", "empty"):
+            ends = [wrap(np.full((*out.shape[:axis], m, *out.shape[axis + 1:]), value, out._value.dtype)) for m, value in zip(pair, constants[axis])]
+            out = traced.cat([ends[0], out, ends[1]], axis)
+        elif mode in OWN and words.get("reflect_type", "even") == "even":
+            out = traced.index_select(out, axis, wrap(np.pad(np.arange(n), pair, mode=mode)))  # type: ignore[call-overload]
+        elif mode in CHOSEN:
+            out = _with_statistics(out, axis, pair, lengths[axis], CHOSEN[mode])
         else:
-            out = traced.index_select(out, axis, wrap(np.pad(np.arange(out.shape[axis]), pair, mode=mode)))  # type: ignore[call-overload]
+            out = _with_linear_border(out, axis, pair, mode, words, constants[axis], lengths[axis])
     return traced.clone(out) if out is array else out
+
+
+def _with_statistics(x: Any, axis: int, pair: Any, lengths: Any, choose: Any) -> Any:
+    """Both ends repeated: statistics of as many elements as the lengths say, or of all."""
+    n, ends = x.shape[axis], []
+    for first, (width, length) in zip((True, False), zip(pair, lengths)):
+        count = n if length is None else min(int(length), n)
+        value = choose(traced.narrow(x, axis, 0 if first else n - count, count), axis, True)
+        ends.append(traced.broadcast_to(value, (*x.shape[:axis], int(width), *x.shape[axis + 1:])))
+    return traced.cat([ends[0], x, ends[1]], axis)
+
+
+def _with_linear_border(x: Any, axis: int, pair: Any, mode: str, words: Any, ends: Any, lengths: Any) -> Any:
+    """A border that is linear in the elements, but for the ends of ramps: the matrix is what NumPy makes of the unit vectors."""
+    n, word = x.shape[axis], LINEAR[mode]
+    given: dict[str, Any] = {word: words[word]} if word == "reflect_type" else {}
+    if mode == "mean" and word in words:
+        given = {word: (tuple(lengths), (n, n))}
+    matrix = np.pad(np.eye(n), (tuple(pair), (0, 0)), mode=mode, **given)  # type: ignore[call-overload]
+    out = traced.movedim(traced.matmul(traced.movedim(x, axis, -1), wrap(matrix.T.astype(x._value.dtype))), -1, axis)
+    if mode != "linear_ramp":
+        return out
+    ramp = np.pad(np.zeros(n), tuple(pair), mode, end_values=tuple(ends))  # type: ignore[call-overload]
+    return out + traced.reshape(wrap(ramp.astype(x._value.dtype)), (-1, *(1,) * (x.ndim - 1 - axis)))
 
 
 def _pairs(given: Any, ndim: int) -> list[Sequence[Any]]:
@@ -148,4 +160,4 @@ def _pairs(given: Any, ndim: int) -> list[Sequence[Any]]:
     if isinstance(given, dict):
         each: list[Any] = [given.get(d, given.get(d - ndim, 0)) for d in range(ndim)]
         return [np.broadcast_to(pair, 2).tolist() for pair in each]
-    return np.broadcast_to(given, (ndim, 2)).tolist()
+    return np.broadcast_to(np.array(given, object if given is None else None), (ndim, 2)).tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +15,11 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods import numpy_functions
+from symgrad.methods.counting import nonzero
+from symgrad.methods.numpy_arranging import ARRANGING
 from symgrad.methods.numpy_functions import as_tensor as _as_tensor
+from symgrad.methods.numpy_linalg import MATRICES
+from symgrad.methods.numpy_statistics import STATISTICS
 
 __all__ = ["FUNCTIONS_OF_NUMPY"]
 
@@ -21,33 +27,76 @@ METHODS = MethodTable()
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    function = FUNCTIONS[name]
+    """A sum, a product or a mean, with NumPy's `initial` and `where`."""
+    function, identity = FUNCTIONS[name], 1.0 if name == "prod" else 0.0
 
-    def reduce(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    def reduce(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
         x = _as_tensor(a) if dtype is None else _as_tensor(a).to(dtype)
-        return function(x, axis, keepdims)
+        if where is True:
+            found = function(x, axis, keepdims)
+        else:
+            chosen = traced.broadcast_to(_as_tensor(where), x.shape)
+            found = FUNCTIONS["sum" if name == "mean" else name](traced.where(chosen, x, identity), axis, keepdims)
+            found = found / traced.sum(chosen, axis, keepdims) if name == "mean" else found
+        return found if initial is None else found * initial if name == "prod" else found + initial
 
     return reduce
 
 
 def _extremum(name: str) -> Callable[..., Any]:
+    function, larger = FUNCTIONS[name], FUNCTIONS[{"amax": "maximum", "amin": "minimum"}.get(name, "maximum")]
+
+    def extremum(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = True) -> Any:
+        x = _as_tensor(a)
+        if where is not True:
+            if initial is None and name in ("amax", "amin"):
+                raise ValueError(f"reduction operation '{name[1:]}imum' does not have an identity, so to use a where mask one has to specify "
+                                 f"'initial'")
+            x = traced.where(_as_tensor(where), x, name == "all" if initial is None else initial)
+        found = function(x, axis, keepdims)
+        return found if initial is None else larger(found, _as_tensor(initial).to(found.dtype))
+
+    return extremum
+
+
+def _position(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
     return lambda a, axis=None, out=None, keepdims=False: function(_as_tensor(a), axis, keepdims)
 
 
 def _variance(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
-    return lambda a, axis=None, dtype=None, out=None, ddof=0, keepdims=False: function(_as_tensor(a), axis, correction=ddof, keepdim=keepdims)
+
+    def variance(a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: Any = 0, keepdims: bool = False) -> Any:
+        return function(_as_tensor(a) if dtype is None else _as_tensor(a).to(dtype), axis, correction=ddof, keepdim=keepdims)
+
+    return variance
 
 
 def _cumulative(name: str) -> Callable[..., Any]:
     function = FUNCTIONS[name]
-    return lambda a, axis=None, dtype=None, out=None: function(_as_tensor(a).reshape(-1) if axis is None else _as_tensor(a),
-                                                               0 if axis is None else axis)
+
+    def cumulative(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        x = _as_tensor(a) if dtype is None else _as_tensor(a).to(dtype)
+        return function(x.reshape(-1), 0) if axis is None else function(x, axis)
+
+    return cumulative
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return traced.where(_as_tensor(condition), x, y)
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return nonzero(_as_tensor(condition), as_tuple=True)
+    return traced.where(_as_tensor(condition), *[_as_tensor(x) if type(x) in (list, tuple) else x for x in choices])
+
+
+def _reshape(a: Any, shape: Any, order: str = "C", copy: Any = None) -> Any:
+    a = _as_tensor(a)
+    if order in ("C", "A"):  # the order of a Tensor's memory is not that of its elements
+        return traced.reshape(a, shape)
+    if order != "F":
+        raise ValueError(f"order must be one of 'C', 'F' or 'A', got {order!r}")
+    found = traced.reshape(_transpose(a), tuple(reversed(shape)) if isinstance(shape, (tuple, list)) else shape)
+    return _transpose(found)
 
 
 def _dot(a: Any, b: Any, out: None = None) -> Any:
@@ -88,8 +137,11 @@ def _sort(a: Any, axis: Any = -1, kind: Any = None, order: None = None, *, stabl
     return traced.sort(_as_tensor(a) if axis is not None else _as_tensor(a).reshape(-1), -1 if axis is None else axis).values
 
 
-def _diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    return traced.diff(_as_tensor(a), n, axis)
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    a = _as_tensor(a)
+    ends = [None if end is None else _as_tensor(end) for end in (prepend, append)]
+    shape = tuple(1 if i == axis % a.ndim else m for i, m in enumerate(a.shape))
+    return traced.diff(a, n, axis, *[end if end is None or end.ndim else traced.broadcast_to(end, shape) for end in ends])
 
 
 def _concatenation(name: str) -> Callable[..., Any]:
@@ -120,11 +172,6 @@ def _like(name: str) -> Callable[..., Any]:
     return like
 
 
-def _of_matrix(name: str) -> Callable[..., Any]:
-    function = getattr(traced, f"linalg_{name}")
-    return lambda a, *rest, **words: function(numpy_functions.floats(a), *rest, **words)
-
-
 def _transform(name: str) -> Callable[..., Any]:
     """A Fourier transform, with NumPy's word for the dimensions."""
     function, dims = getattr(fft, name), (-2, -1) if name[-1] == "2" else None
@@ -136,15 +183,15 @@ def _transform(name: str) -> Callable[..., Any]:
 FUNCTIONS_OF_NUMPY: dict[Any, Callable[..., Any]] = {
     np.sum: _reduction("sum"), np.mean: _reduction("mean"), np.prod: _reduction("prod"), np.max: _extremum("amax"), np.amax: _extremum("amax"),
     np.min: _extremum("amin"), np.amin: _extremum("amin"), np.all: _extremum("all"), np.any: _extremum("any"),
-    np.argmax: _extremum("argmax"), np.argmin: _extremum("argmin"), np.var: _variance("var"), np.std: _variance("std"),
+    np.argmax: _position("argmax"), np.argmin: _position("argmin"), np.var: _variance("var"), np.std: _variance("std"),
     np.cumsum: _cumulative("cumsum"), np.cumprod: _cumulative("cumprod"), np.where: _where, np.dot: _dot, np.inner: _binary("inner"),
     np.vdot: lambda a, b: traced.dot(traced.conj(_as_tensor(a).reshape(-1)), _as_tensor(b).reshape(-1)),
     np.outer: lambda a, b, out=None: traced.outer(_as_tensor(a).reshape(-1), _as_tensor(b).reshape(-1)), np.kron: _binary("kron"),
     np.einsum: lambda equation, *xs, optimize=None: traced.einsum(equation, *map(_as_tensor, xs)),
     np.tensordot: lambda a, b, axes=2: traced.tensordot(_as_tensor(a), _as_tensor(b), axes),
     np.trace: lambda a, *rest, **words: traced.trace(_as_tensor(a), *rest, **words),
-    np.transpose: _transpose, np.reshape: lambda a, shape, **words: traced.reshape(_as_tensor(a), shape),
-    np.ravel: lambda a: traced.reshape(_as_tensor(a), (-1,)),
+    np.transpose: _transpose, np.reshape: _reshape,
+    np.ravel: lambda a, order="C": _reshape(a, (-1,), order),
     np.squeeze: lambda a, axis=None: traced.squeeze(_as_tensor(a)) if axis is None else traced.squeeze(_as_tensor(a), axis),
     np.expand_dims: _expand_dims, np.swapaxes: _unary("transpose"), np.moveaxis: _unary("movedim"),
     np.broadcast_to: lambda array, shape: traced.broadcast_to(_as_tensor(array), shape),
@@ -161,8 +208,7 @@ FUNCTIONS_OF_NUMPY: dict[Any, Callable[..., Any]] = {
     np.size: lambda a, axis=None: a.numel() if axis is None else a.shape[axis], np.zeros_like: _like("zeros_like"), np.ones_like: _like("ones_like"),
     np.full_like: _like("full_like"), np.empty_like: _like("empty_like"), np.iscomplexobj: lambda x: x.is_complex(),
     np.trapezoid: numpy_functions.trapezoid, np.interp: numpy_functions.interp, np.cross: numpy_functions.cross, np.pad: numpy_functions.pad,
-    np.convolve: numpy_functions.convolve, np.linalg.norm: numpy_functions.norm, np.linalg.solve: numpy_functions.solve,
-    **{getattr(np.linalg, name): _of_matrix(name) for name in ("inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh")},
+    np.convolve: numpy_functions.convolve, **MATRICES, **STATISTICS, **ARRANGING,
     **{getattr(np.fft, name): _transform(name) for name in (
         "fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")},
     np.fft.fftshift: lambda x, axes=None: fft.fftshift(_as_tensor(x), axes),
@@ -191,9 +237,10 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
         try:
             found = known(*args, **kwargs)
         except TypeError as error:
-            if "unexpected keyword" not in str(error):
+            if not re.search("unexpected keyword|required positional|positional argument", str(error)):
                 raise
-            raise TypeError(f"numpy.{function.__name__}: on Tensors, {error}") from None
+            what = re.sub(r"^[\w.<>]*\(\)", "the function", str(error))
+            raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors: {what}") from None
         if found is not NotImplemented:
             return found
     try:
@@ -203,3 +250,12 @@ def __array_function__(self: Tensor, function: Any, types: Any, args: Any, kwarg
             raise
         raise TypeError(f"{function.__module__}.{function.__name__}: no op computes it for these arguments of Tensors. {error}") from None
     return function(*arrays, **words)
+
+
+@METHODS.define
+def __array_namespace__(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The module of the functions of tensors, for programs that are written for any library of arrays."""
+    return sys.modules["symgrad"]
+
+
+METHODS["__array_priority__"] = 1000  # as in torch

@@ -1,8 +1,7 @@
-"""Python's operators, indexing and conversions on Tensors, and NumPy's functions when they meet one."""
+"""Python's operators, indexing and conversions on Tensors."""
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,10 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.graph.op import REGISTRY
+from symgrad.types.indices import selecting
+from symgrad.types.promotion import NUMBERS, converted
 
-__all__ = ["NUMPY_FUNCTIONS"]
+__all__ = ["index_without_tensors", "split_index"]
 
 METHODS = MethodTable()
 
@@ -56,7 +57,7 @@ def _all_integers(*xs: Any) -> bool:
 @METHODS.define
 def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:
     """The quotient rounded down, and the remainder."""
-    return self // other, self % other  # type: ignore[operator]
+    return self // other, self % other
 
 
 METHODS["__neg__"] = core(REGISTRY["neg"])
@@ -65,8 +66,8 @@ METHODS["__abs__"] = core(REGISTRY["abs"])
 
 @METHODS.define
 def __pos__(self: Tensor) -> Tensor:
-    """The tensor itself."""
-    return self
+    """The tensor itself. Raises RuntimeError for booleans."""
+    return FUNCTIONS["positive"](self)
 
 
 def _bitwise(name: str, ufunc: Any, logical: Any) -> None:
@@ -77,7 +78,7 @@ def _bitwise(name: str, ufunc: Any, logical: Any) -> None:
             raise TypeError(f"{name}: bitwise operators take integers and booleans, not {self.dtype} and {other!r}")
         if self._value.dtype == bool and (isinstance(other, bool) or as_value(other).dtype == bool):
             return logical(self, other)
-        return wrap(ufunc(self._value, as_value(other)))
+        return wrap(ufunc(*converted((self._value, other if type(other) in NUMBERS else as_value(other)))))
 
     METHODS[f"__{name}__"] = operate
     METHODS[f"__r{name}__"] = operate
@@ -98,6 +99,7 @@ def __invert__(self: Tensor) -> Tensor:
 
 _select, _slice, _unsqueeze, _alias = (core(REGISTRY[f"{name}_item"]) for name in ("select", "slice", "unsqueeze", "alias"))
 ALL = slice(None)
+BASIC = frozenset(map(type, (0, ALL, None, ...)))
 
 
 @METHODS.define
@@ -108,10 +110,11 @@ def __getitem__(self: Tensor, index: Any) -> Tensor:
         return _select(self, index)
     if kind is slice:
         return _slice(self, index)
-    index = index_without_tensors(index)
-    if not is_basic(index):
-        basic, rest = split_index(index, self._value.shape)
-        return traced.getitem(self[basic] if basic else self, rest)
+    if kind is not tuple or not BASIC.issuperset(map(type, index)):
+        index = index_without_tensors(index)
+        if not is_basic(index):
+            basic, rest = split_index(index, self._value.shape)
+            return traced.getitem(self[basic] if basic else self, rest)
     last = _last_part(index if isinstance(index, tuple) else (index,), self._value.shape)
     return (_alias if last is Ellipsis else _unsqueeze if last is None else _slice if isinstance(last, slice) else _select)(self, index)
 
@@ -130,8 +133,8 @@ def _is_full_slice(part: slice, parts: tuple, k: int, shape: tuple[int, ...]) ->
     """Whether a slice, part `k` of an index, ends at or after the end of its axis and begins at 0; -n for the beginning is no such slice in torch."""
     if part.start or part.step not in (None, 1):
         return False
-    before, after = ([p for p in some if p is not None] for some in (parts[:k], parts[k:]))
-    dim = -len(after) if any([p is Ellipsis for p in before]) else len(before)
+    before = parts[:k]
+    dim = parts[k:].count(None) - (len(parts) - k) if Ellipsis in before else k - before.count(None)
     return -len(shape) <= dim < len(shape) and part.indices(shape[dim])[1] >= shape[dim]
 
 
@@ -166,9 +169,7 @@ def index_without_tensors(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple(map(index_without_tensors, index))
     if isinstance(index, Tensor):
-        value = index._value
-        if value.dtype.kind not in "biu":
-            raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {index.dtype}")
+        value = selecting(index._value)
         return value if value.ndim or value.dtype.kind == "b" or isinstance(value, DuckArray) else int(value)
     if isinstance(index, (list, np.ndarray)):
         value = np.asarray(as_value(index))
@@ -176,51 +177,3 @@ def index_without_tensors(index: Any) -> Any:
     if isinstance(index, float):
         raise IndexError(f"a tensor is indexed by integers, slices, None, Ellipsis, booleans and integer tensors, not by {index!r}")
     return index
-
-
-NUMPY_NAMES = {"arcsin": "asin", "power": "pow", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt",
-               "greater_equal": "ge", "rint": "round", "float_power": "pow", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin",
-               "concatenate": "cat", "transpose": "permute"}
-
-
-PYTHON_OPERATORS = {"floor_divide": operator.floordiv, "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
-                    "invert": operator.invert, "divmod": divmod}
-
-
-def _lift_first(operate: Any) -> Any:
-    return lambda first, *rest: operate(first if isinstance(first, Tensor) else wrap(as_value(first)), *rest)
-
-
-def _numpy_table() -> dict[str, Any]:
-    table = dict(FUNCTIONS)
-    table.update({numpy: FUNCTIONS[torch] for numpy, torch in NUMPY_NAMES.items()})
-    table.update({numpy: _lift_first(operate) for numpy, operate in PYTHON_OPERATORS.items()})
-    return table
-
-
-NUMPY_FUNCTIONS = _numpy_table()
-FOLDS = {
-    **{("reduce", ufunc): name for ufunc, name in {"add": "sum", "multiply": "prod", "maximum": "amax", "minimum": "amin", "logical_and": "all",
-                                                   "logical_or": "any", "logaddexp": "logsumexp"}.items()},
-    **{("accumulate", ufunc): name for ufunc, name in {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin",
-                                                       "logaddexp": "logcumsumexp"}.items()},
-}
-
-
-@METHODS.define
-def __array_ufunc__(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """NumPy's ufuncs on Tensors are the ops of the same name, and their folds along an axis reductions and scans; others raise TypeError."""
-    name, function = ufunc.__name__, NUMPY_FUNCTIONS.get(ufunc.__name__)
-    if (method, name) in FOLDS and kwargs.keys() <= {"axis", "dtype", "keepdims"}:
-        return _folded(FUNCTIONS[FOLDS[method, name]], *inputs, **kwargs)
-    if function is None or kwargs or method not in ("__call__", "outer"):
-        return NotImplemented
-    if method == "outer":
-        a, b = (x if isinstance(x, Tensor) else wrap(as_value(x)) for x in inputs)
-        return function(traced.reshape(a, (*a.shape, *(1,) * b.ndim)), b)
-    return function(*inputs)
-
-
-def _folded(function: Any, x: Tensor, axis: Any = 0, dtype: Any = None, **keepdims: bool) -> Any:
-    out = function(x if dtype is None else x.to(dtype), tuple(range(x.ndim)) if axis is None else axis, **keepdims)  # type: ignore[attr-defined]
-    return getattr(out, "values", out) if isinstance(out, tuple) else out

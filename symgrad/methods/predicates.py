@@ -10,7 +10,8 @@ import numpy as np
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
-from symgrad.types.dtypes import DType, common_dtype, dtype_of, get_default_dtype
+from symgrad.types.dtypes import DType, dtype_of
+from symgrad.types.promotion import NUMBERS, result_dtype
 from symgrad.types.storage import UntypedStorage
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
@@ -45,6 +46,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     True
     """
     a, b = _tensor("equal", "input", 1, input), _tensor("equal", "other", 2, other)
+    if a._value.dtype != b._value.dtype:
+        result_dtype((a._value, b._value))  # raises for dtypes that are not promoted
     return a.shape == b.shape and bool(np.all(a._value == b._value))
 
 
@@ -76,7 +79,7 @@ def is_conj(input: Tensor) -> bool:
 
 def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
-    return bool(_tensor("is_inference", "input", 1, input).is_inference())  # type: ignore[attr-defined]
+    return bool(_tensor("is_inference", "input", 1, input).is_inference())
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -100,19 +103,9 @@ def numel(input: Tensor) -> int:
 def typename(obj: Any) -> str:
     """The name of a tensor's type, such as 'torch.FloatTensor', and of anything else that of its class."""
     if isinstance(obj, Tensor):
-        return str(obj.type())  # type: ignore[attr-defined]
+        return str(obj.type())
     cls = obj if isinstance(obj, type) else type(obj)
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _promotion_operand(x: Any) -> Any:
-    """An operand of a promotion: an array, or a 0-d value, which does not widen arrays of its category."""
-    if isinstance(x, Tensor):
-        return x._value
-    kind = {bool: np.bool_, int: np.int64, float: get_default_dtype().numpy, complex: get_default_dtype().to_complex().numpy}.get(type(x))
-    if kind is None:
-        raise TypeError(f"result_type(): arguments must be Tensors or numbers, not {type(x).__name__}")
-    return np.zeros((), kind)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
@@ -122,10 +115,10 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     >>> symgrad.result_type(symgrad.tensor([1], dtype=symgrad.uint8), 300)
     torch.uint8
     """
-    a, b = _promotion_operand(tensor1), _promotion_operand(tensor2)
-    if isinstance(tensor1, Tensor) != isinstance(tensor2, Tensor):  # a number does not widen a 0-d tensor either
-        a, b = (np.empty((1,) * isinstance(x, Tensor), v.dtype) for x, v in ((tensor1, a), (tensor2, b)))
-    return dtype_of(common_dtype(a, b))
+    for x in (tensor1, tensor2):
+        if not isinstance(x, Tensor) and type(x) not in NUMBERS:
+            raise TypeError(f"result_type(): arguments must be Tensors or numbers, not {type(x).__name__}")
+    return dtype_of(result_dtype(x._value if isinstance(x, Tensor) else x for x in (tensor1, tensor2)))
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -142,9 +135,14 @@ def broadcast_shapes(*shapes: Any) -> Size:
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors expanded to the one shape they broadcast to.
 
-    Raises RuntimeError for shapes that do not broadcast.
+    Raises RuntimeError for shapes that do not broadcast, TypeError for other objects.
     """
-    given: Any = tensors if isinstance(tensors[0], Tensor) else tensors[0]
+    given: Any = tensors
+    if len(given) == 1 and isinstance(given[0], (list, tuple)):
+        (given,) = given
+    for i, t in enumerate(given):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"broadcast_tensors(): expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     shape = functools.reduce(broadcast_shapes, (t.shape for t in given), Size())
     return tuple(traced.expand(t, shape) for t in given)
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.copyslices import INTERRUPTED
+from symgrad.engine.storage.strided import as_strided
 from symgrad.engine.storage.versions import Alias, carry_over, owner, stamp
-from symgrad.engine.storage.views import Base, Stale, as_strided, base_of, refuse_in_place, unregister_view
+from symgrad.engine.storage.views import Base, Stale, base_of, refuse_in_place, unregister_view
 from symgrad.engine.storage.writes import refuse_inference
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -120,6 +122,7 @@ _STRIDED = replace(REGISTRY["strided"], node_name="AsStridedBackward1")
 
 
 @METHODS.define
+@taking_tensors
 def as_strided_(self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """As `as_strided`, in place.
 
@@ -180,6 +183,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 
 
 @METHODS.define
+@taking_tensors
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """As `resize_`, to the shape of another tensor."""
     return resize_(self, the_template.shape)
@@ -192,7 +196,8 @@ def _no_derivative(*args: Any) -> Any:
 _SET = Op("set_", "primitive", lambda xp, input, source: source, _no_derivative, _no_derivative, 2, ("input", "source"), (), "NotImplemented",
           public=False, saves=False)
 SPOKEN = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-          "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
+          "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+          "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long", "bool": "bool", "complex64": "c10::complex<float>",
           "complex128": "c10::complex<double>"}
 
 

@@ -9,12 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.batched import Batched
+from symgrad.engine.recording import core
+from symgrad.engine.refusals import expect_tensors, taking_tensors
+from symgrad.engine.storage.strided import member_geometry
+from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.op import REGISTRY
 from symgrad.methods.counting import nonzero
+from symgrad.methods.elements import hash_tensor, is_distributed, slice_inverse
 from symgrad.methods.histograms import histogram, histogramdd
 from symgrad.methods.inplace import in_place
+from symgrad.methods.segments import segment_reduce
+from symgrad.methods.spectrograms import istft, stft
 from symgrad.types.indices import first_outside
 
 __all__ = ["METHODS", "SURFACE", "methods_as_functions"]
@@ -45,20 +54,25 @@ def methods_as_functions() -> dict[str, Callable[..., Any]]:
     return found
 
 
-clone, index_put = FUNCTIONS["clone"], FUNCTIONS["index_put"]
+clone, index_put, masked_fill = FUNCTIONS["clone"], FUNCTIONS["index_put"], FUNCTIONS["masked_fill"]
+_strided_put = core(REGISTRY["strided_put"])
 
 
 def _copies(name: str) -> Callable[..., Any]:
     """The function of a view, with copies as results."""
-    def copied(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def copied(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is not None:
+            return into(out, f"{name}_copy", copied, input, *args, **kwargs)
         if len(args) == 1 and name in ("expand", "permute", "view") and isinstance(args[0], (tuple, list)):
             args = tuple(args[0])
         for word in ("size", "dims"):
             if word in kwargs and name in ("expand", "permute", "view"):
                 args = tuple(kwargs.pop(word))
+        if name not in FUNCTIONS:
+            expect_tensors(f"{name}_copy", input=input)
         view = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
-        out = view(input, *args, **kwargs)
-        return tuple(map(clone, out)) if isinstance(out, tuple) else clone(out)
+        found = view(input, *args, **kwargs)
+        return tuple(map(clone, found)) if isinstance(found, tuple) else clone(found)
 
     return _named(copied, f"{name}_copy", f"As `{name}`, with a copy of the elements in place of a view.")
 
@@ -79,21 +93,29 @@ def _pieces(name: str) -> Callable[..., Any]:
     return _named(pieces, f"unsafe_{name}", f"As `{name}`; writes to the pieces are as safe as there.")
 
 
+@taking_tensors
 def detach(input: Tensor) -> Tensor:
     """The tensor without its history."""
     return input.detach()
 
 
+@taking_tensors
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A copy of the input with one number, or the element of a tensor without dimensions, everywhere."""
-    return clone(input).fill_(value)  # type: ignore[no-any-return]
+    """A copy of the input with one number, or the element of a tensor without dimensions, everywhere. Raises TypeError for None."""
+    if value is None:
+        raise TypeError("fill(): argument 'value' must be Number or Tensor, not NoneType")
+    if Batched in (type(input._value), type(getattr(value, "_value", None))):  # nothing is written in place inside vmap
+        return masked_fill(input, wrap(np.ones(tuple(input.shape), bool)), value)
+    return clone(input).fill_(value)
 
 
+@taking_out
 def alias_copy(input: Tensor) -> Tensor:
     """A copy of the input."""
     return clone(input)
 
 
+@taking_tensors
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of every `step`-th slice along `dim` from `start` to `end`.
 
@@ -103,16 +125,18 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
         raise RuntimeError("slice step must be positive")
     if not -input.ndim <= dim < input.ndim:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
-    return clone(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)])  # type: ignore[index]
+    return clone(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)])
 
 
 @METHODS.define
+@taking_tensors
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the nonzero elements, as rows."""
     return nonzero(input)
 
 
 @METHODS.define
+@taking_tensors
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The indices of the first `size` nonzero elements, as rows; rows of `fill_value` stand for those that do not exist.
 
@@ -125,11 +149,18 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 
 @METHODS.define
+@taking_tensors
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of the input with `src` written to the elements that `as_strided` selects.
 
     Raises RuntimeError unless `src` has the shape `size`.
     """
+    if type(input._value) is Batched or type(src._value) is Batched:
+        geometry = member_geometry(input, size, stride, storage_offset)
+        if geometry.shape != tuple(src.shape):
+            raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+                               f"{list(geometry.shape)}")
+        return _strided_put(input, src, geometry)
     out = clone(input)
     part = out.as_strided(size, stride, storage_offset)
     if part.shape != src.shape:
@@ -139,6 +170,7 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 
 
 @METHODS.define
+@taking_tensors
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of the input with the elements of `source` written, or added, at positions in the flattened input.
 
@@ -155,7 +187,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     wrong = first_outside(index._value, -input.numel(), input.numel())
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {input.numel()} elements.")
-    return index_put(input.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(input.shape)  # type: ignore[attr-defined]
+    return index_put(input.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(input.shape)
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
@@ -168,7 +200,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    flat, out = indices._value, []
+    flat, out = indices._value.astype(np.int64), []
     for n in reversed(sizes):
         out.append(wrap(np.asarray(flat % n)))
         flat = flat // n
@@ -177,6 +209,8 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
 SURFACE: dict[str, Callable[..., Any]] = {
     "alias_copy": alias_copy, "slice_copy": slice_copy, "argwhere": argwhere, "nonzero_static": nonzero_static, "unravel_index": unravel_index,
+    "segment_reduce": segment_reduce, "is_distributed": is_distributed, "hash_tensor": hash_tensor, "slice_inverse": slice_inverse,
+    "stft": stft, "istft": istft,
     "as_strided_scatter": as_strided_scatter, "detach": detach, "fill": fill, "put": put, "histogram": histogram, "histogramdd": histogramdd,
     **{f"{name}_copy": _copies(name) for name in COPIED}, **{f"unsafe_{name}": _pieces(name) for name in ("chunk", "split", "split_with_sizes")},
 }

@@ -11,10 +11,11 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.branches import branched
 from symgrad.engine.data import as_value
+from symgrad.engine.escapes import refuse_number
 from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.modes import special
+from symgrad.graph.modes import special, thread
 
 __all__ = ["METHODS"]
 
@@ -43,6 +44,8 @@ def item(self: Tensor) -> Any:
     """The only element, as a Python number."""
     if self._value.size != 1:
         raise RuntimeError(f"a Tensor with {self._value.size} elements cannot be converted to Scalar; index it first")
+    if thread.modes.rule and self._node is not None:
+        refuse_number(self)
     if special:
         self._escape()
     return self._value.item()
@@ -51,6 +54,8 @@ def item(self: Tensor) -> Any:
 @METHODS.define
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
+    if thread.modes.rule and self._node is not None:
+        refuse_number(self)
     if special:
         self._escape()
     return self._value.tolist()
@@ -60,9 +65,9 @@ def tolist(self: Tensor) -> Any:
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The value as a NumPy array that shares memory.
 
-    Raises RuntimeError for a tensor that requires grad; use `detach` first, or `force`.
+    Raises RuntimeError in grad mode for a tensor that requires grad; use `detach` first, or `force`.
     """
-    if self.requires_grad and not force:
+    if self.requires_grad and not force and thread.modes.grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if special:
         self._escape(shared=True)
@@ -116,7 +121,7 @@ def __len__(self: Tensor) -> int:
 def __iter__(self: Tensor) -> Iterator[Tensor]:
     if not self._value.ndim:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))  # type: ignore[attr-defined]
+    return iter(self.unbind(0))
 
 
 @METHODS.define

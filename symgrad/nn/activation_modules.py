@@ -149,7 +149,7 @@ class PReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with a slope where it is negative."""
-        return F.prelu(input, self.weight)  # type: ignore[no-any-return]
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         """The number of parameters."""

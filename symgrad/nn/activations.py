@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import rand_like
 from symgrad.methods.inplace import in_place
-from symgrad.methods.predicates import broadcast_tensors
 
-__all__ = ["celu", "celu_", "cosine_similarity", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
-           "leaky_relu", "leaky_relu_", "mish", "normalize", "one_hot", "pairwise_distance", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_",
+__all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
+           "leaky_relu", "leaky_relu_", "mish", "normalize", "one_hot", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_",
            "selu", "selu_", "silu", "softshrink", "softsign", "tanhshrink", "threshold", "threshold_"]
 
 hardshrink, prelu, softsign, tanhshrink = traced.hardshrink, traced.prelu, traced.softsign, traced.tanhshrink
@@ -22,12 +22,12 @@ hardshrink, prelu, softsign, tanhshrink = traced.hardshrink, traced.prelu, trace
 def _apply(name: str, inplace: bool, input: Tensor, *parameters: Any) -> Tensor:
     """An op of the registry, whose result is written into the input if `inplace`."""
     function = getattr(traced, name)
-    return in_place(name + "_", function)(input, *parameters) if inplace else function(input, *parameters)  # type: ignore[no-any-return]
+    return in_place(name + "_", function)(input, *parameters) if inplace else function(input, *parameters)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0), written into the input itself if `inplace`."""
-    return input.relu_() if inplace else traced.relu(input)  # type: ignore[attr-defined, no-any-return]
+    return Tensor.relu_(input) if inplace else traced.relu(input)
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     >>> gelu(symgrad.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
     """
-    return traced.gelu(input, approximate)  # type: ignore[no-any-return]
+    return traced.gelu(input, approximate)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -129,7 +129,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The input moved towards 0 by `lambd`, and 0 where its absolute value is at most `lambd`."""
-    return traced.softshrink(input, lambd)  # type: ignore[no-any-return]
+    return traced.softshrink(input, lambd)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -142,7 +142,9 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return _apply("threshold", True, input, threshold, value)
 
 
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False) -> Tensor:
+@taking_tensors
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False, *,
+          generator: Any = None) -> Tensor:
     """`leaky_relu` with a random slope for each element, uniform between the bounds, or in evaluation with their mean.
 
     Raises RuntimeError for bounds that are not in order.
@@ -151,7 +153,9 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, but got lower {lower} and upper {upper}")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    return _apply("leaky_relu", inplace, input, lower + (upper - lower) * rand_like(input.detach()))  # type: ignore[attr-defined]
+    slope = lower + (upper - lower) * rand_like(input.detach(), generator=generator)
+    factor = traced.where(input.detach() > 0, 1.0, slope)
+    return input.mul_(factor) if inplace else input * factor
 
 
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
@@ -161,9 +165,10 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of the input along `dim` times the sigmoid of the second half. Raises RuntimeError for an odd size."""
-    return traced.glu(input, dim)  # type: ignore[no-any-return]
+    return traced.glu(input, dim)
 
 
+@taking_tensors
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """The input divided by its norms along `dim`, or by `eps` where they are smaller.
 
@@ -171,32 +176,13 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     >>> normalize(symgrad.tensor([3.0, 4.0]), dim=0)
     tensor([0.6000, 0.8000])
     """
+    if p == 2 and out is None and input.is_floating_point():
+        return traced.normalized(input, dim, eps)
     length = traced.clamp_min(traced.norm(input, p, dim, True), eps)
-    return traced.div(input, length) if out is None else traced.div(input, length, out=out)  # type: ignore[no-any-return]
+    return traced.div(input, length) if out is None else traced.div(input, length, out=out)
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; norms below `eps` count as `eps`.
-
-    >>> import symgrad
-    >>> cosine_similarity(symgrad.tensor([1.0, 0.0]), symgrad.tensor([1.0, 1.0]), dim=0)
-    tensor(0.7071)
-    """
-    x1, x2 = broadcast_tensors(x1, x2)
-    first, second = (x / traced.clamp_min(traced.norm(x, 2, dim, True), eps) for x in (x1, x2))
-    return traced.sum(first * second, dim)  # type: ignore[no-any-return]
-
-
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The norm of x1 - x2 + eps along the last dimension.
-
-    >>> import symgrad
-    >>> pairwise_distance(symgrad.tensor([3.0, 0.0]), symgrad.tensor([0.0, 4.0]))
-    tensor(5.0000)
-    """
-    return traced.norm(x1 - x2 + eps, p, -1, keepdim)  # type: ignore[no-any-return]
-
-
+@taking_tensors
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last dimension with 1 at the class of each element and 0 elsewhere; by default there are as many classes as occur.
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from symgrad.carriers.batched import raw
 from symgrad.engine.recording import core
+from symgrad.engine.refusals import no_tensor
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.activations import (
     celu,
     celu_,
-    cosine_similarity,
     elu,
     elu_,
     gelu,
@@ -31,7 +31,6 @@ from symgrad.nn.activations import (
     mish,
     normalize,
     one_hot,
-    pairwise_distance,
     prelu,
     relu,
     relu6,
@@ -47,8 +46,13 @@ from symgrad.nn.activations import (
     threshold,
     threshold_,
 )
+from symgrad.nn.borders import channel_shuffle, fold, native_channel_shuffle, pad, pixel_shuffle, pixel_unshuffle, unfold
+from symgrad.nn.distances import cosine_similarity, pairwise_distance, pdist
+from symgrad.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax
 from symgrad.nn.likelihood import cross_entropy, nll_loss
-from symgrad.nn.reductions import checked_reduction, reduced, reduction_of, warn_about_sizes
+from symgrad.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
+from symgrad.nn.products import bilinear, embedding, embedding_bag, linear_cross_entropy, scaled_dot_product_attention
+from symgrad.nn.reductions import checked_reduction, of_one_size, reduced, reduction_of, warn_about_sizes
 from symgrad.nn.regression import (
     cosine_embedding_loss,
     gaussian_nll_loss,
@@ -65,15 +69,20 @@ from symgrad.nn.regression import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from symgrad.types.absent import OF_FUNCTIONAL as ABSENT
 
-__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_", "cosine_embedding_loss", "cosine_similarity",
-           "cross_entropy", "elu", "elu_", "gaussian_nll_loss", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-           "hardtanh_", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "leaky_relu", "leaky_relu_", "linear", "log_softmax",
-           "logsigmoid", "margin_ranking_loss", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
-           "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pairwise_distance", "poisson_nll_loss", "prelu", "relu",
-           "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
-           "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
-           "triplet_margin_with_distance_loss"]
+__all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
+           "channel_shuffle", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
+           "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu",
+           "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
+           "hinge_embedding_loss", "huber_loss", "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",
+           "linear", "linear_cross_entropy", "local_response_norm", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish",
+           "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "native_channel_shuffle",
+           "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+           "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention",
+           "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink",
+           "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+           "unfold"]
 
 _mm, _addmm, _square_error = core(REGISTRY["mm"]), core(REGISTRY["addmm"]), core(REGISTRY["mse_loss"])
 _entropy, _logit_entropy = core(REGISTRY["binary_cross_entropy"]), core(REGISTRY["binary_cross_entropy_with_logits"])
@@ -90,7 +99,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> linear(symgrad.tensor([[1.0, 2.0]]), symgrad.tensor([[3.0, 4.0]]), symgrad.tensor([0.5]))
     tensor([[11.5000]])
     """
-    if not input.ndim or not weight.ndim:
+    try:
+        small = not input.ndim or not weight.ndim
+    except AttributeError as error:
+        raise no_tensor("linear", error, (("input", input), ("weight", weight))) from None
+    if small:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
     if weight.ndim == 1:
         return traced.matmul(input, weight) if bias is None else traced.addmm(bias, input, weight)
@@ -160,7 +173,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: bool | None = None, re
     tensor(2.)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    warn_about_sizes(input, target)
+    warn_about_sizes("mse_loss", input, target)
     if weight is not None:
         return _weighted((input - target) ** 2, weight, checked_reduction(reduction))
     return _square_error(input, target, checked_reduction(reduction))
@@ -177,7 +190,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
     tensor(1.)
     """
     reduction = reduction_of(size_average, reduce, reduction)
-    warn_about_sizes(input, target)
+    warn_about_sizes("l1_loss", input, target)
     errors = (input - target).abs()
     return reduced(errors, checked_reduction(reduction)) if weight is None else _weighted(errors, weight, checked_reduction(reduction))
 
@@ -194,7 +207,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """
     reduction = reduction_of(size_average, reduce, reduction)
     checked_reduction(reduction)
-    if target.shape != input.shape:
+    if not of_one_size("binary_cross_entropy", input, target):
         raise ValueError(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure "
                          f"they have the same size.")
     for name, values in (("input", input), ("target", target)):
@@ -215,6 +228,11 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     """
     reduction = reduction_of(size_average, reduce, reduction)
     checked_reduction(reduction)
-    if target.shape != input.shape:
+    if not of_one_size("binary_cross_entropy_with_logits", input, target):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     return _logit_entropy(input, target, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight, reduction)
+
+
+def __getattr__(name: str) -> Any:
+    reason = f": {ABSENT[name]}" if name in ABSENT else ""
+    raise AttributeError(f"module 'symgrad.nn.functional' has no attribute {name!r}{reason}")

@@ -79,7 +79,7 @@ class Flatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with merged axes."""
-        return input.flatten(self.start_dim, self.end_dim)  # type: ignore[no-any-return]
+        return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
         """The axes."""

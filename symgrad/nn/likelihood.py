@@ -10,10 +10,11 @@ import numpy as np
 from symgrad.carriers.batched import raw
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.recording import core
+from symgrad.engine.refusals import no_tensor
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
-from symgrad.nn.reductions import checked_reduction, reduction_of
+from symgrad.nn.reductions import checked_reduction, of_one_size, reduction_of
 
 __all__ = ["cross_entropy", "nll_loss"]
 
@@ -34,7 +35,10 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     tensor(2.5000)
     """
     reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
-    _check(input, target, weight)
+    try:
+        _check(input, target, weight)
+    except AttributeError as error:
+        raise no_tensor("nll_loss", error, (("input", input), ("target", target), ("weight", weight))) from None
     if isinstance(target.value, DuckArray) or weight is not None and isinstance(weight.value, DuckArray):
         return _batched_nll_loss(input, target, weight, ignore_index, reduction)
     index, at, chosen = _target_indices(target.value.reshape(target.shape if input.ndim > 1 else ()), input.shape, ignore_index)
@@ -49,23 +53,23 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
 def _batched_nll_loss(input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str) -> Tensor:
     """The loss in a vmap or in a program whose targets, or weights, are batched or recorded."""
     axis = _class_axis(input)
-    target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)  # type: ignore[attr-defined]
+    target = target.reshape(1) if input.ndim == 1 else target.unsqueeze(axis)
     at, weights = _target_weights(target, weight, ignore_index)
     classes = raw(at.value)
     outside = (classes < 0) | (classes >= input.shape[axis])
     if outside.any():
         raise IndexError(f"Target {classes[outside][0]} is out of bounds.")
-    each = -traced.gather(input, axis, at) * (weights if weight is not None else weights.to(input.dtype))  # type: ignore[attr-defined]
+    each = -traced.gather(input, axis, at) * (weights if weight is not None else weights.to(input.dtype))
     if reduction == "none":
         return traced.squeeze(each, axis)
-    return each.sum() if reduction == "sum" else each.sum() / weights.sum()  # type: ignore[attr-defined]
+    return each.sum() if reduction == "sum" else each.sum() / weights.sum()
 
 
 def _target_weights(target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
     """The target classes, with a valid one for ignored targets, and the weight of each, which is 0 for ignored ones."""
     counts = traced.ne(target, ignore_index)
     at = traced.where(counts, target, traced.zeros_like(target))
-    return at, counts if weight is None else traced.where(counts, weight.detach()[at], 0.0)  # type: ignore[index]
+    return at, counts if weight is None else traced.where(counts, weight.detach()[at], 0.0)
 
 
 def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
@@ -84,7 +88,7 @@ def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> 
 
 def _dtype_name(t: Tensor) -> str:
     """The name of a dtype in torch's errors, such as Long."""
-    return t.type()[len("torch."):-len("Tensor")]  # type: ignore[attr-defined, no-any-return]
+    return t.type()[len("torch."):-len("Tensor")]
 
 
 def _check(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
@@ -144,7 +148,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, s
     reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    axis, probabilities = _class_axis(input), input.shape == target.shape
+    probabilities = of_one_size("cross_entropy", input, target)
+    axis = _class_axis(input)
     if probabilities:
         if not target.is_floating_point():
             raise RuntimeError(f"Expected floating point type for target with class probabilities, got {_dtype_name(target)}")
@@ -184,7 +189,7 @@ def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None,
     if batched or ignored.any():
         uniform = uniform.masked_fill(ignored.reshape(uniform.shape), 0.0)
     if reduction == "mean" and batched:
-        uniform = uniform.sum() / _target_weights(target, weight, ignore_index)[1].sum()  # type: ignore[attr-defined]
+        uniform = uniform.sum() / _target_weights(target, weight, ignore_index)[1].sum()
     elif reduction == "mean":
         counted = target.value[~ignored.value]
         uniform = uniform.sum() / float(len(counted) if weight is None else weight.value[counted].sum())

@@ -172,7 +172,7 @@ class Module(CallMixin, StateMixin):
             module = getattr(module, name)
             if not isinstance(module, Module):
                 raise AttributeError(f"`{name}` is not an nn.Module")
-        return module  # type: ignore[no-any-return]
+        return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Set a module under a dotted name; with `strict` only if one exists there.
@@ -210,7 +210,7 @@ class Module(CallMixin, StateMixin):
         module, name, found = self._get(target)
         if name not in module._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
-        return found  # type: ignore[no-any-return]
+        return found
 
     def named_modules(self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """This module under the name `prefix`, then every module inside it, with dotted names; each once, if `remove_duplicate`."""

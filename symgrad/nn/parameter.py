@@ -45,12 +45,12 @@ class Parameter(Tensor):
     """
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
-        return _shared(cls, data, requires_grad)  # type: ignore[no-any-return]
+        return _shared(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
-        return memo[id(self)]  # type: ignore[no-any-return]
+        return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuilt, (type(self), self.data, self.requires_grad)
@@ -72,7 +72,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         self = _shared(cls, data, data is not None and data.requires_grad)
         self.persistent = persistent
-        return self  # type: ignore[no-any-return]
+        return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuilt, (type(self), self.data)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
+from symgrad.engine.refusals import no_tensor
 from symgrad.engine.tensor import Tensor
+from symgrad.types.dtypes import get_default_dtype
 
-__all__ = ["reduction_of", "reduced", "warn_about_sizes", "checked_reduction"]
+__all__ = ["checked_reduction", "difference", "floating", "of_one_size", "reduced", "reduction_of", "warn_about_sizes"]
 
 
 def checked_reduction(reduction: str) -> str:
@@ -25,11 +28,31 @@ def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str)
     return meant
 
 
-def warn_about_sizes(input: Tensor, target: Tensor) -> None:
+def of_one_size(name: str, input: Tensor, target: Tensor) -> bool:
+    """Whether two tensors have one size. Raises TypeError for what is no tensor."""
+    try:
+        return input.shape == target.shape
+    except AttributeError as error:
+        raise no_tensor(name, error, (("input", input), ("target", target))) from None
+
+
+def warn_about_sizes(name: str, input: Tensor, target: Tensor) -> None:
     """Warn if two tensors that should have one size will broadcast."""
-    if input.shape != target.shape:
+    if not of_one_size(name, input, target):
         warnings.warn(f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
                       f"incorrect results due to broadcasting. Please ensure they have the same size.", UserWarning, stacklevel=3)
+
+
+def floating(x: Any) -> Any:
+    """The tensor, or numbers of the default dtype for integers, of which those of few bits would wrap around; a number is returned as it is."""
+    return x if not isinstance(x, Tensor) or x.is_floating_point() or x.is_complex() else x.to(get_default_dtype())
+
+
+def difference(input: Tensor, target: Tensor) -> Tensor:
+    """input - target; of two tensors of integers in the default dtype."""
+    if any(x.is_floating_point() or x.is_complex() for x in (input, target)) and not any(x.dtype.name == "bool" for x in (input, target)):
+        return input - target
+    return floating(input) - floating(target)
 
 
 def reduced(each: Tensor, reduction: str) -> Tensor:

@@ -40,7 +40,7 @@ def get_total_norm(tensors: Parameters, norm_type: float = 2.0, error_if_nonfini
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise RuntimeError(f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
                            f"disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`")
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 def clip_grads_with_norm_(parameters: Parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
@@ -85,7 +85,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     >>> parameters_to_vector([symgrad.ones(2, 2), symgrad.zeros(1)])
     tensor([1., 1., 1., 1., 0.])
     """
-    return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])  # type: ignore[attr-defined, no-any-return]
+    return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -94,5 +94,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
     start: Any = 0
     for parameter in parameters:
-        parameter.data = vec[start:start + parameter.numel()].view(parameter.shape).data  # type: ignore[attr-defined]
+        parameter.data = vec[start:start + parameter.numel()].view(parameter.shape).data
         start += parameter.numel()

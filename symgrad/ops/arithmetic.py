@@ -3,11 +3,33 @@
 import math
 
 from symgrad.graph.op import composite, elementwise, linear, primitive
+from symgrad.ops.rules import is_complex
 from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL
+from symgrad.types.promotion import common
 
 
 def _add_arguments(xp, input, other, *, alpha=1):
-    return input, other if alpha == 1 else other * alpha if isinstance(other, (int, float, complex)) else xp.scaled(other, alpha)
+    return input, other if alpha == 1 else _scaled(xp, "add", input, other, alpha)
+
+
+def _sub_arguments(xp, input, other, *, alpha=1):
+    return input, other if alpha == 1 else _scaled(xp, "sub", input, other, alpha)
+
+
+def _scaled(xp, name, input, other, alpha):
+    """alpha * other, in the common dtype of both operands, which the number may not widen."""
+    if not hasattr(input, "dtype") and not hasattr(other, "dtype"):
+        return other * alpha
+    target = common(input, other)
+    if isinstance(alpha, complex) and not target.is_complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, float) and not (target.is_floating_point or target.is_complex):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if name == "sub" and any(x.dtype.name == "bool" if hasattr(x, "dtype") else isinstance(x, bool) for x in (input, other)):
+        return other  # which is refused
+    if target.name == "bool":
+        return other if alpha else xp.logical_and(other, False)
+    return xp.scaled(other.to(target), alpha) if hasattr(other, "dtype") else other * alpha
 
 
 DEGREE = math.pi / 180
@@ -23,8 +45,8 @@ def _is_python_number(x):
 
 elementwise("add", None, 1, 1, integers=True, prepare=_add_arguments, usage="symgrad.add(x, x, alpha=2)", takes_out=True,
             doc="input + alpha * other.")
-elementwise("sub", None, 1, -1, integers=True, names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
-            prepare=_add_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
+elementwise("sub", None, 1, -1, integers=True, refuses="B", names=lambda node: "RsubBackward1" if _is_python_number(node.args[0]) else None,
+            prepare=_sub_arguments, aliases=("subtract",), usage="symgrad.sub(x, 1.0)", takes_out=True, doc="input - alpha * other.")
 elementwise("mul", None, lambda xp, y, a, b: b, lambda xp, y, a, b: a, integers=True, aliases=("multiply",),
             takes_out=True, doc="input * other.")
 
@@ -39,6 +61,9 @@ def _div_arguments(xp, input, other, *, rounding_mode=None):
         return input, other
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    if not hasattr(input, "dtype") and hasattr(other, "dtype"):
+        target = common(input, other)
+        input, other = other.new_tensor(input, dtype=target), other.to(target)
     if not _is_integer(input) or not _is_integer(other):
         return xp.rounded_quotient(input, other, rounding_mode)
     down = xp.floor_divide(input, other)
@@ -52,9 +77,9 @@ elementwise("div", None, lambda xp, y, a, b: 1 / b, lambda xp, y, a, b: -y / b, 
             aliases=("divide", "true_divide"), prepare=_div_arguments, usage="symgrad.div(x, 0.5, rounding_mode='floor')",
             takes_out=True, doc="input / other, rounded to an integer if `rounding_mode` is 'floor' or 'trunc' (towards zero); integers divide to "
                                 "floats unless it is.")
-elementwise("neg", None, -1, integers=True, aliases=("negative",), takes_out=True, doc="-input.")
+elementwise("neg", None, -1, integers=True, refuses="b", aliases=("negative",), takes_out=True, doc="-input.")
 elementwise("reciprocal", None, lambda xp, y, x: -y * y, domain=NONZERO, takes_out=True, doc="1 / input.")
-elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, node_name="Pow", takes_out=True, doc="input².")
+elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, refuses="b", node_name="Pow", takes_out=True, doc="input².")
 
 
 def _power_by_base(xp, y, a, b):
@@ -70,25 +95,27 @@ def _power_by_base(xp, y, a, b):
 
 
 def _power_by_exponent(xp, y, a, b):
-    flat = xp.logical_and(xp.eq(a, 0), xp.ge(b, 0))
+    real = xp.getitem(xp.view_as_real(b), (..., 0)) if hasattr(b, "dtype") and is_complex(b) else b
+    flat = xp.logical_and(xp.eq(a, 0), xp.ge(real, 0))
     return xp.where(flat, xp.zeros_like(y), y * xp.log(xp.where(flat, xp.ones_like(y), a)))
 
 
-elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent, domain=(POSITIVE, REAL), integers=True,
-                  saved=("input exponent", "input exponent result"),
+elementwise("pow", lambda xp, input, exponent: xp.pow(input, exponent), _power_by_base, _power_by_exponent,
+                  kinks=((0.0, 0), (0.0, 1), (0.0, 2), (0.0, 0.0), (0.0, 2.0)), domain=(POSITIVE, REAL), integers=True,
+                  refuses="b", saved=("input exponent", "input exponent result"),
                   names=lambda node: f"PowBackward{2 if _is_python_number(node.args[0]) else 0 if _is_python_number(node.args[1]) else 1}",
                   usage="symgrad.pow(x, 3)", doc="input ** exponent. By the exponent the derivative is y log(input), and 0 where input is 0.")
-elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), saved=("", "input other"),
+elementwise("remainder", None, 1, lambda xp, y, a, b: -xp.round((a - y) / b), kinks=((2.0, 1.0),), saved=("", "input other"),
             names=lambda node: f"RemainderBackward{int(not _is_python_number(node.args[1]))}",
-                        domain=(REAL, NONZERO), integers=True, doc="input - floor(input / other) * other: it has the sign of `other`.")
+                        domain=(REAL, NONZERO), integers=True, refuses="bc", doc="input - floor(input / other) * other: it has the sign of `other`.")
 
 elementwise("maximum", None, lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
+                      kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
                       doc="The larger of two values; a tie shares the gradient equally.")
 elementwise("minimum", None, lambda xp, y, a, b: xp.indicator(xp.lt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
                       lambda xp, y, a, b: xp.indicator(xp.gt(a, b), y) + xp.indicator(xp.eq(a, b), y) / 2,
-                      special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
+                      kinks=((1.0, 1.0),), special=((0.0, 0.0), (1.0, 1.0)), integers=True, selects=True,
                       doc="The smaller of two values; a tie shares the gradient equally.")
 
 
@@ -98,19 +125,21 @@ def _clamp(xp, input, min=None, max=None):
 
 
 def _strictly_between(xp, y, x, min=None, max=None):
-    above = xp.ones_like(y) if min is None else xp.indicator(xp.gt(x, min), y)
-    return above if max is None else above * xp.indicator(xp.lt(x, max), y)
+    if min is None or max is None:
+        return xp.indicator(xp.lt(x, max) if min is None else xp.gt(x, min), y)
+    return xp.indicator(xp.logical_and(xp.gt(x, min), xp.lt(x, max)), y)
 
 
 elementwise("clamp_number", _clamp, _strictly_between, node_name="ClampBackward1", public=False, selects=True, integers=True,
             examples=((-1.0, 1.0), (None, 0.5), (0.25, None)), special=((-1.0,), (1.0,), (0.5,), (0.25,)), doc="The input limited by numbers.")
 
 
-@composite("clamp", usage="symgrad.clamp(x, 0.3, 0.6)", aliases=("clip",))
+@composite("clamp", elementwise=True, kinks=((1.0, -1, 1),), examples=((-1.0, 1.0), (0.25, None)), usage="symgrad.clamp(x, 0.3, 0.6)",
+           aliases=("clip",))
 def clamp(xp, input, min=None, max=None):
     """The input limited to [min, max]; the derivative is 1 strictly inside and 0 elsewhere."""
     if min is None and max is None:
-        raise ValueError("clamp: at least one of 'min' or 'max' must not be None")
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, (int, float, type(None))) and isinstance(max, (int, float, type(None))):
         return xp.clamp_number(input, min, max)
     return _clamp(xp, input, min, max)
@@ -118,7 +147,8 @@ def clamp(xp, input, min=None, max=None):
 
 LONG = {"ne": ("not_equal",), "lt": ("less",), "le": ("less_equal",), "gt": ("greater",), "ge": ("greater_equal",)}
 for _name, _sign in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-    elementwise(_name, None, None, None, aliases=LONG.get(_name, ()), doc=f"input {_sign} other, as booleans.")
+    elementwise(_name, None, None, None, refuses="" if _name in ("eq", "ne") else "c", aliases=LONG.get(_name, ()),
+                doc=f"input {_sign} other, as booleans.")
 for _name in ("logical_and", "logical_or"):
     elementwise(_name, None, None, None, doc=f"The {_name.replace('_', ' ')} of two truth values.")
 for _name, _what in {"logical_not": "Not `input`", "isfinite": "Whether neither infinite nor NaN", "isnan": "Whether NaN",
@@ -139,23 +169,22 @@ def isclose(xp, input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol |other|, elementwise; equal infinities are close, and NaN is close to NaN if `equal_nan`."""
     _same_dtype("isclose", input, other)
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
+        if not tolerance >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {tolerance}")
     close = xp.eq(input, other)
     if equal_nan and (input.is_floating_point() or input.is_complex()):
         close = xp.logical_or(close, xp.logical_and(xp.isnan(input), xp.isnan(other)))
     if rtol == 0 and atol == 0:
         return close
+    if str(input.dtype) == "torch.bool":
+        return close if rtol + atol < 1 and atol < 1 else isclose(xp, input.to("uint8"), other.to("uint8"), rtol, atol)
     error = xp.abs(input - other)
     return xp.logical_or(close, xp.logical_and(xp.isfinite(error), xp.le(error, atol + xp.abs(rtol * other))))
 
 
-def _where_vjp(xp, g, y, condition, a, b):
-    zero = xp.zeros_like(g)
-    return None, xp.where(condition, g, zero), xp.where(condition, zero, g)
-
-
-primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, vjp=_where_vjp, method=False,
+primitive("where", lambda xp, condition, input, other: xp.where(condition, input, other), arity=3, method=False,
+          vjp=(lambda xp, g, y, condition, a, b: None, lambda xp, g, y, condition, a, b: xp.where(condition, g, xp.zeros_like(g)),
+               lambda xp, g, y, condition, a, b: xp.where(condition, xp.zeros_like(g), g)),
           domain=(BOOLEAN, REAL, REAL), integers=True, selects=True, layout="operands", saved=("", "condition", "condition"),
           jvp=lambda xp, _, ta, tb, y, condition, a, b: xp.where(condition, ta, tb),
                   usage="symgrad.where(x > 0, x, 0.0)",

@@ -5,6 +5,7 @@ import warnings
 from symgrad.graph.op import composite, linear
 from symgrad.ops.rules import axis, sizes
 from symgrad.types.indices import index_array, repeated_indices
+from symgrad.types.promotion import common
 
 
 def _repeat_arguments(xp, input, *repeats):
@@ -57,6 +58,9 @@ def repeat_interleave(xp, input, repeats=None, dim=None, *, output_size=None):
     counts = index_array(repeats)
     if counts.size and counts.min() < 0:
         raise RuntimeError("Repeats must be non-negative" if counts.ndim == 0 else "repeats can not be negative")
+    total = int(counts.sum()) * (input.shape[dim] if counts.size == 1 else 1)
+    if output_size is not None and output_size != total:
+        raise RuntimeError(f"repeat_interleave: output_size is {output_size}, but the repeats have the sum {total}")
     if not counts.ndim or counts.shape == (1,):
         count = int(counts.reshape(()))
         shape = tuple(input.shape)
@@ -189,7 +193,8 @@ def block_diag(xp, *tensors):
     for i, x in enumerate(tensors):
         if x.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {x.ndim} dimensions")
-    return xp.block_diagonal([atleast_2d(xp, x) for x in _check_not_empty("block_diag", tensors)])
+    dtype = common(*_check_not_empty("block_diag", tensors))  # one without dimensions does not widen the others
+    return xp.block_diagonal([atleast_2d(xp, x if x.dtype is dtype else x.to(dtype)) for x in tensors])
 
 
 # Splitting
@@ -203,7 +208,10 @@ def tensor_split(xp, input, indices_or_sections, dim=0):
     dim = axis(dim, input.ndim)
     n, given = input.shape[dim], indices_or_sections
     if hasattr(given, "shape"):
-        given = index_array(given).tolist()
+        given = index_array(given)
+        if given.dtype.name != "int64":
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype.name}")
+        given = given.tolist()
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
@@ -221,6 +229,8 @@ def _define_split(name, dim, least):
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!")
         at = 0 if input.ndim == 1 else dim
+        if hasattr(indices_or_sections, "shape") and not indices_or_sections.ndim:
+            indices_or_sections = indices_or_sections.item()
         if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or input.shape[at] % indices_or_sections):
             raise RuntimeError(f"torch.{name} attempted to split along dimension {at}, but the size of the dimension {input.shape[at]} is not "
                                f"divisible "
@@ -243,9 +253,10 @@ def _rot90_arguments(xp, input, k=1, dims=(0, 1)):
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
-    if dims[0] == dims[1]:
+    plane = tuple(axis(d, input.ndim) for d in dims)
+    if plane[0] == plane[1]:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return input, k % 4, tuple(axis(d, input.ndim) for d in dims)
+    return input, k % 4, plane
 
 
 def _rot90(xp, input, k, dims):
@@ -307,6 +318,9 @@ def meshgrid(xp, *tensors, indexing=None):
 @composite("cartesian_prod", view=True, arity=None, usage="symgrad.cartesian_prod(x, x)", method=False)
 def cartesian_prod(xp, *tensors):
     """All tuples of one element of each vector, as rows."""
+    for x in tensors:
+        if x.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return xp.stack([xp.reshape(x, (-1,)) for x in _meshgrid_arguments(xp, tensors, "ij")], 1)

@@ -1,8 +1,10 @@
 """Elementary functions of one or two real variables (DLMF chapter 4), with partial derivatives in accurate forms."""
 
+import math
+
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.rules import is_complex, real_product
-from symgrad.types.domains import POSITIVE, REAL, UNIT_OPEN, Domain, Interval
+from symgrad.types.domains import NONZERO, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 
 ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
@@ -15,15 +17,17 @@ elementwise("exp2_derivative", lambda xp, input, order: xp.exp2_derivative(input
             public=False, examples=((1,),), node_name="Exp2", doc="The derivatives of 2**input, without a rounded log(2) as constant of the graph.")
 elementwise("expm1", None, lambda xp, y, x: xp.exp(x), special=ZERO, saved=("result",), inverse=lambda xp, y: xp.log1p(y),
             takes_out=True, doc="e**input - 1, accurate next to 0.")
-elementwise("log", None, lambda xp, y, x: 1 / x, domain=POSITIVE, takes_out=True, doc="The natural logarithm. DLMF 4.2.")
+elementwise("log", None, lambda xp, y, x: 1 / x, kinks=((0.0,),), domain=POSITIVE, takes_out=True, doc="The natural logarithm. DLMF 4.2.")
 elementwise("log2", None, lambda xp, y, x: xp.log_derivative(x, 2), domain=POSITIVE, takes_out=True, doc="The logarithm to base 2.")
 elementwise("log10", None, lambda xp, y, x: xp.log_derivative(x, 10), domain=POSITIVE, takes_out=True, doc="The logarithm to base 10.")
 elementwise("log_derivative", lambda xp, input, base: xp.log_derivative(input, base), lambda xp, y, x, base: -y / x, domain=POSITIVE, public=False,
             examples=((2,), (10,)), doc="1 / (input log(base)), without a rounded log(base) as constant of the graph.")
 elementwise("log1p", None, lambda xp, y, x: 1 / (1 + x), domain=ABOVE_MINUS_ONE, special=ZERO, node_name="Log1P",
             takes_out=True, doc="log(1 + input), accurate next to 0.")
-elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), domain=POSITIVE, takes_out=True, doc="The square root.")
+elementwise("sqrt", None, lambda xp, y, x: 1 / (2 * y), kinks=((0.0,),), domain=POSITIVE, takes_out=True, doc="The square root.")
 elementwise("rsqrt", None, lambda xp, y, x: -y / (2 * x), domain=POSITIVE, doc="1 / sqrt(input).")
+elementwise("cbrt", None, lambda xp, y, x: xp.pow(y, -2) / 3, kinks=((0.0,),), domain=NONZERO, saved=("result",),
+            inverse=lambda xp, y: y * xp.square(y), doc="The real cube root, NumPy's name. The derivative at 0 is infinite.")
 
 elementwise("sin", None, lambda xp, y, x: xp.cos(x), takes_out=True, doc="The sine. DLMF 4.14.")
 elementwise("cos", None, lambda xp, y, x: -xp.sin(x), takes_out=True, doc="The cosine. DLMF 4.14.")
@@ -50,10 +54,20 @@ def _over_length(xp, x, a, b):
     return xp.where(zero, xp.zeros_like(length), x / xp.where(zero, xp.ones_like(length), length))
 
 
-elementwise("atan2", None, lambda xp, y, a, b: xp.direction(b, a) / xp.hypot(a, b), lambda xp, y, a, b: -xp.direction(a, b) / xp.hypot(a, b),
-            domain=(REAL, POSITIVE), aliases=("arctan2",), takes_out=True, doc="The angle of the point (other, input).")
+def _slope_of_turn(xp, a, b):
+    """2a (3b² - a²) / (a² + b²)³, by the slopes of the angle."""
+    across, along = xp.angle_slope(b, a), xp.angle_slope(a, b)
+    return 2 * across * (3 * xp.square(along) - xp.square(across))
+
+
+elementwise("atan2", None, lambda xp, y, a, b: xp.angle_slope(a, b), lambda xp, y, a, b: -xp.angle_slope(b, a),
+            kinks=((0.0, 0.0),), domain=(REAL, POSITIVE), aliases=("arctan2",), takes_out=True, doc="The angle of the point (other, input).")
+elementwise("angle_slope", None, lambda xp, y, a, b: -2 * y * xp.angle_slope(b, a), lambda xp, y, a, b: xp.angle_turn(a, b), public=False,
+            method=False, domain=(REAL, POSITIVE), doc="other / (input² + other²), the derivative of the angle by the input, and 0 at (0, 0).")
+elementwise("angle_turn", None, lambda xp, y, a, b: _slope_of_turn(xp, a, b), lambda xp, y, a, b: -_slope_of_turn(xp, b, a), public=False,
+            method=False, domain=(REAL, POSITIVE), doc="(input² - other²) / (input² + other²)², a second derivative of the angle, and 0 at (0, 0).")
 elementwise("hypot", None, lambda xp, y, a, b: xp.direction(a, b), lambda xp, y, a, b: xp.direction(b, a),
-            special=((0.0, 0.0),), takes_out=True, doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
+            kinks=((0.0, 0.0),), special=((0.0, 0.0),), doc="sqrt(input² + other²), without overflow; the derivative at (0, 0) is 0.")
 elementwise("direction", None, lambda xp, y, a, b: xp.direction(b, a) * _over_length(xp, xp.direction(b, a), a, b),
             lambda xp, y, a, b: -y * _over_length(xp, xp.direction(b, a), a, b), public=False, special=((0.0, 0.0),),
             doc="input / hypot(input, other), and 0 at (0, 0): the derivatives of norms and angles are products of it, without cancellation.")
@@ -66,7 +80,7 @@ elementwise("sech", None, lambda xp, y, x: -y * xp.tanh(x), doc="1 / cosh(input)
 elementwise("sech_square", None, lambda xp, y, x: -2 * y * xp.tanh(x), public=False, special=((20.0,), (-20.0,)), doc="1 / cosh(input)².")
 elementwise("asinh", None, lambda xp, y, x: 1 / _secant_of_atan(xp, x), special=ZERO, aliases=("arcsinh",),
             takes_out=True, doc="The inverse hyperbolic sine. DLMF 4.37.")
-elementwise("acosh", None, lambda xp, y, x: xp.rsqrt(x - 1) * xp.rsqrt(x + 1), domain=ABOVE_ONE, aliases=("arccosh",),
+elementwise("acosh", None, lambda xp, y, x: 1 / (xp.sqrt(x - 1) * xp.sqrt(x + 1)), domain=ABOVE_ONE, aliases=("arccosh",),
             takes_out=True, doc="The inverse hyperbolic cosine. DLMF 4.37.")
 elementwise("atanh", None, lambda xp, y, x: 1 / xp.one_minus_square(x), domain=UNIT_OPEN, special=ZERO, aliases=("arctanh",),
             takes_out=True, doc="The inverse hyperbolic tangent. DLMF 4.37.")
@@ -79,7 +93,7 @@ def _direction_of(xp, y, x):
         return xp.sign(x)
     length = xp.abs(x)  # recomputed, because the result is not saved
     zero = xp.eq(length, 0)
-    return x * xp.where(zero, xp.zeros_like(length), 1 / xp.where(zero, xp.ones_like(length), length))
+    return x / xp.where(zero, xp.ones_like(length), length)  # the derivative of a reciprocal overflows for small numbers
 
 
 def _abs_jvp(xp, tangents, y, args):
@@ -90,11 +104,13 @@ def _abs_jvp(xp, tangents, y, args):
     return real_product(xp, _direction_of(xp, y, x), t)
 
 
-elementwise("abs", None, _direction_of, jvp=_abs_jvp, integers=True, special=ZERO, aliases=("absolute",), takes_out=True,
+elementwise("abs", None, _direction_of, kinks=((0.0,),), jvp=_abs_jvp, integers=True, special=ZERO, aliases=("absolute",), takes_out=True,
             doc="|input|; the derivative at 0 is 0.")
-elementwise("sign", None, 0, integers=True, special=ZERO, doc="-1, 0 or 1; the derivative is 0.")
-elementwise("floor", None, 0, integers=True, takes_out=True, doc="The largest integer not above the input; the derivative is 0.")
-elementwise("ceil", None, 0, integers=True, takes_out=True, doc="The smallest integer not below the input; the derivative is 0.")
+elementwise("sign", None, 0, kinks=((0.0,),), integers=True, refuses="c", special=ZERO, doc="-1, 0 or 1; the derivative is 0.")
+elementwise("floor", None, 0, kinks=((1.0,),), integers=True, refuses="bc", takes_out=True,
+            doc="The largest integer not above the input; the derivative is 0.")
+elementwise("ceil", None, 0, kinks=((1.0,),), integers=True, refuses="bc", takes_out=True,
+            doc="The smallest integer not below the input; the derivative is 0.")
 
 
 def _round_arguments(xp, input, *, decimals=0):
@@ -107,15 +123,20 @@ def _round_arguments(xp, input, *, decimals=0):
     return xp.round(input * power) / power if decimals > 0 else xp.round(input / power) * power
 
 
-elementwise("round", None, 0, integers=True, prepare=_round_arguments, usage="symgrad.round(x, decimals=1)",
+elementwise("round", None, 0, kinks=((0.5,),), integers=True, refuses="bc", prepare=_round_arguments, usage="symgrad.round(x, decimals=1)",
             doc="The nearest integer, or multiple of 10**-decimals, halves to even; the derivative is 0.")
-elementwise("trunc", None, 0, integers=True, aliases=("fix",), takes_out=True, doc="The integer part; the derivative is 0.")
+elementwise("trunc", None, 0, kinks=((1.0,),), integers=True, refuses="bc", aliases=("fix",), takes_out=True,
+            doc="The integer part; the derivative is 0.")
 
 elementwise("sinc_derivative", lambda xp, input, order: xp.sinc_derivative(input, order), lambda xp, y, x, order: xp.sinc_derivative(x, order + 1),
             public=False, special=((0.0,), (1e-5,)), examples=((0,),), node_name="Sinc", doc="The derivative of sinc of any order.")
 
 
-@composite("sinc", usage="symgrad.sinc(x)")
+@composite("sinc", elementwise=True, usage="symgrad.sinc(x)")
 def sinc(xp, input):
     """sin(π input) / (π input), and 1 at 0; its derivatives of every order are accurate next to 0."""
-    return xp.sinc_derivative(input, 0)
+    if not is_complex(input):
+        return xp.sinc_derivative(input, 0)
+    zero = xp.eq(input, 0)
+    x = xp.where(zero, 1.0, input) * math.pi
+    return xp.where(zero, 1.0, xp.sin(x) / x)

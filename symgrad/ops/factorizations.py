@@ -36,19 +36,25 @@ def _check_matrix(name, a):
 # Singular values, and the vectors, U above V in one array
 
 
+def _beside_the_largest(xp, y):
+    """1 for singular values, and 0 for those that are zero beside the digits of the largest, whose vectors are arbitrary."""
+    largest = y[..., :1]
+    return xp.indicator(xp.ne(y + largest, largest), y)
+
+
 def _pull_singular_values(xp, g, y, a):
     u, v = _above(xp, xp.singular_vectors(a), a)
-    return xp.matmul(scaled_columns(xp, u, xp.indicator(xp.ne(y, 0), y) * g), adjoint(xp, v))
+    return xp.matmul(scaled_columns(xp, u, _beside_the_largest(xp, y) * g), adjoint(xp, v))
 
 
 def _push_singular_values(xp, t, y, a):
     u, v = _above(xp, xp.singular_vectors(a), a)
-    return real_part(xp, xp.sum(xp.conj(u) * xp.matmul(t, v), (-2,))) * xp.indicator(xp.ne(y, 0), y)
+    return real_part(xp, xp.sum(xp.conj(u) * xp.matmul(t, v), (-2,))) * _beside_the_largest(xp, y)
 
 
 primitive("singular_values", lambda xp, input: xp.singular_values(input), vjp=_pull_singular_values, jvp=_push_singular_values, public=False,
           node_name="LinalgSvd", shapes=TALL, domain=SEPARATED_SINGULAR,
-          doc="The singular values of a matrix, descending; the derivative of a zero is 0.")
+          doc="The singular values of a matrix, descending; the derivative of one that is 0 beside the digits of the largest is 0.")
 
 
 def _above(xp, y, a):
@@ -109,6 +115,7 @@ def _diagonal(xp, a):
 
 def _pull_qr(xp, g, y, a):
     q, r = _above(xp, xp.conj(y), a)
+    r = xp.regular(r, "linalg.qr")
     gq, gr = _above(xp, g, a)
     n, x = xp.matmul(gr, adjoint(xp, r)), xp.matmul(adjoint(xp, q), gq)
     skew = _skew(xp, x)
@@ -120,6 +127,7 @@ def _pull_qr(xp, g, y, a):
 
 def _push_qr(xp, t, y, a):
     q, r = _above(xp, y, a)
+    r = xp.regular(r, "linalg.qr")
     c = matrix_transpose(xp, xp.solve_triangle(matrix_transpose(xp, r), matrix_transpose(xp, t), False, False))
     x = xp.matmul(adjoint(xp, q), c)
     below = xp.tril(x, -1)
@@ -214,9 +222,12 @@ def svd(xp, input, some=True, compute_uv=True):
     return return_types.svd((u, linalg_svdvals(xp, input), v))
 
 
-@composite("linalg_svdvals", public=False)
+@composite("linalg_svdvals", public=False, kinks=(([[0.0, 0.0], [0.0, 0.0]],),))
 def linalg_svdvals(xp, A, *, driver=None):
-    """The singular values, descending. The derivative of a zero singular value, where it has a kink, is 0."""
+    """The singular values, descending. The derivative of a zero singular value, where it has a kink, is 0.
+
+    Zero is what adds nothing to the largest in floats. The second derivative raises RuntimeError where two are equal, or one is zero.
+    """
     _check_driver("linalg.svdvals", driver)
     _check_matrix("linalg.svdvals", A)
     return xp.singular_values(A)
@@ -233,7 +244,8 @@ def _qr(xp, a):
 def linalg_qr(xp, A, mode="reduced"):
     """Q with orthonormal columns and the triangle R of A = Q R; all columns of Q with the mode "complete", no Q with "r".
 
-    The columns of Q beyond those of A are an arbitrary basis, and constants of the graph.
+    The columns of Q beyond those of A are an arbitrary basis, and constants of the graph. A derivative raises RuntimeError where the first columns
+    of A, as many as R has rows, are linearly dependent.
     """
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
@@ -271,6 +283,11 @@ def linalg_pinv(xp, A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     if hermitian:
         check_square("linalg.pinv", A)
         A = (A + adjoint(xp, A)) / 2
+    for name, x in ("atol", atol), ("rtol", rcond if rtol is None else rtol):
+        if getattr(x, "requires_grad", False):
+            raise RuntimeError(f"linalg.pinv is not differentiable by its tolerance '{name}': detach() it")
+    if not all(A.shape):
+        return xp.clone(adjoint(xp, A))
     both = tolerances(A, atol, rcond if rtol is None else rtol)
     if not any(hasattr(x, "shape") and x.numel() > 1 for x in both):
         return xp.pseudo_inverse(A, *map(float, both))
@@ -314,7 +331,7 @@ def linalg_lstsq(xp, A, B, rcond=None, *, driver=None):
     x = x + xp.matmul(inverse, b - xp.matmul(A, x))  # of the length of the residual, with the digits of the inverse
     empty = xp.zeros_like(real_part(xp, A), (0,))
     s = xp.singular_values(A.detach())
-    rank = linalg_matrix_rank(xp, A, rtol=rcond)
+    rank = _rank(xp, s, 0.0, rcond)
     full = driver == "gels" or driver != "gelsy" and bool((rank == n).all())
     residuals = xp.sum(xp.abs(xp.matmul(A, x) - b) ** 2, (-2,)) if m > n and full else empty
     return return_types.linalg_lstsq((x.squeeze(-1) if vector else x, residuals, empty.to(DTYPES["int64"]) if driver == "gels" else rank,
@@ -327,9 +344,13 @@ def linalg_matrix_rank(xp, A, tol=None, hermitian=False, *, atol=None, rtol=None
     _check_matrix("linalg.matrix_rank", A)
     a = A.detach()
     s = xp.abs(xp.linalg_eigvalsh(a)) if hermitian else xp.singular_values(a)
+    return _rank(xp, s, *tolerances(A, tol if atol is None else atol, rtol))
+
+
+def _rank(xp, s, atol, rtol):
+    """The number of singular values above the tolerances."""
     if not s.numel():
         return xp.sum(xp.gt(s, 0), -1)
-    atol, rtol = tolerances(A, tol if atol is None else atol, rtol)
     return xp.sum(xp.gt(s, xp.maximum(xp.amax(s, -1, True) * _of_matrices(rtol), _of_matrices(atol) * xp.ones_like(s))), -1)
 
 

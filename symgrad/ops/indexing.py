@@ -1,8 +1,10 @@
 """Reading and writing through an index: two linear ops, each the transpose of the other; and the views of slices and diagonals."""
 
+import operator
+
 from symgrad.graph.op import composite, linear
-from symgrad.ops.rules import axis, inverse_permutation
-from symgrad.types.indices import diagonal, index_array, window_indices
+from symgrad.ops.rules import axis, expect_dtype, inverse_permutation
+from symgrad.types.indices import diagonal, index_array, selecting, window_indices
 
 # An index of integers, slices and None gives a view, whose node has the name of the last of them as in torch.
 for _name, _node in {"getitem": "Index", "select_item": "Select", "slice_item": "Slice", "unsqueeze_item": "Unsqueeze",
@@ -33,7 +35,12 @@ linear("put", _put, _put_transpose_input, _put_transpose_values, public=False, n
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
-    index = tuple(index_array(i) if hasattr(i, "numpy") else i for i in indices)
+    index = tuple(selecting(index_array(i)) if hasattr(i, "numpy") else i for i in indices)
+    if hasattr(values, "shape"):
+        expect_dtype(values, input.dtype, "Index put requires the source and destination dtypes match, got {} for the destination and {} for the "
+                                          "source.")
+    else:
+        values = input.new_tensor(values)  # a number does not widen the input
     return xp.put(input, values, index, bool(accumulate))
 
 
@@ -42,7 +49,7 @@ def select(xp, input, dim, index):
     """One slice of the input along `dim`: a view."""
     if not input.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim, index = axis(dim, input.ndim), index.__index__()
+    dim, index = axis(dim, input.ndim), operator.index(index)
     if not -input.shape[dim] <= index < input.shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
     return xp.select_item(input, (slice(None),) * dim + (index,))
@@ -53,7 +60,10 @@ def narrow(xp, input, dim, start, length):
     """The `length` slices of the input along `dim` from `start` on: a view."""
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    dim, start = axis(dim, input.ndim), start.__index__()
+    dim = axis(dim, input.ndim)
+    if hasattr(start, "dtype") and (start.ndim or str(start.dtype) == "torch.bool" or start.is_floating_point() or start.is_complex()):
+        raise RuntimeError(f"start must be an 0-dim integral Tensor. It has shape {list(start.shape)} and dtype {start.dtype}")
+    start = operator.index(start)
     n = input.shape[dim]
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
@@ -114,6 +124,8 @@ def _unfold_arguments(xp, input, dimension, size, step):
         raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if not input.ndim:  # the window is the element, without another dimension
+        return xp.slice_item(xp.reshape(input, (1,)), (slice(0, size),))
     return input, dim, size, step
 
 

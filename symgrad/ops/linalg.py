@@ -1,6 +1,7 @@
 """Products of vectors, matrices and tensors, and the parts of a matrix."""
 
 from symgrad.graph.op import composite, linear, multilinear
+from symgrad.ops.rules import expect_dtype
 
 
 def _product_arguments(name, *ranks):
@@ -8,13 +9,35 @@ def _product_arguments(name, *ranks):
         if (input.ndim, other.ndim) != ranks or input.shape[-1] != other.shape[0]:
             wanted = " and ".join("a vector" if rank == 1 else "a matrix" for rank in ranks)
             raise RuntimeError(f"{name}: expected {wanted} whose inner sizes agree, but got shapes {list(input.shape)} and {list(other.shape)}")
+        _expect_one_dtype(input, other, ranks)
         return input, other
 
     return prepare
 
 
+def _expect_one_dtype(input, other, ranks):
+    if input.dtype is other.dtype:
+        return
+    if ranks == (1, 1):
+        expect_dtype(other, input.dtype, "dot : expected both vectors to have same dtype, but found {} and {}")
+    expect_dtype(other, input.dtype, "expected m1 and m2 to have the same dtype, but got: {} != {}")
+
+
 def matrix_transpose(xp, a):
+    if a.ndim == 2:
+        return xp.permute(a, (1, 0))
     return xp.permute(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+
+
+def turned(xp, x, dim):
+    """Three slices along a dimension in the orders 1, 2, 0 and 2, 0, 1."""
+    twice, before = xp.cat([x, x], dim), (slice(None),) * dim
+    return xp.getitem(twice, (*before, slice(1, 4))), xp.getitem(twice, (*before, slice(2, 5)))
+
+
+def cross_product(xp, a, b, dim):
+    (a1, a2), (b1, b2) = turned(xp, a, dim), turned(xp, b, dim)
+    return a1 * b2 - a2 * b1
 
 
 def outer_product(xp, a, b):
@@ -46,6 +69,7 @@ def matmul(xp, input, other):
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
     if input.shape[-1] != other.shape[-2 if b > 1 else 0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, input.shape))} and {'x'.join(map(str, other.shape))})")
+    _expect_one_dtype(input, other, (a, b))
     if (a, b) == (2, 2):
         return xp.mm(input, other)
     if (a, b) == (2, 1):
@@ -92,7 +116,22 @@ def _explicit_subscripts(equation, ranks):
     return out, dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
 
 
+def _of_lists(given):
+    """The equation and the operands of a call einsum(tensor, subscripts, ..., output), whose subscripts are lists of numbers and Ellipsis."""
+    def term(subscripts):
+        for n in subscripts:
+            if n is not Ellipsis and not 0 <= n < len(LETTERS):
+                raise ValueError(f"einsum(): not in the range [0, {len(LETTERS)}): the subscript {n}")
+        return "".join("..." if n is Ellipsis else LETTERS[n] for n in subscripts)
+
+    pairs = given[:len(given) // 2 * 2]
+    output = "->" + term(given[-1]) if len(given) % 2 else ""
+    return (",".join(term(s) for s in pairs[1::2]) + output, *pairs[::2])
+
+
 def _einsum_arguments(xp, equation, *operands):
+    if not isinstance(equation, str):
+        equation, *operands = _of_lists((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = tuple(operands[0])
     terms, right = _explicit_subscripts(equation, [x.ndim for x in operands])

@@ -5,10 +5,11 @@ all elements. Eigenvectors have a derivative where the eigenvalues are different
 Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 """
 
+import functools
 import math
 
 from symgrad.graph.op import composite, primitive
-from symgrad.ops.linalg import matrix_transpose
+from symgrad.ops.linalg import cross_product, matrix_transpose, turned
 from symgrad.ops.rules import is_complex
 from symgrad.types import return_types
 from symgrad.types.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, TRIANGULAR
@@ -18,7 +19,8 @@ MATRIX = ((2, 2),)
 
 def adjoint(xp, a):
     """Aᴴ. Elements of a real dtype are not conjugated, since a formula of them need not show that it is real."""
-    real = getattr(a.dtype, "kind", "") == "f" or getattr(a.dtype, "is_floating_point", False)
+    dtype = a.dtype
+    real = getattr(dtype, "kind", "") == "f" or getattr(dtype, "is_floating_point", False)
     return matrix_transpose(xp, a if real else xp.conj(a))
 
 
@@ -45,20 +47,29 @@ def _trace_of_product(xp, a, b):
 
 
 def check_square(name, a, narrow=False):
-    if a.ndim < 2:
+    shape = a.shape
+    if len(shape) < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+    if shape[-1] != shape[-2]:
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {shape[-2]} by {shape[-1]} matrices")
     check_numbers(name, a, narrow)
 
 
 def check_numbers(name, a, narrow=False):
     """Refuse integers, and dtypes with fewer digits than float32 unless they may be `narrow`."""
-    kind = str(a.dtype).removeprefix("torch.")
+    refusal = _refusal(a.dtype, narrow)
+    if refusal:
+        raise RuntimeError(f"{name}: {refusal}")
+
+
+@functools.cache
+def _refusal(dtype, narrow):
+    kind = str(dtype).removeprefix("torch.")
     if kind in ("float16", "bfloat16") and not narrow:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {a.dtype.scalar_type}; convert the tensor with .to(float32) first")
+        return f"Low precision dtypes not supported. Got {dtype.scalar_type}; convert the tensor with .to(float32) first"
     if not kind.startswith(("float", "bfloat", "complex")):
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {a.dtype.scalar_type}; convert it with .double()")
+        return f"Expected a floating point or complex tensor as input. Got {dtype.scalar_type}; convert it with .double()"
+    return ""
 
 
 # The primitives: words of the carriers, with rules written in each other
@@ -118,9 +129,22 @@ primitive("cholesky_factor", lambda xp, input: xp.cholesky_factor(input), vjp=_p
           node_name="LinalgCholeskyEx", shapes=MATRIX, domain=SPD, saved=("result",),
           doc="The lower triangular factor L of a positive definite matrix L Lᴴ.")
 
+
+def _cofactors(xp, y, a):
+    """The derivative of the determinant by the elements; up to 3 by 3 a polynomial, which singular matrices have, too."""
+    n, axis = a.shape[-1], a.ndim - 1
+    if n == 1:
+        return xp.ones_like(a)
+    if n == 2:
+        return xp.flip(a, (axis - 1, axis)) * (2 * xp.eye_like(a, 2) - 1)
+    if n == 3:
+        return cross_product(xp, *turned(xp, a, axis - 1), axis)
+    return _as_matrices(xp, y) * matrix_transpose(xp, xp.matrix_inverse(a))
+
+
 primitive("determinant", lambda xp, input: xp.determinant(input), public=False, node_name="LinalgDet", shapes=((3, 3),), domain=NONSINGULAR,
-          vjp=lambda xp, g, y, a: _as_matrices(xp, g * y) * matrix_transpose(xp, xp.matrix_inverse(a)),
-          jvp=lambda xp, t, y, a: y * _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t), doc="The determinant of a matrix.")
+          vjp=lambda xp, g, y, a: _as_matrices(xp, g) * _cofactors(xp, y, a), jvp=lambda xp, t, y, a: xp.sum(_cofactors(xp, y, a) * t, (-2, -1)),
+          doc="The determinant of a matrix, up to 3 by 3 as the polynomial of its elements.")
 primitive("log_abs_det", lambda xp, input: xp.log_abs_det(input), public=False, node_name="LinalgSlogdet", shapes=MATRIX, domain=NONSINGULAR,
           vjp=lambda xp, g, y, a: _as_matrices(xp, g) * adjoint(xp, xp.matrix_inverse(a)),
           jvp=lambda xp, t, y, a: real_part(xp, _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t)), doc="log |det A|.")
@@ -151,7 +175,10 @@ def imaginary_part(xp, a):
 
 def largest(xp, y):
     """1 at the largest element of every column, which is real and positive, and 0 elsewhere."""
-    return matrix_transpose(xp, xp.getitem(xp.eye_like(y, y.shape[-2]), xp.argmax(xp.abs(y), -2)))
+    if not all(y.shape):
+        return xp.zeros_like(y)
+    rows = xp.cumsum(xp.abs(xp.ones_like(y)), y.ndim - 2) - 1
+    return xp.indicator(xp.eq(rows, xp.reshape(xp.argmax(xp.abs(y), -2), (*y.shape[:-2], 1, y.shape[-1]))), y)
 
 
 def turn_of(xp, change, y):
@@ -195,6 +222,10 @@ def _push_gaps(xp, t, y, w, name):
 
 primitive("eigenvalue_gaps", lambda xp, input, name: xp.eigenvalue_gaps(input, name), vjp=_pull_gaps, jvp=_push_gaps, public=False, shapes=((2,),),
           examples=(("linalg.eigh",),), domain=DISTINCT, doc="1 / (w_j - w_i), and 0 on the diagonal.")
+
+primitive("regular", lambda xp, input, name: xp.regular(input, name), vjp=lambda xp, g, y, a, name: g, jvp=lambda xp, t, y, a, name: t, public=False,
+          shapes=MATRIX, domain=NONSINGULAR, examples=(("linalg.qr",), ("linalg.eig",)), saves=False,
+          doc="The matrix itself, whose columns may not be linearly dependent.")
 
 
 # The public functions
@@ -278,6 +309,10 @@ def cholesky_solve(xp, B, L, upper=False):
         raise RuntimeError(f"b should have at least 2 dimensions, but has {B.ndim} dimensions instead")
     if L.ndim < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
+    check_square("cholesky_solve", L)
+    if B.shape[-2] != L.shape[-1]:
+        raise RuntimeError(f"cholesky_solve: Incompatible matrix sizes for A X = B: each A matrix is {L.shape[-2]} by {L.shape[-1]} but each b "
+                           f"matrix is {B.shape[-2]} by {B.shape[-1]}")
     first, second = (adjoint(xp, L), L) if upper else (L, adjoint(xp, L))
     half = xp.linalg_solve_triangular(first, B, upper=False)
     return xp.linalg_solve_triangular(second, half, upper=True)
@@ -298,14 +333,7 @@ def linalg_det(xp, A):
     its inverse, and raises RuntimeError if it is singular.
     """
     check_square("linalg.det", A)
-    n = A.shape[-1]
-    if n > 3 or not n:
-        return xp.determinant(A)
-    if n == 1:
-        return A[..., 0, 0] * 1
-    if n == 2:
-        return A[..., 0, 0] * A[..., 1, 1] - A[..., 0, 1] * A[..., 1, 0]
-    return sum(A[..., 0, i] * (A[..., 1, (i + 1) % 3] * A[..., 2, (i + 2) % 3] - A[..., 1, (i + 2) % 3] * A[..., 2, (i + 1) % 3]) for i in range(3))
+    return xp.determinant(A)
 
 
 @composite("det", usage="symgrad.det(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")

@@ -1,14 +1,15 @@
 """Norms, powers, products and equations of matrices, made of the factorizations; leading axes are a batch."""
 
 import math
-import re
 
 from symgrad.graph.op import composite
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.matrices import adjoint, check_numbers, check_square
-from symgrad.ops.rules import axes, axis, is_complex
+from symgrad.ops.rules import axes, axis, in_float32, is_complex, plain_number
 from symgrad.types import return_types
 from symgrad.types.dtypes import DTYPES
+from symgrad.types.failures import LinAlgError
+from symgrad.types.indices import broadcast
 
 # Norms
 
@@ -29,10 +30,10 @@ def _cast(name, x, dtype):
 
 
 @composite("linalg_vector_norm", public=False)
+@in_float32
 def linalg_vector_norm(xp, x, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The norm (Σ|x|^ord)^(1/ord) over `dim`, or over all elements; `ord` is a number, inf or -inf, and 0 counts the elements that are not zero."""
-    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
-        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+    ord = plain_number("linalg_vector_norm", "ord", 2, ord)
     x = _cast("linalg.vector_norm", x, dtype)
     if (ord < 0 or ord == math.inf) and not math.prod(x.shape[i] for i in axes(dim, x.ndim)):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
@@ -40,7 +41,8 @@ def linalg_vector_norm(xp, x, ord=2, dim=None, keepdim=False, *, dtype=None):
     return xp.abs(out) if is_complex(out) else out  # the count of ord = 0
 
 
-@composite("linalg_matrix_norm", public=False)
+@composite("linalg_matrix_norm", public=False, kinks=(([[0.0, 0.0], [0.0, 0.0]],), ([[1.0, 0.0], [0.0, 1.0]], 2), ([[1.0, 1.0], [1.0, 1.0]], "nuc"),
+           ([[1.0, 1.0], [1.0, 1.0]], 1)))
 def linalg_matrix_norm(xp, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices by `ord`: "fro" is √Σ|x|², "nuc" the sum of the singular values, 2 and -2 the largest and the smallest of them.
 
@@ -56,6 +58,7 @@ def linalg_matrix_norm(xp, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=N
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
     A = _cast("linalg.matrix_norm", A, dtype)
+    ord = ord if isinstance(ord, str) else plain_number("linalg_matrix_norm", "ord", 2, ord)
     if ord == "fro":
         return xp.norm(A, 2, (first, second), keepdim)
     if isinstance(ord, str) and ord != "nuc" or not isinstance(ord, str) and abs(ord) not in (1, 2, math.inf):
@@ -63,15 +66,14 @@ def linalg_matrix_norm(xp, A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=N
     rest = [i for i in range(A.ndim) if i not in (first, second)]
     if ord in ("nuc", 2, -2):
         check_numbers("linalg.matrix_norm", A)
-        s = xp.linalg_svdvals(xp.permute(A, (*rest, first, second)))
-        if ord != "nuc" and not s.shape[-1]:
+        s = xp.singular_values(A if rest == [*range(first)] and first < second else xp.permute(A, (*rest, first, second)))
+        if ord == "nuc" or ord == 2 and not s.shape[-1]:
             out = xp.sum(s, -1)
         else:
-            out = xp.sum(s, -1) if ord == "nuc" else (xp.amax if ord > 0 else xp.amin)(s, -1)
+            out = (xp.amax if ord > 0 else xp.amin)(s, -1)
     else:
         row, column = (first, second) if abs(ord) == 1 else (second, first)
-        sums = xp.sum(xp.abs(A), row, True)
-        out = (xp.amax if ord > 0 else xp.amin)(sums, column, True).squeeze((row, column))
+        out = (xp.amax if ord > 0 else xp.amin)(xp.sum(xp.abs(A), row), column - (row < column))
     return xp.reshape(out, tuple(1 if i in (first, second) else n for i, n in enumerate(A.shape))) if keepdim else out
 
 
@@ -80,6 +82,7 @@ def linalg_norm(xp, input, ord=None, dim=None, keepdim=False, *, dtype=None):
     """The norm of vectors, or of matrices where `dim` names two dimensions, or A is a matrix and `ord` is given; without `ord` √Σ|x|²."""
     if dim is not None and not isinstance(dim, (tuple, list)):
         dim = (dim,)
+    ord = ord if ord is None or isinstance(ord, str) else plain_number("linalg_norm", "ord", 2, ord)
     if ord is None:
         return linalg_vector_norm(xp, input, 2, dim, keepdim, dtype=dtype)
     if dim is not None and len(dim) not in (1, 2):
@@ -103,11 +106,11 @@ def nuclear_norm(xp, input, dim=(-2, -1), keepdim=False):
     return linalg_matrix_norm(xp, input, "nuc", dim, keepdim)
 
 
-@composite("linalg_cond", public=False)
+@composite("linalg_cond", public=False, kinks=(([[1.0, 0.0], [0.0, 1.0]],),))
 def linalg_cond(xp, A, p=None):
     """The condition number: the norm of A times the norm of its inverse, or for None, 2 and -2 the quotient of the extreme singular values.
 
-    It is inf for a singular matrix.
+    It is inf for a singular matrix. The derivative is 0 where all singular values are equal.
     """
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
@@ -115,8 +118,9 @@ def linalg_cond(xp, A, p=None):
     if p in (None, 2, -2):
         if not A.numel():
             return xp.sum(xp.abs(A), (-2, -1))
-        s = xp.linalg_svdvals(A)
-        return s[..., 0] / s[..., -1] if p != -2 else s[..., -1] / s[..., 0]
+        s = xp.singular_values(A)
+        largest, least = xp.amax(s, -1), xp.amin(s, -1)  # equal ones share the derivative
+        return largest / least if p != -2 else least / largest
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_square(f"linalg.cond(ord={p})", A)
@@ -206,7 +210,9 @@ def _check_same_dtype(name, x, y):
 def linalg_vecdot(xp, x, y, *, dim=-1):
     """Σ conj(x) y along a dimension, the others broadcast."""
     _check_same_dtype("linalg.vecdot", x, y)
-    if x.shape and y.shape and x.shape[axis(dim, x.ndim)] != y.shape[axis(dim, y.ndim)]:
+    rank = max(x.ndim, y.ndim)
+    first, second = ((*(1,) * (rank - t.ndim), *t.shape) for t in (x, y))
+    if x.shape and y.shape and first[axis(dim, rank)] != second[axis(dim, rank)]:
         raise RuntimeError(f"linalg.vecdot: inconsistent tensor size, expected the same number of elements along dim {dim}, but got shapes "
                            f"{list(x.shape)} and {list(y.shape)}")
     return xp.sum(xp.conj(x) * y if x.is_complex() else x * y, dim)
@@ -222,10 +228,15 @@ def vdot(xp, input, other):
 
 
 @composite("addbmm", arity=3, usage="symgrad.addbmm(symgrad.zeros(2, 2), a[None], a.t()[None])")
+@in_float32
 def addbmm(xp, input, batch1, batch2, *, beta=1, alpha=1):
     """beta * input + alpha * Σ batch1 @ batch2, the sum of a batch of matrix products."""
+    if not (input.is_floating_point() or input.is_complex()):
+        input, beta, alpha = input.to(DTYPES["int64"]), int(beta), int(alpha)
     total = xp.sum(xp.bmm(batch1, batch2), 0)
-    return (total if alpha == 1 else alpha * total) + (input if beta == 1 else beta * input)
+    if broadcast(tuple(input.shape), tuple(total.shape)) != tuple(total.shape):
+        raise RuntimeError(f"the input of shape {list(input.shape)} does not expand to the sum of products, of shape {list(total.shape)}")
+    return ((total if alpha == 1 else alpha * total) + (input if beta == 1 else beta * input)).to(batch1.dtype)
 
 
 @composite("linalg_cross", arity=2, public=False)
@@ -248,12 +259,13 @@ def _powers(xp, x, n):
 @composite("linalg_vander", public=False)
 def linalg_vander(xp, x, *, N=None):
     """The powers 0 to N - 1 of numbers, along a new last dimension."""
-    if str(x.dtype) == "torch.bool":
-        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, but got Bool")
+    if x.dtype.name in ("bool", "float16", "bfloat16"):
+        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.scalar_type}")
     n = N if N is not None else x.shape[-1] if x.ndim else 1
     if n <= 1:
         raise RuntimeError("linalg.vander: N must be greater than 1.")
-    return _powers(xp, x, n)
+    x = x if x.is_floating_point() or x.is_complex() else x.to(DTYPES["int64"])
+    return _powers(xp, x if x.ndim else xp.reshape(x, (1,)), n)
 
 
 @composite("vander", usage="symgrad.vander(x, 3)", method=False)
@@ -299,61 +311,17 @@ def linalg_tensorsolve(xp, A, B, dims=None):
     return xp.reshape(xp.linalg_solve(xp.reshape(A, (n, n)), xp.reshape(B, (n,))), shape[B.ndim:])
 
 
-def _reflected(xp, name, a, tau, other, order, conjugate):
-    """The product of reflections I - tau v vᴴ with other columns, the reflections in the order of application."""
-    if a.ndim < 2:
-        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if a.shape[-2] < a.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if tau.ndim != a.ndim - 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.ndim} and input.ndim is "
-                           f"equal to {a.ndim}")
-    if tau.shape[-1] > a.shape[-1]:
-        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    vectors = xp.tril(a, -1) + xp.eye_like(a, a.shape[-2])[:, :a.shape[-1]]
-    tau = xp.conj(tau) if conjugate else tau
-    for i in order:
-        v = vectors[..., i:i + 1]
-        other = other - tau[..., i:i + 1].unsqueeze(-1) * xp.matmul(v, xp.matmul(adjoint(xp, v), other))
-    return other
-
-
-@composite("householder_product", arity=2, public=False)
-def householder_product(xp, A, tau):
-    """The first columns of the product of reflections I - tau_i v_i v_iᴴ; v_i has 1 in row i and the elements of column i of A below."""
-    columns = xp.eye_like(A, A.shape[-2])[:, :A.shape[-1]] if A.ndim > 1 else A
-    return _reflected(xp, "torch.linalg.householder_product", A, tau, columns, reversed(range(tau.shape[-1] if tau.ndim else 0)), False)
-
-
-@composite("orgqr", arity=2, usage="symgrad.orgqr(a.T, symgrad.tensor([0.5, 0.25]))")
-def orgqr(xp, input, tau):
-    """The first columns of the product of reflections, as `linalg.householder_product`."""
-    return householder_product(xp, input, tau)
-
-
-@composite("ormqr", arity=3, usage="symgrad.ormqr(a.T, symgrad.tensor([0.5, 0.25]), a.T)")
-def ormqr(xp, input, tau, other, left=True, transpose=False):
-    """The product of reflections Q with a matrix: Q other, or other Q with `left=False`; Qᴴ in place of Q with `transpose`."""
-    if not left:
-        return adjoint(xp, ormqr(xp, input, tau, adjoint(xp, other), True, not transpose))
-    order = range(tau.shape[-1])
-    return _reflected(xp, "torch.ormqr", input, tau, other, order if transpose else reversed(order), transpose)
-
-
 @composite("triangular_solve", arity=2, usage="symgrad.triangular_solve(symgrad.ones(2, 1), symgrad.tensor([[2.0, 1.0], [0.0, 3.0]])).solution")
 def triangular_solve(xp, b, A, upper=True, transpose=False, unitriangular=False):
     """The solution X of A X = b, or of Aᵀ X = b with `transpose`, for a triangular A, and A itself."""
     if b.ndim < 2:
         raise RuntimeError(f"torch.triangular_solve: Expected b to have at least 2 dimensions, but it has {b.ndim} dimensions instead")
-    matrix = matrix_transpose(xp, A) if transpose else A
-    out = xp.linalg_solve_triangular(matrix, b, upper=bool(upper) != bool(transpose), unitriangular=unitriangular)
-    return return_types.triangular_solve((out, xp.clone(A)))
+    matrix, upper = matrix_transpose(xp, A) if transpose else A, bool(upper) != bool(transpose)
+    x = xp.linalg_solve_triangular(matrix, b, upper=upper, unitriangular=unitriangular)
+    return return_types.triangular_solve((x, xp.clone(xp.expand(A, (*x.shape[:-2], *A.shape[-2:])))))
 
 
 # Functions that tell by a number whether they have failed
-
-
-FAILURES = re.compile(r"The diagonal element (\d+) is zero|the leading minor of order (\d+) is not")
 
 
 def _with_info(xp, name, function, arrays, check_errors):
@@ -361,14 +329,14 @@ def _with_info(xp, name, function, arrays, check_errors):
     front = tuple(arrays[0].shape[:-2])
     try:
         return function(*arrays), _whole(xp, arrays[0], front, 0)
-    except RuntimeError as error:
-        found = FAILURES.search(str(error))
-        if found is None or check_errors:
-            raise RuntimeError(f"linalg.{name}: {str(error).partition(': ')[2]}") from None
+    except LinAlgError as error:
+        found = error.info
+        if not found or check_errors:
+            raise LinAlgError(str(error).replace(f"linalg.{name.removesuffix('_ex')}:", f"linalg.{name}:", 1), found) from None
     if front:
         parts = [_with_info(xp, name, function, [x[i] for x in arrays], False) for i in range(front[0])]
         return xp.stack([x for x, _ in parts], 0), xp.stack([info for _, info in parts], 0)
-    return xp.zeros_like(arrays[-1]) + math.nan, _whole(xp, arrays[0], (), int(found[1] or found[2]))
+    return xp.zeros_like(arrays[-1]) + math.nan, _whole(xp, arrays[0], (), found)
 
 
 def _whole(xp, like, shape, number):
@@ -379,14 +347,15 @@ def _whole(xp, like, shape, number):
 def linalg_inv_ex(xp, A, *, check_errors=False):
     """The inverse and, for each matrix, 0, or the number of a zero on the diagonal of its triangular factor; the inverse is NaN then."""
     check_square("linalg.inv_ex", A)
-    return return_types.linalg_inv_ex(_with_info(xp, "inv_ex", xp.linalg_inv, [A], check_errors))
+    return return_types.linalg_inv_ex(_with_info(xp, "inv_ex", xp.matrix_inverse, [A], check_errors))
 
 
 @composite("linalg_cholesky_ex", public=False)
 def linalg_cholesky_ex(xp, A, *, upper=False, check_errors=False):
     """The Cholesky factor and, for each matrix, 0, or the order of the first leading minor that is not positive definite; the factor is NaN then."""
     check_square("linalg.cholesky_ex", A)
-    return return_types.linalg_cholesky_ex(_with_info(xp, "cholesky_ex", lambda a: xp.linalg_cholesky(a, upper=upper), [A], check_errors))
+    factor, info = _with_info(xp, "cholesky_ex", xp.cholesky_factor, [A], check_errors)
+    return return_types.linalg_cholesky_ex((adjoint(xp, factor) if upper else factor, info))
 
 
 @composite("linalg_solve_ex", arity=2, public=False)
@@ -395,6 +364,7 @@ def linalg_solve_ex(xp, A, B, *, left=True, check_errors=False):
     check_square("linalg.solve_ex", A)
     vector = B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
     b = B.unsqueeze(-1) if vector else B
-    out, info = _with_info(xp, "solve_ex", lambda a, b: xp.linalg_solve(a, b, left=left), [A, xp.broadcast_to(b, (*A.shape[:-2], *b.shape[-2:]))],
+    batch = broadcast(tuple(A.shape[:-2]), tuple(b.shape[:-2]))
+    out, info = _with_info(xp, "solve_ex", lambda a, b: xp.linalg_solve(a, b, left=left), [A, xp.broadcast_to(b, (*batch, *b.shape[-2:]))],
                            check_errors)
     return return_types.linalg_solve_ex((out.squeeze(-1) if vector else out, info))

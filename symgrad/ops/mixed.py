@@ -1,12 +1,14 @@
-"""Arithmetic of three tensors, remainders, running products, and matrix products added to another tensor."""
+"""Arithmetic of three tensors, remainders, and matrix products added to another tensor."""
 
+import functools
 import math
 import warnings
 
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
-from symgrad.ops.linalg import matrix_transpose, outer_product
-from symgrad.ops.rules import axis, reduced_count
-from symgrad.types.domains import NONZERO, REAL
+from symgrad.ops.arithmetic import _is_integer, _sub_arguments
+from symgrad.ops.linalg import cross_product, matrix_transpose, outer_product
+from symgrad.ops.rules import axis, expect_dtype, is_complex, reduced_count, whole_factors
+from symgrad.types.domains import NONZERO, POSITIVE, REAL
 from symgrad.types.indices import largest_of_dtype
 
 elementwise("add_product", lambda xp, input, tensor1, tensor2, value: input + value * (tensor1 * tensor2), 1,
@@ -17,16 +19,16 @@ elementwise("add_quotient", lambda xp, input, tensor1, tensor2, value: input + v
             node_name="Addcdiv", saved=("", "tensor2", "tensor1 tensor2"), examples=((1,), (-2.5,)), doc="input + value * tensor1 / tensor2.")
 
 
-@composite("addcmul", arity=3, usage="symgrad.addcmul(x, x, x, value=2)")
+@composite("addcmul", elementwise=True, arity=3, usage="symgrad.addcmul(x, x, x, value=2)")
 def addcmul(xp, input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 * tensor2."""
     return xp.add_product(input, tensor1, tensor2, value)
 
 
-@composite("addcdiv", arity=3, usage="symgrad.addcdiv(x, x, x, value=2)")
+@composite("addcdiv", elementwise=True, arity=3, domain=(REAL, REAL, NONZERO), usage="symgrad.addcdiv(x, x, x, value=2)")
 def addcdiv(xp, input, tensor1, tensor2, *, value=1):
     """input + value * tensor1 / tensor2."""
-    if not any(hasattr(x, "dtype") and (x.is_floating_point() or x.is_complex()) for x in (input, tensor1, tensor2)):
+    if _is_integer(tensor1) and _is_integer(tensor2):
         raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
                            "tensor1 and tensor2. Convert one of the tensors with .to(float64) first.")
     return xp.add_quotient(input, tensor1, tensor2, value)
@@ -39,13 +41,21 @@ elementwise("lerp_tensor", lambda xp, input, end, weight: (1 - weight) * input +
             lambda xp, y, a, b, w: b - a, public=False, node_name="LerpBackward1", doc="input + weight (end - input).")
 
 
-@composite("lerp", arity=2, usage="symgrad.lerp(x, x + 1, 0.25)")
+@composite("lerp", elementwise=True, arity=2, examples=((0.25,), (1.0,)), usage="symgrad.lerp(x, x + 1, 0.25)")
 def lerp(xp, input, end, weight):
     """input + weight (end - input): the input where the weight is 0, `end` where it is 1."""
+    expect_dtype(end, input.dtype, "expected dtype {} for `end` but got dtype {}")
+    if hasattr(weight, "shape") and weight.ndim:
+        expect_dtype(weight, input.dtype, "expected dtype {} for `weight` but got dtype {}")
+    if _is_integer(input) and (not hasattr(weight, "shape") or _is_integer(weight)):
+        raise NotImplementedError(f"\"lerp_kernel_{'tensor' if hasattr(weight, 'shape') else 'scalar'}\" not implemented for "
+                                  f"'{input.dtype.scalar_type}'")
+    if isinstance(weight, complex) and not input.is_complex():
+        raise RuntimeError(f"value cannot be converted to type {input.dtype} without overflow")
     return (xp.lerp_tensor if hasattr(weight, "shape") else xp.lerp_number)(input, end, weight)
 
 
-@composite("float_power", usage="symgrad.float_power(x, 2)")
+@composite("float_power", elementwise=True, domain=POSITIVE, examples=((2,), (-2.5,)), usage="symgrad.float_power(x, 2)")
 def float_power(xp, input, exponent):
     """input ** exponent, computed in double precision for every dtype."""
     wide = [(x.cdouble() if x.is_complex() else x.double()) if hasattr(x, "dtype") else x for x in (input, exponent)]
@@ -58,12 +68,12 @@ def _integer_quotient(xp, y, a, b):
 
 
 elementwise("fmod_tensor", lambda xp, input, other: xp.fmod(input, other), 1, _integer_quotient, domain=(REAL, NONZERO), integers=True, public=False,
-            node_name="FmodBackward1", saved=("", "input other"), doc="input - trunc(input / other) * other.")
-elementwise("fmod_number", lambda xp, input, other: xp.fmod(input, other), 1, integers=True, public=False, node_name="Fmod",
+            refuses="bc", node_name="FmodBackward1", saved=("", "input other"), doc="input - trunc(input / other) * other.")
+elementwise("fmod_number", lambda xp, input, other: xp.fmod(input, other), 1, integers=True, refuses="bc", public=False, node_name="Fmod",
             examples=((2.0,), (-1.5,)), doc="input - trunc(input / other) * other.")
 
 
-@composite("fmod", usage="symgrad.fmod(x, 0.5)")
+@composite("fmod", elementwise=True, kinks=((2.0, 1.0),), examples=((2.0,), (-1.5,)), usage="symgrad.fmod(x, 0.5)")
 def fmod(xp, input, other):
     """input - trunc(input / other) * other: it has the sign of the input."""
     return (xp.fmod_tensor if hasattr(other, "shape") else xp.fmod_number)(input, other)
@@ -75,22 +85,23 @@ def _frac_arguments(xp, input):
     return (input,)
 
 
-elementwise("frac", lambda xp, input: input - xp.trunc(input), 1, prepare=_frac_arguments, doc="input - trunc(input): the fractional part.")
+elementwise("frac", lambda xp, input: input - xp.trunc(input), 1,
+            kinks=((1.0,),), prepare=_frac_arguments, doc="input - trunc(input): the fractional part.")
 
 
-elementwise("floor_divide", None, 0, 0, domain=(REAL, NONZERO), integers=True, usage="symgrad.floor_divide(x, 0.5)",
-            doc="The quotient rounded down; its derivative is zero. Integers raise RuntimeError where `other` is 0.")
+elementwise("floor_divide", None, 0, 0, kinks=((2.0, 1.0),), domain=(REAL, NONZERO), integers=True, refuses="bc",
+            usage="symgrad.floor_divide(x, 0.5)", doc="The quotient rounded down; its derivative is 0. Integers raise RuntimeError if `other` is 0.")
 elementwise("rounded_quotient", lambda xp, input, other, rounding_mode: xp.floor_divide(input, other) if rounding_mode == "floor" else
             xp.trunc(input / other), 0, 0, domain=(REAL, NONZERO), integers=True, public=False, node_name="DivBackward2",
             examples=(("floor",), ("trunc",)), doc="The quotient rounded down, or towards zero; its derivative is zero.")
 
 
-elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True, layout="last", usage="symgrad.rsub(x, 1.0)",
+elementwise("rsub", lambda xp, input, other: other - input, -1, 1, integers=True, refuses="B", layout="last", usage="symgrad.rsub(x, 1.0)",
             doc="other - alpha * input.",
-            prepare=lambda xp, input, other, *, alpha=1: (input if alpha == 1 else input * alpha, other))
+            prepare=lambda xp, input, other, *, alpha=1: _sub_arguments(xp, other, input, alpha=alpha)[::-1])
 
 
-@composite("positive", view=True, usage="symgrad.positive(x)")
+@composite("positive", elementwise=True, view=True, usage="symgrad.positive(x)")
 def positive(xp, input):
     """The input itself."""
     if str(input.dtype) == "torch.bool":
@@ -108,29 +119,45 @@ elementwise("clamp_above", lambda xp, input, max: xp.minimum(input, max), lambda
             node_name="ClampMax", selects=True, integers=True, examples=((0.25,),), special=((0.25,),), doc="The smaller of the input and a number.")
 
 
-@composite("clamp_min", usage="symgrad.clamp_min(x, 0.3)")
+@composite("clamp_min", elementwise=True, examples=((0.25,),), kinks=((1.0, 1),), usage="symgrad.clamp_min(x, 0.3)")
 def clamp_min(xp, input, min):
     """The larger of the input and `min`; the derivative where `min` is larger is 0."""
     return xp.maximum(input, min) if hasattr(min, "shape") else xp.clamp_below(input, min)
 
 
-@composite("clamp_max", usage="symgrad.clamp_max(x, 0.6)")
+@composite("clamp_max", elementwise=True, examples=((0.25,),), kinks=((1.0, 1),), usage="symgrad.clamp_max(x, 0.6)")
 def clamp_max(xp, input, max):
     """The smaller of the input and `max`; the derivative where `max` is smaller is 0."""
     return xp.minimum(input, max) if hasattr(max, "shape") else xp.clamp_above(input, max)
 
 
-@composite("nan_to_num", usage="symgrad.nan_to_num(x)")
+def _with_numbers(xp, input, nan, posinf, neginf):
+    out = input if nan is None else xp.where(xp.isnan(input), nan, input)
+    for infinity, replacement in ((math.inf, posinf), (-math.inf, neginf)):
+        out = out if replacement is None else xp.where(xp.eq(input, infinity), replacement, out)
+    return out
+
+
+def _is_kept(xp, y, x, nan, posinf, neginf):
+    replaced = [] if nan is None else [xp.isnan(x)]
+    replaced += [xp.eq(x, infinity) for infinity, number in ((math.inf, posinf), (-math.inf, neginf)) if number is not None]
+    return xp.indicator(xp.logical_not(functools.reduce(xp.logical_or, replaced)), x)
+
+
+elementwise("with_numbers", _with_numbers, _is_kept, public=False, refuses="c", selects=True, examples=((0.0, 9.0, -9.0), (0.0, None, None)),
+            saved=("input",), node_name="NanToNum",
+            doc="The input with numbers in place of NaN, inf and -inf, except for those that are None; the derivative there is 0.")
+
+
+@composite("nan_to_num", elementwise=True, kinks=((math.nan,),), usage="symgrad.nan_to_num(x)")
 def nan_to_num(xp, input, nan=None, posinf=None, neginf=None):
     """The input with numbers in place of NaN (0), inf and -inf (the largest numbers of either sign); the derivative there is 0."""
     if input.is_complex():
         return xp.view_as_complex(nan_to_num(xp, xp.view_as_real(input), nan, posinf, neginf))
     if not input.is_floating_point():
         return xp.clone(input)
-    out = xp.where(xp.isnan(input), 0.0 if nan is None else nan, input)
-    for sign, replacement in ((1, posinf), (-1, neginf)):
-        out = xp.where(xp.eq(input, sign * math.inf), sign * largest_of_dtype(input) if replacement is None else replacement, out)
-    return out
+    largest = largest_of_dtype(input)
+    return xp.with_numbers(input, 0.0 if nan is None else nan, largest if posinf is None else posinf, -largest if neginf is None else neginf)
 
 
 @composite("diff", usage="symgrad.diff(a)")
@@ -141,9 +168,13 @@ def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    x = xp.cat([part for part in (prepend, input, append) if part is not None], dim) if prepend is not None or append is not None else input
+    for part in (prepend, append):
+        if part is not None and part.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input, but they have "
+                               f"{part.ndim} and {input.ndim} dimensions")
     if n == 0:
-        return xp.clone(x)
+        return xp.clone(input)  # without the other parts, as in torch
+    x = xp.cat([part for part in (prepend, input, append) if part is not None], dim) if prepend is not None or append is not None else input
     for _ in range(n):
         before = (slice(None),) * dim
         x = xp.ne(x[(*before, slice(1, None))], x[(*before, slice(None, -1))]) if str(x.dtype) == "torch.bool" else (
@@ -151,52 +182,16 @@ def diff(xp, input, n=1, dim=-1, prepend=None, append=None):
     return x
 
 
-# Running products
-
-
-def _shift(xp, x, dim, step, reverse):
-    """The elements shifted along `dim` by a number of steps, up or down, and filled with zeros."""
-    n = x.shape[dim]
-    before = (slice(None),) * dim
-    gap = xp.zeros_like(x, tuple(min(step, n) if i == dim else m for i, m in enumerate(x.shape)))
-    kept = x[(*before, slice(step, None) if reverse else slice(0, max(n - step, 0)))]
-    return xp.cat([kept, gap] if reverse else [gap, kept], dim)
-
-
-def _recurrence(xp, a, b, dim, reverse):
-    """The solution of s[i] = b[i] + a[i] s[i - 1] (or s[i + 1]) by doubling, without division, so that zeros are allowed."""
-    step = 1
-    while step < a.shape[dim]:
-        b = b + a * _shift(xp, b, dim, step, reverse)
-        a = a * _shift(xp, a, dim, step, reverse)
-        step *= 2
-    return b
-
-
-def _exclusive_product(xp, y, dim):
-    """The running product exclusive of the element itself."""
-    first = (slice(None),) * dim + (slice(0, 1),)
-    return xp.cat([xp.ones_like(y[first]), y[(slice(None),) * dim + (slice(0, -1),)]], dim)
-
-
-def _cumprod_vjp(xp, g, y, x, dim):
-    return _exclusive_product(xp, y, dim) * _recurrence(xp, _shift(xp, x, dim, 1, True), g, dim, True) if x.shape else g
-
-
-def _cumprod_jvp(xp, t, y, x, dim):
-    return _recurrence(xp, x, _exclusive_product(xp, y, dim) * t, dim, False) if x.shape else t
-
-
-primitive("cumprod", lambda xp, input, dim: xp.cumprod(input, dim), vjp=_cumprod_vjp, jvp=_cumprod_jvp, examples=((0,), (1,)), layout="rows",
-          prepare=lambda xp, input, dim, *, dtype=None: (input if dtype is None else input.to(dtype), axis(dim, input.ndim)),
-          usage="symgrad.cumprod(a, dim=1)", doc="The running product along `dim`; its derivatives are right also at zeros.")
-
-
 # Products
 
 
 def _scale(number, x):
     return x if number == 1 else number * x
+
+
+def _added(xp, number, x):
+    """A number times a term; with the number 0 the term is not read, not even NaN, as in torch."""
+    return _scale(number, x) if number != 0 else xp.zeros_like(x)
 
 
 def _check_expandable(input, out):
@@ -214,14 +209,16 @@ def _addmm_arguments(xp, input, mat1, mat2, *, beta=1, alpha=1):
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if matrix.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
+    for x in (input, mat1):
+        expect_dtype(mat2, x.dtype, "self and mat2 must have the same dtype, but got {} and {}")
     (n, k), (l, m) = mat1.shape, mat2.shape
     if k != l:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {l}x{m})")
     _check_expandable(input, (n, m))
-    return input, mat1, mat2, beta, alpha
+    return input, mat1, mat2, *whole_factors(input, beta, alpha)
 
 
-primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.mm(mat1, mat2)) + _scale(beta, input), arity=3,
+primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.mm(mat1, mat2)) + _added(xp, beta, input), arity=3,
           prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), saved=("", "mat2", "mat1"),
           vjp=(lambda xp, g, y, input, a, b, beta, alpha: _scale(beta, g),
                lambda xp, g, y, input, a, b, beta, alpha: xp.mm(_scale(alpha, g), matrix_transpose(xp, b)),
@@ -233,6 +230,10 @@ primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.m
 def _addmv_arguments(xp, input, mat, vec, *, beta=1, alpha=1):
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}")
+    if not input.dtype is mat.dtype is vec.dtype:
+        names = [x.dtype.scalar_type for x in (input, mat, vec)]
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}; convert them with .to()")
+    beta, alpha = whole_factors(input, beta, alpha)
     if mat.shape[1] != vec.shape[0] or input.ndim and input.shape[0] not in (1, mat.shape[0]):
         raise RuntimeError(f"size mismatch, got input ({mat.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
     return input, mat, vec, beta, alpha
@@ -242,7 +243,17 @@ def _addr_arguments(xp, input, vec1, vec2, *, beta=1, alpha=1):
     for i, vector in enumerate((vec1, vec2)):
         if vector.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument vec{i + 1}, but got {vector.ndim}-D")
+    if all(_is_integer(x) for x in (input, vec1, vec2)):
+        for word, number in (("beta", beta), ("alpha", alpha)):
+            if isinstance(number, float):
+                raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
+    if not any(is_complex(x) for x in (input, vec1, vec2)):
+        for word, number in (("beta", beta), ("alpha", alpha)):
+            if isinstance(number, complex):
+                raise RuntimeError(f"For non-complex input tensors, argument {word} must not be a complex number.")
     _check_expandable(input, (vec1.shape[0], vec2.shape[0]))
+    if all(str(x.dtype) == "torch.bool" for x in (input, vec1, vec2)):
+        return xp.logical_or(xp.logical_and(input, bool(beta)), xp.logical_and(outer_product(xp, vec1, vec2), bool(alpha)))
     return input, vec1, vec2, beta, alpha
 
 
@@ -250,6 +261,8 @@ def _check_batches(batch1, batch2, input=None):
     for name, batch in (("batch1", batch1), ("batch2", batch2)):
         if batch.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
+    for x in (batch2, *(() if input is None else (input,))):
+        expect_dtype(x, batch1.dtype, "expected scalar type {} but found {}")
     if input is not None:
         _check_expandable(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     if batch1.shape[0] != batch2.shape[0] or batch1.shape[2] != batch2.shape[1]:
@@ -259,6 +272,7 @@ def _check_batches(batch1, batch2, input=None):
 
 def _baddbmm_arguments(xp, input, batch1, batch2, *, beta=1, alpha=1):
     _check_batches(batch1, batch2, input)
+    beta, alpha = whole_factors(input, beta, alpha)
     return input, batch1, batch2, beta, alpha
 
 
@@ -271,8 +285,8 @@ def _define_added_product(name, product, transpose_first, transpose_second, **re
     def jvp(xp, t, ta, tb, y, input, a, b, beta, alpha):
         return _scale(alpha, product(xp, ta, b) + product(xp, a, tb)) + _scale(beta, t)
 
-    primitive(name, lambda xp, input, first, second, beta, alpha: _scale(alpha, product(xp, first, second)) + _scale(beta, input), vjp=vjp, jvp=jvp,
-              arity=3, integers=True, examples=((1, 1), (0.5, 2.0)), **rest)
+    primitive(name, lambda xp, input, first, second, beta, alpha: _scale(alpha, product(xp, first, second)) + _added(xp, beta, input),
+              vjp=vjp, jvp=jvp, arity=3, integers=True, examples=((1, 1), (0.5, 2.0)), **rest)
 
 
 _define_added_product("addmv", lambda xp, a, b: xp.mv(a, b), outer_product, lambda xp, g, a: xp.mv(matrix_transpose(xp, a), g),
@@ -305,25 +319,22 @@ def _cross_arguments(xp, input, other, dim=None):
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}")
-    shape = xp.add(input, other).shape if input.shape != other.shape else input.shape
+    if input.shape == other.shape:
+        return input, other, dim
+    shape = xp.add(input, other).shape
     return xp.broadcast_to(input, tuple(shape)), xp.broadcast_to(other, tuple(shape)), dim
 
 
-def _cross(xp, a, b, dim):
-    def shift(x, steps):
-        return xp.roll(x, (steps,), (dim,))
-
-    return shift(a, -1) * shift(b, -2) - shift(a, -2) * shift(b, -1)
-
-
-multilinear("cross", lambda xp, input, other, dim: _cross(xp, input, other, dim), lambda xp, g, a, b, dim: _cross(xp, b, g, dim),
-            lambda xp, g, a, b, dim: _cross(xp, g, a, dim), prepare=_cross_arguments, integers=True, layout="rows", node_name="LinalgCross",
+multilinear("cross", lambda xp, input, other, dim: cross_product(xp, input, other, dim), lambda xp, g, a, b, dim: cross_product(xp, b, g, dim),
+            lambda xp, g, a, b, dim: cross_product(xp, g, a, dim), prepare=_cross_arguments, integers=True, layout="rows", node_name="LinalgCross",
             shapes=((2, 3), (2, 3)), examples=((1,),), usage="symgrad.cross(x, x + 1, dim=0)", doc="The cross product along a dimension of size 3.")
 
 
 @composite("tensordot", arity=2, usage="symgrad.tensordot(a, a, ([0, 1], [0, 1]))")
 def tensordot(xp, a, b, dims=2):
     """The product of two tensors summed over pairs of dimensions: the last `dims` of `a` and the first of `b`, or two lists of dimensions."""
+    expect_dtype(b, a.dtype, "both inputs should have same dtype, but got {} and {}")
+    dims = dims.tolist() if hasattr(dims, "tolist") else dims
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -332,6 +343,10 @@ def tensordot(xp, a, b, dims=2):
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
     for i, k in zip(first, second):
+        if a.shape[i] == 1 != b.shape[k]:  # one element goes with all of the other side
+            b = xp.sum(b, k, True, dtype=b.dtype)
+        elif b.shape[k] == 1 != a.shape[i]:
+            a = xp.sum(a, i, True, dtype=a.dtype)
         if a.shape[i] != b.shape[k]:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[k]} "
                                f"in dim {k}")

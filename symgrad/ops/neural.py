@@ -3,10 +3,12 @@
 import math
 
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
-from symgrad.ops.rules import axes, is_complex
+from symgrad.ops.arithmetic import _is_integer
+from symgrad.ops.rules import axes, in_one_dtype, is_complex
 from symgrad.types.domains import REAL, Domain, Interval
 
-elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y), integers=True, selects=True, saved=("result",), inverse=lambda xp, y: y,
+elementwise("relu", None, lambda xp, y, x: xp.indicator(xp.gt(x, 0), y),
+            kinks=((0.0,),), integers=True, selects=True, refuses="b", saved=("result",), inverse=lambda xp, y: y,
             special=((0.0,), (-0.0,)),
             doc="max(input, 0); the derivative at 0 is 0.")
 @composite("sigmoid_slope", arity=2, public=False)
@@ -20,17 +22,32 @@ elementwise("sigmoid", None, lambda xp, y, x: xp.sigmoid_slope(y, x), saved=("re
             doc="1 / (1 + exp(-input)).")
 elementwise("logsigmoid", None, lambda xp, y, x: xp.sigmoid(-x), special=((40.0,), (-40.0,)), node_name="LogSigmoid", layout="rows",
             doc="log(sigmoid(input)), without cancellation.")
-elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta), lambda xp, y, x, beta=1.0: xp.sigmoid(x if beta == 1 else beta * x),
+elementwise("sigmoid_slope_of_product", lambda xp, input, beta: xp.sigmoid_slope_of_product(input, beta),
+            lambda xp, y, x, beta: -beta * y * xp.tanh(beta * x / 2), public=False, refuses="c", examples=((2.0,),),
+            doc="sigmoid(beta input) sigmoid(-beta input).")
+elementwise("sigmoid_of_product", lambda xp, input, beta: xp.sigmoid_of_product(input, beta),
+            lambda xp, y, x, beta: beta * xp.sigmoid_slope_of_product(x, beta), public=False, refuses="c", examples=((2.0,),),
+            doc="sigmoid(beta input), accurate where the product is large and rounded.")
+elementwise("softplus", lambda xp, input, beta=1.0: xp.softplus(input, beta),
+            lambda xp, y, x, beta=1.0: xp.sigmoid(x) if beta == 1 else xp.sigmoid_of_product(x, beta),
             prepare=lambda xp, input, beta=1.0, threshold=20.0: (input, beta), examples=((), (2.0,)), special=((40.0,), (-40.0,)),
             usage="symgrad.softplus(x, beta=2.0)", doc="log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect.")
-elementwise("logaddexp", None, lambda xp, y, a, b: xp.sigmoid(a - b), lambda xp, y, a, b: xp.sigmoid(b - a),
-            special=((0.0, 0.0),), takes_out=True, doc="log(exp(input) + exp(other)), without overflow.")
+elementwise("sigmoid_slope_of_difference", None, lambda xp, y, a, b: -y * xp.tanh((a - b) / 2), lambda xp, y, a, b: y * xp.tanh((a - b) / 2),
+            public=False, method=False, doc="sigmoid(input - other) sigmoid(other - input).")
+elementwise("sigmoid_of_difference", None, lambda xp, y, a, b: xp.sigmoid_slope_of_difference(a, b),
+            lambda xp, y, a, b: -xp.sigmoid_slope_of_difference(a, b), public=False, method=False,
+            doc="sigmoid(input - other), accurate where the difference is large and rounded.")
+elementwise("logaddexp", None, lambda xp, y, a, b: xp.sigmoid_of_difference(a, b), lambda xp, y, a, b: xp.sigmoid_of_difference(b, a),
+            kinks=((0.0, -math.inf), (-math.inf, -math.inf)), special=((0.0, 0.0),),
+            doc="log(exp(input) + exp(other)), without overflow; equal infinite numbers share the gradient equally.")
 
 
 def _softmax_arguments(xp, input, dim=None, dtype=None):
     if dim is None:
         raise TypeError("softmax: give the dimension to normalise over, as dim=-1")
     input = input if dtype is None else input.to(dtype)
+    if not (input.is_floating_point() or input.is_complex()):
+        raise NotImplementedError(f"\"softmax\" not implemented for '{input.dtype.scalar_type}'; convert the input, or pass dtype")
     return input, axes(dim, input.ndim)
 
 
@@ -46,7 +63,7 @@ def _softmax_product(xp, t, y, dim):
 
 def _sum_of_others(xp, g, y, dim):
     """Σ g - g, where the g of the largest y is added separately, since the sum of the others would be lost by rounding beside it."""
-    if is_complex(y):  # complex numbers are not ordered
+    if is_complex(y) or not math.prod(y.shape):  # complex numbers are not ordered
         return xp.sum(g, dim, True) - g
     top = g * xp.indicator(xp.eq(y, xp.amax(y, dim, True)), y)
     rest = g - top
@@ -63,11 +80,14 @@ def _log_softmax_jvp(xp, t, y, x, dim):
     return t - xp.sum(t * xp.softmax(y, dim), dim, True)
 
 
-primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
+primitive("softmax", lambda xp, input, dim: xp.softmax(input, dim),
+          kinks=(([math.inf, 0.0], 0), ([-math.inf, 0.0], 0), ([-math.inf, -math.inf], 0)),
+          prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
           shapes=((2, 3),), layout="rows",
           vjp=lambda xp, g, y, x, dim: _softmax_product(xp, g, y, dim), jvp=lambda xp, t, y, x, dim: _softmax_product(xp, t, y, dim),
           saved=("result",), usage="symgrad.softmax(a, dim=1)", doc="exp(input) / Σ exp(input) along `dim`.")
-primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
+primitive("log_softmax", lambda xp, input, dim: xp.log_softmax(input, dim),
+          kinks=(([-math.inf, 0.0], 0),), prepare=_softmax_arguments, examples=(((0,),), ((1,),), ((0, 1),)),
           shapes=((2, 3),), layout="rows",
           vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, saved=("result",),
           usage="symgrad.log_softmax(a, dim=1)", doc="log(softmax(input)) along `dim`, without cancellation.")
@@ -81,13 +101,20 @@ def _reduce(xp, x, reduction):
 
 
 def _reduction_cotangent(g, shape, reduction):
-    return g / math.prod(shape) if reduction == "mean" else g
+    return g / (math.prod(shape) or 1) if reduction == "mean" else g
 
 
 def _loss_arguments(xp, input, target, reduction="mean"):
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
-    return input, target, reduction
+    return *in_one_dtype(input, target), reduction
+
+
+def _mse_arguments(xp, input, target, reduction="mean"):
+    """The arguments of a loss; two tensors of integers as floats, before those of few bits wrap around."""
+    if _is_integer(input) and _is_integer(target):
+        input, target = input / 1, target / 1
+    return _loss_arguments(xp, input, target, reduction)
 
 
 def _mse_vjp(xp, g, y, x, target, reduction):
@@ -96,7 +123,7 @@ def _mse_vjp(xp, g, y, x, target, reduction):
     return cotangent, -cotangent
 
 
-primitive("mse_loss", lambda xp, input, target, reduction: _reduce(xp, xp.square(input - target), reduction), arity=2, prepare=_loss_arguments,
+primitive("mse_loss", lambda xp, input, target, reduction: _reduce(xp, xp.square(input - target), reduction), arity=2, prepare=_mse_arguments,
           method=False, layout="operands", vjp=_mse_vjp, saved=("input target",) * 2, examples=(("mean",), ("sum",), ("none",)),
           jvp=lambda xp, t, s, y, x, target, reduction: _reduce(xp, 2 * (x - target) * (t - s), reduction),
           usage="symgrad.mse_loss(a, 2 * a)", doc="(input - target)², reduced by the mean, the sum, or not.")
@@ -108,13 +135,18 @@ LEAST_LOG, LEAST_VARIANCE = -100.0, 9.999999960041972e-13  # torch's limits (the
 
 
 def _entropy_vjp(rule):
-    """A pullback, from the rule for the loss of each element and its three (or four) partial derivatives."""
+    """A pullback, from the rule for functions that compute the loss of each element and its two (or three) partial derivatives."""
     def vjp(xp, g, y, x, target, weight, *rest):
         *positive, reduction = rest
         each, *partials = rule(xp, x, target, *positive)
-        scaled = _reduction_cotangent(g, each.shape if isinstance(weight, float) else (weight * each).shape, reduction)
-        by_x, by_target, *by_positive = (scaled * weight * partial for partial in partials)
-        return by_x, by_target, scaled * each, *by_positive
+        found = [partial() for partial in partials]
+        if isinstance(weight, float):
+            scaled = _reduction_cotangent(g, found[0].shape, reduction)
+            by_x, by_target, *by_positive = (scaled * (weight * partial if weight != 1 else partial) for partial in found)
+            return by_x, by_target, None, *by_positive
+        scaled = _reduction_cotangent(g, (weight * found[0]).shape, reduction)
+        by_x, by_target, *by_positive = (scaled * weight * partial for partial in found)
+        return by_x, by_target, scaled * each(), *by_positive
 
     return vjp
 
@@ -124,8 +156,8 @@ def _entropy_jvp(rule):
         count = 4 if len(given) > 8 else 3
         tangents, (_, x, target, weight, *positive), reduction = given[:count], given[count:-1], given[-1]
         each, *partials = rule(xp, x, target, *positive)
-        along = sum(partial * t for partial, t in zip(partials, (*tangents[:2], *tangents[3:])))
-        return _reduce(xp, weight * along + tangents[2] * each, reduction)
+        along = sum(partial() * t for partial, t in zip(partials, (*tangents[:2], *tangents[3:])))
+        return _reduce(xp, weight * along + tangents[2] * each(), reduction)
 
     return jvp
 
@@ -133,7 +165,7 @@ def _entropy_jvp(rule):
 def _cross_entropy(xp, x, target):
     """-t log(x) - (1 - t) log(1 - x), and its derivatives by x and t."""
     no, yes = xp.maximum(xp.log1p(-x), LEAST_LOG), xp.maximum(xp.log(x), LEAST_LOG)
-    return (target - 1) * no - target * yes, (x - target) / xp.maximum((1 - x) * x, LEAST_VARIANCE), no - yes
+    return (lambda: (target - 1) * no - target * yes, lambda: (x - target) / xp.maximum((1 - x) * x, LEAST_VARIANCE), lambda: no - yes)
 
 
 def _logistic_cross_entropy(xp, x, target, positive):
@@ -142,16 +174,17 @@ def _logistic_cross_entropy(xp, x, target, positive):
     `positive` is p; without one it is the number 1.0, and the derivative by t is -x exactly.
     """
     yes, no = xp.logsigmoid(x), xp.logsigmoid(-x)
-    return ((target - 1) * no - positive * target * yes, (1 - target) * xp.sigmoid(x) - positive * target * xp.sigmoid(-x),
-            -x if isinstance(positive, float) else no - positive * yes, -target * yes)
+    return (lambda: (target - 1) * no - positive * target * yes, lambda: (1 - target) * xp.sigmoid(x) - positive * target * xp.sigmoid(-x),
+            lambda: -x if isinstance(positive, float) else no - positive * yes, lambda: -target * yes)
 
 
-primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction: _reduce(xp, weight * _cross_entropy(xp, input, target)[0], reduction),
-          vjp=_entropy_vjp(_cross_entropy), jvp=_entropy_jvp(_cross_entropy), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
+primitive("binary_cross_entropy", lambda xp, input, target, weight, reduction:
+          _reduce(xp, weight * _cross_entropy(xp, input, target)[0](), reduction), vjp=_entropy_vjp(_cross_entropy),
+          jvp=_entropy_jvp(_cross_entropy), arity=3, domain=(PROBABILITY, PROBABILITY, REAL), examples=REDUCTIONS,
           shapes=((2, 3),) * 3, public=False, saved=("input target weight", "input target weight", "input target"),
           doc="-weight (target log(input) + (1 - target) log(1 - input)), reduced by the mean, the sum, or not.")
 primitive("binary_cross_entropy_with_logits", lambda xp, input, target, weight, pos_weight, reduction:
-          _reduce(xp, weight * _logistic_cross_entropy(xp, input, target, pos_weight)[0], reduction), vjp=_entropy_vjp(_logistic_cross_entropy),
+          _reduce(xp, weight * _logistic_cross_entropy(xp, input, target, pos_weight)[0](), reduction), vjp=_entropy_vjp(_logistic_cross_entropy),
           jvp=_entropy_jvp(_logistic_cross_entropy),
           arity=4, domain=(REAL, PROBABILITY, REAL, REAL), examples=REDUCTIONS, shapes=((2, 2),) * 4, public=False,
           saved=("input target weight pos_weight", "input target weight pos_weight", "input target pos_weight", "input target weight"),

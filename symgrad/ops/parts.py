@@ -72,7 +72,7 @@ def _real_and_imaginary(xp, g):
 
 def _complex_arguments(xp, real, imag):
     kinds = [x.dtype.scalar_type for x in (real, imag)]
-    if not all(x.is_floating_point() for x in (real, imag)):
+    if not all(x.is_floating_point() and x.dtype.name != "bfloat16" for x in (real, imag)):
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {kinds[0]} and {kinds[1]}")
     if kinds[0] != kinds[1]:
         raise RuntimeError(f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second argument")
@@ -92,7 +92,7 @@ for _name, _node in {"complex": "Complex", "polar_parts": "Polar"}.items():
            doc="The complex numbers with these real and imaginary parts.")
 
 
-@composite("polar", usage="symgrad.polar(x, x)", method=False)
+@composite("polar", arity=2, usage="symgrad.polar(x, x)", method=False)
 def polar(xp, abs, angle):
     """The complex numbers with these absolute values and angles."""
     abs, angle = _complex_arguments(xp, abs, angle)
@@ -101,31 +101,32 @@ def polar(xp, abs, angle):
 
 def _angle_vjp(xp, g, y, x):
     a, b = _real_and_imaginary(xp, x)
-    rate = g / (a * a + b * b)
-    return _complex_of(xp, -b * rate, a * rate)
+    return _complex_of(xp, g * -xp.angle_slope(a, b), g * xp.angle_slope(b, a))
 
 
 def _angle_jvp(xp, t, y, x):
     (a, b), (u, v) = _real_and_imaginary(xp, x), _real_and_imaginary(xp, t)
-    return (a * v - b * u) / (a * a + b * b)
+    return v * xp.angle_slope(b, a) - u * xp.angle_slope(a, b)
 
 
 primitive("angle_of_complex", lambda xp, input: xp.atan2(*reversed(_real_and_imaginary(xp, input))), vjp=_angle_vjp, jvp=_angle_jvp, public=False,
           node_name="Angle", layout="rows", domain=COMPLEX, doc="The angles of complex numbers.")
-elementwise("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)), xp.zeros_like(input)), 0, public=False,
+elementwise("angle_of_real", lambda xp, input: xp.where(xp.lt(input, 0), xp.acos(-xp.ones_like(input)),
+                                                              xp.where(xp.isnan(input), input, xp.zeros_like(input))), 0, public=False,
             domain=NONZERO, node_name="Angle", doc="The angles of real numbers: 0, or π if negative.")
 
 
-@composite("angle", usage="symgrad.angle(x)")
+@composite("angle", elementwise=True, domain=NONZERO, kinks=((0.0,),), usage="symgrad.angle(x)")
 def angle(xp, input):
-    """The angles of complex numbers; of real numbers 0, or π if negative."""
+    """The angles of complex numbers; of real numbers 0, or π if negative. The derivative at 0 is 0."""
     return xp.angle_of_complex(input) if input.is_complex() else xp.angle_of_real(input)
 
 
-@composite("sgn", usage="symgrad.sgn(x)")
+@composite("sgn", elementwise=True, kinks=((0.0,),), usage="symgrad.sgn(x)")
 def sgn(xp, input):
-    """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0."""
+    """The sign; of complex numbers, the number of absolute value 1 with the same angle, and 0 at 0, as its derivative there."""
     if not input.is_complex():
         return xp.sign(input)
     size = xp.abs(input)
-    return input / xp.where(xp.eq(size, 0), xp.ones_like(size), size)
+    zero = xp.eq(size, 0)
+    return xp.where(zero, xp.zeros_like(input), input / xp.where(zero, xp.ones_like(size), size))

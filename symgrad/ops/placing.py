@@ -3,10 +3,11 @@
 import math
 
 from symgrad.graph.op import composite, linear
-from symgrad.ops.rules import axis
+from symgrad.ops.rules import axis, expect_dtype
 from symgrad.types.indices import (
     check_bounds,
     diagonal_positions,
+    distinct_index,
     flat_positions,
     gather_index,
     index_array,
@@ -27,9 +28,14 @@ def _define_replacement(name, prepare=None, usage="", doc="", node_name=None, la
            shapes=((3, 4), (3, 2)), examples=(DISTINCT_INDEX,), layout=layout, doc=doc)
 
 
+def _times(src, alpha):
+    """src * alpha; -1 wraps around for unsigned integers."""
+    return -src if alpha == -1 else src * alpha
+
+
 def _define_addition(name, prepare, usage="", doc=""):
     """An op that adds to the elements at an index, which may repeat elements."""
-    linear(name, lambda xp, input, src, index, alpha: xp.put(input, src if alpha == 1 else src * alpha, index, True),
+    linear(name, lambda xp, input, src, index, alpha: xp.put(input, src if alpha == 1 else _times(src, alpha), index, True),
            lambda xp, g, shape, index, alpha: g, lambda xp, g, shape, index, alpha: xp.getitem(g, index) * alpha, prepare=prepare, usage=usage,
            saved=("", "index"),
            shapes=((3, 4), (3, 2)), examples=((*REPEATED_INDEX, 1), (*REPEATED_INDEX, -2)), layout="rows", doc=doc)
@@ -38,27 +44,41 @@ def _define_addition(name, prepare, usage="", doc=""):
 # At an index along a dimension
 
 
+SCALAR, NO_PLACES = (Ellipsis,), ()  # the index of the element of a tensor without dimensions, and what stands for an index without elements
+
+
 def _elements_index(name, input, dim, index, src):
     dim = axis(dim, input.ndim)
     index = integer_index(index, f"{name}(): Expected dtype int32/int64 for index")
+    if not index.size:
+        return NO_PLACES
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if src is not None:
-        if input.dtype is not src.dtype:
-            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+        expect_dtype(src, input.dtype, "scatter(): Expected self.dtype to be equal to src.dtype, but got {} and {}")
         if max(index.ndim, 1) != max(src.ndim, 1):
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        outside = any(n > m for i, (n, m) in enumerate(zip(index.shape, input.shape)) if i != dim)
-        if outside or any(n > m for n, m in zip(index.shape, src.shape)):
+        outside = any([n > m for i, (n, m) in enumerate(zip(index.shape, input.shape)) if i != dim])
+        if outside or any([n > m for n, m in zip(index.shape, src.shape or (1,))]):
             raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to "
                                f"be "
                                f"no larger size than src {list(src.shape)}")
-    return gather_index(check_bounds(index, input.shape[dim] if input.ndim else 1, dim), dim)
+    places = gather_index(check_bounds(index, input.shape[dim] if input.ndim else 1, dim), dim)
+    return places if input.ndim else SCALAR
+
+
+def _written(xp, src, places, add=False):
+    """What is written at the places: all of `src`, or, into a tensor without dimensions, its last element or the sum of its elements."""
+    if places is not SCALAR or not src.ndim:
+        return src
+    return xp.sum(src) if add else xp.getitem(xp.reshape(src, (-1,)), (-1,))
 
 
 def _matching_part(xp, src, index):
     """The elements of `src` at the positions of the index's own elements."""
     shape = tuple(index_array(index).shape)
+    if len(shape) != src.ndim:  # one of both has no dimensions
+        src = xp.reshape(src, (-1,) * len(shape))
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
 
@@ -67,17 +87,34 @@ _define_replacement("scatter_number", node_name="ScatterBackward1", doc="A copy 
 
 
 @composite("scatter", usage="symgrad.scatter(a, 1, symgrad.tensor([[0], [2]]), 9.0)")
-def scatter(xp, input, dim, index, src=None, *, value=None):
+def scatter(xp, input, dim, index, src=None, *, value=None, reduce=None):
     """A copy of the input with elements of `src`, or a number, at the positions of an index along `dim`."""
     given = value if src is None else src
-    if hasattr(given, "shape"):
-        return xp.scatter_tensor(input, _matching_part(xp, given, index), _elements_index("scatter", input, dim, index, given))
-    return xp.scatter_number(input, input.new_tensor(given), _elements_index("scatter", input, dim, index, None))
+    if reduce is not None:
+        return _scattered(xp, input, dim, index, given, reduce)
+    whole = hasattr(given, "shape")
+    places = _elements_index("scatter", input, dim, index, given if whole else None)
+    if places is NO_PLACES:
+        return xp.clone(input)
+    if whole:
+        return xp.scatter_tensor(input, _written(xp, _matching_part(xp, given, index), places), places)
+    return xp.scatter_number(input, input.new_tensor(given), places)
+
+
+def _scattered(xp, input, dim, index, given, reduce):
+    """`scatter` with elements added to those of the input, or multiplied with them."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"scatter(): reduce argument must be either add or multiply, but got {reduce!r}")
+    if not hasattr(given, "shape"):
+        given = xp.ones_like(input, tuple(index.shape)) * input.new_tensor(given)
+    return xp.scatter_reduce(input, dim, index, given, {"add": "sum", "multiply": "prod"}[reduce])
 
 
 def _scatter_add_arguments(xp, input, dim, index, src):
     places = _elements_index("scatter_add", input, dim, index, src)
-    return input, _matching_part(xp, src, index), places, 1
+    if places is NO_PLACES:
+        return xp.clone(input)
+    return input, _written(xp, _matching_part(xp, src, index), places, True), places, 1
 
 
 _define_addition("scatter_add", _scatter_add_arguments, "symgrad.scatter_add(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2))",
@@ -94,15 +131,25 @@ def _slices_index(name, xp, input, dim, index, source=None):
         raise IndexError(f"{name}(): Index should have dimension 1 or 0 (got {index.ndim})")
     index = index.reshape(-1)
     if source is not None:
+        expect_dtype(source, input.dtype, "index_copy_(): self and source expected to have the same dtype, but got (self) {} and (source) {}"
+                     if name == "index_copy" else f"{name}_(): self ({{}}) and source ({{}}) must have the same scalar type")
         count = source.shape[dim] if source.ndim else 1
         if count != len(index):
             message = f"{name}_(): Number of indices ({len(index)}) should be equal to source.size(dim)"
             raise IndexError(f"{message} ({count})") if name == "index_copy" else RuntimeError(f"{message}: ({count}), for dim: {dim}")
-        if source.ndim != input.ndim or any(n != m for i, (n, m) in enumerate(zip(source.shape, input.shape)) if i != dim):
+        vector = name == "index_copy" and not input.ndim and source.ndim == 1  # torch takes it for a tensor without dimensions
+        if source.ndim != input.ndim and not vector or input.ndim and _around(source, dim) != _around(input, dim):
             raise RuntimeError(f"{name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: {list(input.shape)} at "
                                f"dimension "
                                f"{dim} and source slice shape: {list(source.shape)} at dimension {dim}")
-    return slice_index(_check_slices(name, index, input.shape[dim] if input.ndim else 1, dim), dim)
+    places = slice_index(_check_slices(name, index, input.shape[dim] if input.ndim else 1, dim), dim)
+    return places if input.ndim else SCALAR
+
+
+def _around(x, dim):
+    """The sizes of all dimensions but one."""
+    shape = x.shape
+    return shape[:dim] + shape[dim + 1:]
 
 
 def _check_slices(name, index, size, dim):
@@ -112,11 +159,27 @@ def _check_slices(name, index, size, dim):
         raise (RuntimeError if name == "index_add" else IndexError)(str(error)) from None
 
 
+def _at_slices(name, xp, input, dim, index, source, *alpha):
+    """The arguments of an op at slices, or its result for a tensor without dimensions, which is one slice."""
+    places = _slices_index(name, xp, input, dim, index, source)
+    if input.ndim:
+        return input, source, places, *alpha
+    named = {"alpha": alpha[0]} if alpha else {}
+    return xp.reshape(getattr(xp, name)(xp.reshape(input, (1,)), dim, index, xp.reshape(source, (1,)), **named), ())
+
+
 _define_addition("index_add",
-                 lambda xp, input, dim, index, source, *, alpha=1: (input, source, _slices_index("index_add", xp, input, dim, index, source), alpha),
+                 lambda xp, input, dim, index, source, *, alpha=1: _at_slices("index_add", xp, input, dim, index, source, alpha),
                  "symgrad.index_add(a, 1, symgrad.tensor([0, 0]), symgrad.ones(2, 2))",
                  "A copy of the input with alpha times the slices of `source` added to those along `dim` that a vector of integers names.")
-_define_replacement("index_copy", lambda xp, input, dim, index, source: (input, source, _slices_index("index_copy", xp, input, dim, index, source)),
+
+
+def _index_copy_arguments(xp, input, dim, index, source):
+    prepared = _at_slices("index_copy", xp, input, dim, index, source)
+    return (input, _written(xp, source, prepared[2]), prepared[2]) if input.ndim else prepared
+
+
+_define_replacement("index_copy", _index_copy_arguments,
                     "symgrad.index_copy(a, 1, symgrad.tensor([2, 0]), symgrad.ones(2, 2))",
            "A copy of the input with the slices of `source` in place of those along `dim` that a vector of integers names.", "IndexCopyBackward0")
 _define_replacement("index_fill_number", node_name="IndexFill", layout="first",
@@ -125,15 +188,24 @@ _define_replacement("index_fill_tensor", node_name="IndexFillBackward1", layout=
                     doc="A copy of the input with the elements at an index replaced by a tensor.")
 
 
+def _filling(input, value):
+    """The value without dimensions in the dtype of the tensor that it fills."""
+    if value.is_complex() and not input.is_complex():
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    return value.to(input.dtype)
+
+
 @composite("index_fill", usage="symgrad.index_fill(a, 1, symgrad.tensor([0]), 7.0)")
 def index_fill(xp, input, dim, index, value):
     """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
-    places = _slices_index("index_fill", xp, input, dim, index)
+    if not input.ndim:
+        return xp.reshape(index_fill(xp, xp.reshape(input, (1,)), dim, index, value), ())
+    places = _slices_index("index_fill", xp, input, dim, distinct_index(index, input.shape[axis(dim, input.ndim)]))
     if not hasattr(value, "shape"):
         return xp.index_fill_number(input, input.new_tensor(value), places)
     if value.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    return xp.index_fill_tensor(input, value, places)
+    return xp.index_fill_tensor(input, _filling(input, value), places)
 
 
 # Reductions of the elements that are sent to one position
@@ -143,6 +215,8 @@ def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
     """The input with the reductions of its own element (if `include_self`) and of the elements of `src` sent to one place."""
     if reduce not in known:
         raise RuntimeError(f"{name}(): Expected reduce to be one of {', '.join(known)} but got {reduce}.")
+    if reduce == "prod" and str(input.dtype) == "torch.bool":
+        reduce = "amin"
     flat, sent, shape = xp.reshape(input, (-1,)), xp.reshape(src, (-1,)), tuple(input.shape)
     positions = flat_positions(places, shape)
     if not len(positions):
@@ -161,13 +235,17 @@ def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
     found = xp.getitem(xp.cat([flat, sent], 0), (rows,))
     if reduce == "prod" or input.is_floating_point():  # an integer extreme is that of repeated elements, too
         found = xp.where(input.new_tensor(filled), found, {"prod": 1, "amax": -math.inf, "amin": math.inf}[reduce])
-    return xp.reshape(xp.scatter_tensor(flat, getattr(xp, reduce)(found, -1), (distinct,)), shape)
+    return xp.reshape(xp.scatter_tensor(flat, getattr(xp, reduce)(found, -1).to(input.dtype), (distinct,)), shape)
 
 
 @composite("scatter_reduce", usage="symgrad.scatter_reduce(a, 1, symgrad.tensor([[0, 0], [2, 1]]), symgrad.ones(2, 2), 'mean')")
 def scatter_reduce(xp, input, dim, index, src, reduce, *, include_self=True):
     """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
-    places, part = _elements_index("scatter_reduce", input, dim, index, src), _matching_part(xp, src, index)
+    places = _elements_index("scatter_reduce", input, dim, index, src)
+    if places is NO_PLACES:
+        return xp.clone(input)
+    part = _matching_part(xp, src, index)
+    places = places if input.ndim else (integer_index(index, "").reshape(-1),)
     return _reduce_at(xp, "scatter_reduce", input, part, places, reduce, include_self, ("sum", "prod", "mean", "amax", "amin"))
 
 
@@ -178,6 +256,9 @@ def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
     dim = axis(dim, input.ndim)
     every = xp.expand(xp.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), tuple(source.shape)) if input.ndim else xp.reshape(index, ())
     places = _elements_index("index_reduce", input, dim, every, source)
+    if places is NO_PLACES:
+        return xp.clone(input)
+    places = places if input.ndim else (integer_index(index, "").reshape(-1),)
     return _reduce_at(xp, "index_reduce", input, source, places, reduce, include_self, ("prod", "mean", "amax", "amin"))
 
 
@@ -191,20 +272,20 @@ def _select_arguments(xp, input, src, dim, index):
     if not -input.shape[dim] <= index < input.shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
     _check_size(src, (*input.shape[:dim], *input.shape[dim + 1:]))
-    return input, src, (slice(None),) * dim + (index,)
+    return input, src.to(input.dtype), (slice(None),) * dim + (index,)
 
 
 def _slice_arguments(xp, input, src, dim=0, start=None, end=None, step=1):
     dim = axis(dim, input.ndim)
     piece = slice(start, end, step)
     _check_size(src, (*input.shape[:dim], len(range(*piece.indices(input.shape[dim]))), *input.shape[dim + 1:]))
-    return input, src, (slice(None),) * dim + (piece,)
+    return input, src.to(input.dtype), (slice(None),) * dim + (piece,)
 
 
 def _diagonal_arguments(xp, input, src, offset=0, dim1=0, dim2=1):
     places = diagonal_positions(tuple(input.shape), offset, axis(dim1, input.ndim), axis(dim2, input.ndim))
     _check_size(src, places[0].shape)
-    return input, src, places
+    return input, src.to(input.dtype), places
 
 
 _define_replacement("select_scatter", _select_arguments, "symgrad.select_scatter(a, symgrad.zeros(2), 1, 0)",
@@ -236,13 +317,20 @@ for _name, _node in {"masked_fill_number": "MaskedFill", "masked_fill_tensor": "
 @composite("masked_fill", usage="symgrad.masked_fill(a, a > 2, 0.0)")
 def masked_fill(xp, input, mask, value):
     """A copy of the input with a number, or a tensor without dimensions, where `mask` is true; shapes broadcast."""
+    if isinstance(value, (list, tuple)):
+        raise TypeError(f"masked_fill(): argument 'value' must be Number or Tensor, not {type(value).__name__}")
     if hasattr(value, "shape") and value.ndim:
         raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    if not input.is_complex() and (isinstance(value, complex) or hasattr(value, "shape") and value.is_complex()):
+        part = value if isinstance(value, complex) else value.item()
+        if part.imag and input.dtype.name != "bool":
+            raise RuntimeError(f"value cannot be converted to type {input.dtype} without overflow: {part} has an imaginary part")
+        value = (part != 0 if part.imag else part.real) if isinstance(value, complex) or part.imag else xp.real(value)
     truth = index_array(mask)
     if truth.dtype != bool:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}")
     if hasattr(value, "shape"):
-        return xp.masked_fill_tensor(input, value, truth.copy())
+        return xp.masked_fill_tensor(input, value.to(input.dtype), truth.copy())
     return xp.masked_fill_number(input, input.new_tensor(value), truth.copy())
 
 
@@ -254,8 +342,8 @@ def masked_scatter(xp, input, mask, source):
     """A copy of the input with the elements of `source`, in order, where `mask` is true."""
     shape, places = mask_indices(mask, tuple(input.shape), "masked_scatter_ only supports boolean masks")
     count = len(places[0]) if shape else int(places[0])
+    expect_dtype(source, input.dtype, "masked_scatter: expected self and source to have same dtypes but got{} and {}")
     if source.numel() < count:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes" if source.dtype is not input.dtype else
-                           "Number of elements of source < number of ones in mask")
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     whole = xp.broadcast_to(input, shape) if shape != tuple(input.shape) else input
     return xp.masked_scatter_elements(whole, xp.reshape(source, (-1,))[:count], places)

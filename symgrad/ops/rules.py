@@ -9,9 +9,14 @@ from __future__ import annotations
 import functools
 import math
 
+from symgrad.types.dtypes import DTYPES, dtype_of
+from symgrad.types.promotion import common
+
 
 def axis(dim, ndim):
     """An axis as a number from 0 to ndim - 1. Raises torch's errors."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim % ndim
     span = ndim or 1
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise TypeError(f"dim must be an integer, not {type(dim).__name__} ({dim!r})")
@@ -34,7 +39,11 @@ def axes(dim, ndim):
     """Several axes, or None for all of them, as a tuple of distinct numbers."""
     if dim is None or isinstance(dim, (tuple, list)) and not dim:
         return _ALL_AXES[ndim] if ndim < len(_ALL_AXES) else AllAxes(range(ndim))
-    out = tuple(axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim % ndim,)
+    out = tuple([axis(d, ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))])
+    if len(out) == 1:
+        return out if ndim else ()
     if len(set(out)) != len(out):
         raise RuntimeError(f"dim {out[-1]} appears multiple times in the list of dims")
     return out if ndim else ()
@@ -47,7 +56,7 @@ def expand_reduced(xp, y, shape, dim, keepdim):
 
 def unsqueeze_reduced(xp, y, shape, dim, keepdim):
     """A reduced value with the reduced axes as axes of size 1."""
-    return y if keepdim or len(dim) == len(shape) else xp.reshape(y, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+    return y if keepdim or len(dim) == len(shape) else xp.reshape(y, tuple([1 if i in dim else n for i, n in enumerate(shape)]))
 
 
 @functools.lru_cache(1024)
@@ -58,7 +67,7 @@ def inverse_permutation(order):
 
 def reduced_count(shape, dim):
     """The number of elements of which each reduced value is made."""
-    return math.prod(shape[i] for i in dim)
+    return math.prod([shape[i] for i in dim])
 
 
 def sizes(shape):
@@ -78,6 +87,82 @@ def numbered_node_name(name):
     return lambda node: f"{name}Backward{int(not isinstance(node.args[1], AllAxes))}"
 
 
+def cast(xp, name, input, dtype, *args):
+    """The input in another dtype; for integers the result, which has that dtype where the sum or product of integers else has int64."""
+    input = input.to(dtype)
+    return (input, *args) if input.is_floating_point() or input.is_complex() else getattr(xp, name)(input, *args).to(dtype)
+
+
+def running(name):
+    """The arguments of a running sum or product."""
+    def arguments(xp, input, dim, *, dtype=None):
+        dim = axis(dim, input.ndim)
+        return (input, dim) if dtype is None else cast(xp, name, input, dtype, dim)
+
+    return arguments
+
+
+def in_float32(function):
+    """A function of several steps that is computed in float32 for float16 and bfloat16, and rounded once."""
+    @functools.wraps(function)
+    def compute(*args, **kwargs):
+        given = (*args, *kwargs.values())
+        narrow = next((x.dtype for x in given if hasattr(x, "shape") and x.dtype.name in ("float16", "bfloat16")), None)
+        if narrow is None:
+            return function(*args, **kwargs)
+
+        def widened(x):
+            return x.to(DTYPES["float32"]) if hasattr(x, "shape") and x.dtype is narrow else x
+
+        y = function(*map(widened, args), **{name: widened(x) for name, x in kwargs.items()})
+        return y.to(narrow) if y.dtype.name == "float32" else y
+
+    return compute
+
+
+def as_floats(x):
+    """Integers and booleans in the default dtype; other tensors, and Python numbers, as they are."""
+    return x if not hasattr(x, "dtype") or x.is_floating_point() or x.is_complex() else x.to(dtype_of(float))
+
+
+def plain_number(name, word, position, given):
+    """A real number that may be given as a tensor without dimensions. Raises TypeError for another, and for one that requires grad."""
+    number = given.item() if hasattr(given, "item") and not given.shape and not getattr(given, "requires_grad", False) else given
+    if not isinstance(number, (int, float)):
+        raise TypeError(f"{name}(): argument '{word}' (position {position}) must be Number, not {type(given).__name__}")
+    return int(number) if isinstance(number, bool) else number
+
+
+def in_one_dtype(*xs):
+    """Tensors and Python numbers as tensors of their common dtype, floats for integers."""
+    target = common(*xs)
+    target = target if target.is_floating_point or target.is_complex else dtype_of(float)
+    tensor = next(x for x in xs if hasattr(x, "dtype"))
+    return tuple([x.to(target) if hasattr(x, "dtype") else tensor.new_tensor(x, dtype=target) for x in xs])
+
+
+def expect_dtype(x, dtype, message):
+    """Raise torch's error for operands that are not promoted: `message` has places for the spoken names of `dtype` and of the dtype of `x`."""
+    if x.dtype is not dtype:
+        raise RuntimeError(message.format(dtype.scalar_type, x.dtype.scalar_type) + "; convert one of the tensors with .to()")
+
+
+def whole_factors(input, *factors):
+    """The factors of an added product: whole numbers for integers, as in torch."""
+    for factor in factors:
+        if isinstance(factor, (list, tuple)):
+            raise TypeError(f"a factor must be Number, not {type(factor).__name__}")
+    whole = hasattr(input, "is_floating_point") and not (input.is_floating_point() or input.is_complex())
+    if not whole:
+        return factors
+    for factor in factors:
+        if factor != factor or isinstance(factor, complex):
+            raise RuntimeError(f"the factors of integers are whole numbers, not {factor}")
+    modulus = 2 ** (8 * input.element_size())
+    least = 0 if input.dtype.name.startswith("uint") else -modulus // 2
+    return [(int(factor) - least) % modulus + least for factor in factors]
+
+
 def is_complex(x):
     """Whether an array or a Tensor is complex; False for formulas and high-precision numbers."""
     return getattr(x.dtype, "kind", "") == "c" or getattr(x.dtype, "is_complex", False)
@@ -89,3 +174,11 @@ def real_product(xp, a, b):
         return a * b
     parts = xp.view_as_real(a) * xp.view_as_real(b)
     return xp.getitem(parts, (..., 0)) + xp.getitem(parts, (..., 1))
+
+
+def every(x):
+    """The numbers of a tensor that decide whether an argument is refused, those of all members of a vmap among them."""
+    value = x.value
+    while hasattr(value, "level"):
+        value = value.data
+    return value if hasattr(value, "tobytes") else x

@@ -13,6 +13,7 @@ from symgrad.types.indices import (
     index_array,
     integer_index,
     mask_indices,
+    middle,
     most_frequent,
     order,
     running_extremes,
@@ -35,7 +36,9 @@ def _define_selection(name, prepare=None, usage="", doc="", node_name=None, layo
 
 def _gather_arguments(xp, input, dim, index, *, sparse_grad=False):
     dim = axis(dim, input.ndim)
-    index = integer_index(index, "gather(): Expected dtype int32/int64 for index")
+    index = integer_index(index, "gather(): Expected dtype int32/int64 for index") if index_array(index).size else index_array(index).astype(int)
+    if not index.size:
+        return xp.reshape(input, (-1,)), (index,)
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for i, (n, m) in enumerate(zip(index.shape, input.shape)):
@@ -51,7 +54,7 @@ def _elements_at(xp, input, dim, index, keepdim=True):
 
 
 def _take_arguments(xp, input, index):
-    index, count = integer_index(index, f"take(): Expected a long tensor for index, but got {getattr(index, 'dtype', None)}"), input.numel()
+    index, count = integer_index(index, "take(): Expected a long tensor for index", ("int64",)), input.numel()
     wrong = first_outside(index, -count, count)
     if wrong is not None:
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {count} elements.")
@@ -67,7 +70,11 @@ def _index_select_arguments(xp, input, dim, index):
     wrong = first_outside(index, 0, size)
     if wrong is not None:
         raise IndexError(f"index out of range in self: {wrong} is not from 0 to {size - 1}, where dimension {dim} has size {size}")
-    return input if input.ndim else xp.reshape(input, (1,)), slice_index(index.reshape(-1), dim)
+    if not input.ndim:
+        if index.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+        return xp.clone(input)
+    return input, slice_index(index.reshape(-1), dim)
 
 
 def _masked_select_arguments(xp, input, mask):
@@ -91,17 +98,25 @@ _define_selection("masked_select", _masked_select_arguments, "symgrad.masked_sel
 @composite("take_along_dim", usage="symgrad.take_along_dim(a, symgrad.argsort(a), 1)")
 def take_along_dim(xp, input, indices, dim=None):
     """The elements at indices along `dim`, with the other dimensions broadcast; without `dim`, those of the flattened input."""
+    index = integer_index(indices, "torch.take_along_dim(): dtype of indices should be Long", ("int64",))
     if dim is None:
         return xp.gather(xp.reshape(input, (-1,)), 0, index_array(indices).reshape(-1))
-    index, dim = index_array(indices), axis(dim, input.ndim)
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions; without `dim`, the element is taken")
+    dim = axis(dim, input.ndim)
     if index.ndim != input.ndim:
         raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions "
                            f"for "
                            f"input, and {index.ndim} dimensions for indices")
     others = [max(n, m) if i != dim else n for i, (n, m) in enumerate(zip(index.shape, input.shape))]
     stretched = [max(n, m) if i != dim else m for i, (n, m) in enumerate(zip(index.shape, input.shape))]
-    mask = index_array(xp.expand(indices, others))
-    return xp.gather(xp.expand(input, stretched), dim, mask)
+    size = input.shape[dim]
+    wrong = first_outside(index, -size, size)
+    if wrong is not None:
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+    if first_outside(index, 0, size) is not None:
+        indices = input.new_tensor(index % size, dtype=int)
+    return xp.gather(xp.expand(input, stretched), dim, index_array(xp.expand(indices, others)))
 
 
 # By order
@@ -132,7 +147,7 @@ def _values_and_indices(xp, kind, pick, input, dim, index, keepdim=True):
     return kind((values, input.new_tensor(index if keepdim or not input.ndim else index.squeeze(dim), dtype=int)))
 
 
-@composite("sort", usage="symgrad.sort(a, descending=True).values")
+@composite("sort", kinks=(([1.0, 1.0],),), usage="symgrad.sort(a, descending=True).values")
 def sort(xp, input, dim=-1, descending=False, *, stable=None):
     """The pair (values, indices) of the input sorted along `dim`; equal elements stay in order, and NaN is the largest."""
     dim = axis(dim, input.ndim)
@@ -140,7 +155,7 @@ def sort(xp, input, dim=-1, descending=False, *, stable=None):
     return _values_and_indices(xp, return_types.sort, pick, input, dim, order(xp.numbers(input), dim, bool(descending)))
 
 
-@composite("msort", usage="symgrad.msort(a)")
+@composite("msort", kinks=(([1.0, 1.0],),), usage="symgrad.msort(a)")
 def msort(xp, input):
     """The input sorted along its first dimension."""
     return sort(xp, input, 0).values
@@ -152,17 +167,19 @@ def argsort(xp, input, dim=-1, descending=False, *, stable=False):
     return input.new_tensor(with_torch_layout(order(xp.numbers(input), axis(dim, input.ndim), bool(descending)), (xp.numbers(input),)), dtype=int)
 
 
-@composite("topk", usage="symgrad.topk(a, 2).values")
+@composite("topk", kinks=(([1.0, 1.0, 0.0], 1),), usage="symgrad.topk(a, 2).values")
 def topk(xp, input, k, dim=-1, largest=True, sorted=True):
     """The pair (values, indices) of the `k` largest (or smallest) elements along `dim`, the most extreme first."""
     dim = axis(dim, input.ndim)
     if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"selected index k out of range: {k} of {input.shape[dim] if input.ndim else 1}")
+    if str(input.dtype) == "torch.bool":
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     by = order(xp.numbers(input), dim, bool(largest))
     return _values_and_indices(xp, return_types.topk, xp.topk_elements, input, dim, by[slice_index(slice(0, k), dim)] if input.ndim else by)
 
 
-@composite("kthvalue", usage="symgrad.kthvalue(a, 2)")
+@composite("kthvalue", kinks=(([1.0, 1.0, 2.0], 1),), usage="symgrad.kthvalue(a, 2)")
 def kthvalue(xp, input, k, dim=-1, keepdim=False):
     """The pair (values, indices) of the `k`-th smallest element along `dim`, counted from 1."""
     dim = axis(dim, input.ndim)
@@ -178,7 +195,9 @@ def _median(xp, input, dim, keepdim, kind, pick, pick_of_all, missing):
     if dim is None:
         if not input.numel():
             return input.new_tensor(math.nan)
-        at = _median_index(xp.numbers(input).reshape(-1), 0, missing)
+        numbers = xp.numbers(input).reshape(-1)
+        at = middle(numbers)
+        at = _median_index(numbers, 0, missing) if at is None else at
         return pick_of_all(input, element_index(unravelled(at, tuple(input.shape) or (1,)))[:input.ndim])
     dim = axis(dim, input.ndim)
     if input.ndim and not input.shape[dim]:
@@ -197,19 +216,19 @@ def _median_index(value, dim, missing):
     return by[gather_index(middle * whole + count * ~whole, dim)]
 
 
-@composite("median", usage="symgrad.median(a, dim=1).values")
+@composite("median", kinks=(([1.0, 1.0, 2.0],), ([1.0, 1.0, 2.0], 0)), usage="symgrad.median(a, dim=1).values")
 def median(xp, input, dim=None, keepdim=False):
     """The lower median of all elements; with `dim`, the pair (values, indices). The median is NaN if an element is."""
     return _median(xp, input, dim, keepdim, return_types.median, xp.median_elements, xp.median_of_all, False)
 
 
-@composite("nanmedian", usage="symgrad.nanmedian(a)")
+@composite("nanmedian", kinks=(([1.0, 1.0, 2.0],),), usage="symgrad.nanmedian(a)")
 def nanmedian(xp, input, dim=None, keepdim=False):
     """The lower median of the elements that are not NaN; with `dim`, the pair (values, indices)."""
     return _median(xp, input, dim, keepdim, return_types.nanmedian, xp.nanmedian_elements, xp.nanmedian_of_all, True)
 
 
-@composite("mode", usage="symgrad.mode(a, dim=1)")
+@composite("mode", kinks=(([1.0, 1.0, 2.0],),), usage="symgrad.mode(a, dim=1)")
 def mode(xp, input, dim=-1, keepdim=False):
     """The pair (values, indices) of the most frequent element along `dim`: the smallest of several, at its last position."""
     dim = axis(dim, input.ndim)
@@ -218,14 +237,14 @@ def mode(xp, input, dim=-1, keepdim=False):
     return _values_and_indices(xp, return_types.mode, xp.mode_elements, input, dim, at, keepdim)
 
 
-@composite("cummax", usage="symgrad.cummax(a, dim=1).values")
+@composite("cummax", kinks=(([1.0, 1.0], 0),), usage="symgrad.cummax(a, dim=1).values")
 def cummax(xp, input, dim):
     """The pair (values, indices) of the largest element so far along `dim`, at its last position."""
     dim = axis(dim, input.ndim)
     return _values_and_indices(xp, return_types.cummax, xp.cummax_elements, input, dim, running_extremes(xp.numbers(input), dim, True))
 
 
-@composite("cummin", usage="symgrad.cummin(a, dim=1).values")
+@composite("cummin", kinks=(([1.0, 1.0], 0),), usage="symgrad.cummin(a, dim=1).values")
 def cummin(xp, input, dim):
     """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
     dim = axis(dim, input.ndim)

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import operator
 
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
@@ -48,7 +49,7 @@ linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_tr
 
 
 linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_transpose, view=True, examples=(((4, 3),), ((12,),)),
-       prepare=lambda xp, input, *shape: (input, _infer_shape("view", input.shape, sizes(shape))), usage="a.view(3, 2)",
+       prepare=lambda xp, input, *size: (input, _infer_shape("view", input.shape, sizes(size))), usage="a.view(3, 2)",
        doc="The same elements in another shape, sharing memory; raises if that needs a copy.")
 
 
@@ -83,7 +84,7 @@ def flatten(xp, input, start_dim=0, end_dim=-1):
 
 
 def _squeeze_arguments(xp, input, dim=None):
-    dims = axes(dim, input.ndim) if dim is None or input.ndim else ()
+    dims = axes(dim, input.ndim) if dim != () else ()
     return input, tuple(n for i, n in enumerate(input.shape) if n != 1 or i not in dims), dim
 
 
@@ -116,9 +117,8 @@ def _permute_arguments(xp, input, *dims):
 
 
 def _transpose_arguments(xp, input, dim0, dim1):
-    order = list(range(input.ndim))
+    order, a, b = list(range(input.ndim)), axis(dim0, input.ndim), axis(dim1, input.ndim)
     if order:
-        a, b = axis(dim0, input.ndim), axis(dim1, input.ndim)
         order[a], order[b] = order[b], order[a]
     return input, tuple(order)
 
@@ -196,11 +196,20 @@ def _check_not_empty(name, tensors):
 
 
 def _cat_arguments(xp, tensors, dim=0):
-    _check_not_empty("cat", tensors)
-    if not all(t.ndim for t in tensors):
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated; use stack")
-    dim = axis(dim, tensors[0].ndim)
-    first = tensors[0].shape
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"cat(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    if not tensors:
+        raise ValueError("cat(): expected a non-empty list of Tensors")
+    shapes = [t.shape for t in tensors]
+    if shapes[0] and shapes.count(shapes[0]) == len(shapes):
+        return tensors, axis(dim, len(shapes[0]))
+    for i, t in enumerate(tensors):
+        if not t.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated; use stack")
+    first = next((t.shape for t in tensors if tuple(t.shape) != (0,)), tensors[0].shape)
+    dim = axis(dim, len(first))
+    if len(first) > 1:  # vectors without elements go with tensors of every shape, as in torch
+        tensors = [xp.reshape(t, (*first[:dim], 0, *first[dim + 1:])) if tuple(t.shape) == (0,) else t for t in tensors]
     for i, t in enumerate(tensors):
         if t.ndim != len(first) or any(n != m for k, (n, m) in enumerate(zip(t.shape, first)) if k != dim):
             raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected shape like {list(first)} but got "
@@ -223,11 +232,11 @@ linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_transpose, var
 
 def _stack_arguments(xp, tensors, dim=0):
     _check_not_empty("stack", tensors)
+    first = tensors[0].shape
     for i, t in enumerate(tensors):
-        if t.shape != tensors[0].shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and {list(t.shape)} "
-                               f"at entry {i}")
-    return tensors, axis(dim, tensors[0].ndim + 1)
+        if t.shape != first:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+    return tensors, axis(dim, len(first) + 1)
 
 
 linear("stack", lambda xp, tensors, dim: xp.stack(tensors, dim),
@@ -265,9 +274,9 @@ def split_with_sizes(xp, input, split_sizes, dim=0):
 @composite("split", view=True, usage="symgrad.split(a, [1, 2], dim=1)")
 def split(xp, tensor, split_size_or_sections, dim=0):
     """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
-    if not isinstance(split_size_or_sections, int):
+    if isinstance(split_size_or_sections, (list, tuple)):
         return split_with_sizes(xp, tensor, split_size_or_sections, dim)
-    dim, size = axis(dim, tensor.ndim), split_size_or_sections
+    dim, size = axis(dim, tensor.ndim), operator.index(split_size_or_sections)
     n = tensor.shape[dim]
     if size < 0 or size == 0 and n:
         raise RuntimeError(f"split expects split_size be {'positive' if size == 0 else 'non-negative'}, but got split_size={size}")
@@ -279,7 +288,10 @@ def chunk(xp, input, chunks, dim=0):
     """The input cut into at most `chunks` pieces along `dim`."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    return split(xp, input, max(-(-input.shape[axis(dim, input.ndim)] // chunks), 1), dim)
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor, but the input has none")
+    n = input.shape[axis(dim, input.ndim)]
+    return split(xp, input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
 @composite("unbind", view=True, usage="symgrad.unbind(a, 1)")
@@ -290,14 +302,18 @@ def unbind(xp, input, dim=0):
 
 
 linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape, dims: xp.flip(g, dims), examples=(((0,),), ((0, 1),)),
-       prepare=lambda xp, input, *dims: (input, axes(dims[0] if len(dims) == 1 else dims, input.ndim)),
+       prepare=lambda xp, input, *dims: (input, axes(dims[0], input.ndim) if len(dims) == 1 and dims[0] != () else axes(dims, input.ndim)
+                                         if len(dims) > 1 else ()),
        usage="symgrad.flip(a, (0, 1))", doc="The order reversed along `dims`.")
 
 
 def _roll_arguments(xp, input, shifts, dims=None):
-    if dims is None or dims == ():
-        return input, shifts, None
+    if shifts == ():
+        raise RuntimeError("`shifts` required")
     shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    if (dims is None or dims == ()) and len(shifts) == 1:
+        return input, shifts[0], None
+    dims = () if dims is None else dims
     dims = tuple(axis(d, input.ndim) for d in (dims if isinstance(dims, (tuple, list)) else (dims,)))
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")

@@ -1,18 +1,25 @@
 """Special functions; values and derivatives are words of the carriers."""
 
+import operator
+
 from symgrad.graph.op import composite, elementwise
-from symgrad.types.domains import POSITIVE, UNIT_OPEN, Domain, Interval
+from symgrad.ops.rules import as_floats, in_one_dtype
+from symgrad.types.domains import FIXED, NONNEGATIVE, POSITIVE, REAL, UNIT_OPEN, Domain, Interval
 
 ZERO = ((0.0,), (-0.0,))
 PROBABILITY = Domain("PROBABILITY", (Interval(1e-100, 1.0, open_high=True),))  # where the derivatives do not overflow
+MODERATE = Domain("MODERATE", (Interval(1e-3, 50.0),))  # where the formulas of beta functions keep their digits, as the rules do everywhere
+FACTORIAL = Domain("FACTORIAL", (Interval(1e-70, 170.0),))  # where the derivatives do not overflow
 SCALED = Domain("SCALED", (Interval(low=-26.0),))
+ABOVE_MINUS_ONE = Domain("ABOVE_MINUS_ONE", (Interval(-1.0, open_low=True),))
+ABOVE_ONE = Domain("ABOVE_ONE", (Interval(1.0, open_low=True),))
 
 elementwise("erf", None, lambda xp, y, x: xp.erf_slope(x, 0), special=ZERO, doc="The error function. DLMF 7.2.1.")
 elementwise("erfc", None, lambda xp, y, x: -xp.erf_slope(x, 0), special=ZERO, doc="1 - erf(input), accurate for large arguments. DLMF 7.2.2.")
 elementwise("erf_slope", lambda xp, input, order: xp.erf_slope(input, order), lambda xp, y, x, order: xp.erf_slope(x, order + 1), special=ZERO,
             examples=((0,),), public=False, doc="2/√π exp(-input²), the derivative of erf, or its derivative of an order. DLMF 7.10.1.")
 elementwise("erfcx", None, lambda xp, y, x: xp.erfcx_derivative(x, 1), domain=SCALED, special=ZERO, method=False, node_name="SpecialErfcx",
-            doc="exp(input²) erfc(input). The value is SciPy's, within 5 ULP; the derivatives do not cancel for large arguments. DLMF 7.2.3.")
+            doc="exp(input²) erfc(input). The value and the derivatives do not cancel for large arguments. DLMF 7.2.3.")
 elementwise("erfcx_derivative", lambda xp, input, n: xp.erfcx_derivative(input, n), lambda xp, y, x, n: xp.erfcx_derivative(x, n + 1),
             domain=SCALED, examples=((1,),), special=ZERO, method=False, public=False, doc="The derivative of erfcx of an order. DLMF 7.18.4.")
 elementwise("erfinv", None, lambda xp, y, x: xp.erfinv_slope(x), domain=UNIT_OPEN, special=ZERO,
@@ -33,33 +40,52 @@ elementwise("ndtr", None, lambda xp, y, x: xp.ndtr_slope(x, 0), special=ZERO, me
 elementwise("ndtr_slope", lambda xp, input, order: xp.ndtr_slope(input, order), lambda xp, y, x, order: xp.ndtr_slope(x, order + 1), special=ZERO,
             examples=((0,),), public=False, doc="exp(-input²/2)/√(2π), the derivative of ndtr, or its derivative of an order.")
 
-elementwise("logit", None, lambda xp, y, x: xp.logit_slope(x), domain=PROBABILITY, special=((0.5,),),
-            prepare=lambda xp, input, eps=None: (input if eps is None else xp.clamp(input, eps, 1 - eps),),
+
+
+def _logit_arguments(xp, input, eps=None):
+    if eps is None:
+        return (input,)
+    if eps <= 0.5:
+        return (xp.clamp(input, eps, 1 - eps),)
+    return (xp.where(xp.lt(input, eps), xp.clamp(input, eps, eps), xp.clamp(input, 1 - eps, 1 - eps)),)  # bounds that cross: the lower one is first
+
+
+elementwise("logit", None, lambda xp, y, x: xp.logit_slope(x), domain=PROBABILITY, special=((0.5,),), prepare=_logit_arguments,
             doc="log(input / (1 - input)), of the input clamped to [eps, 1 - eps] if `eps` is given.")
 elementwise("logit_slope", None, lambda xp, y, x: xp.square(y) * (2 * x - 1), domain=PROBABILITY, special=((0.5,),), public=False,
             doc="1 / (input (1 - input)), the derivative of logit, whose own derivative keeps its digits next to 1/2.")
 
 
-@composite("xlogy", arity=2, usage="symgrad.xlogy(x, x)", saved=("input other",) * 2)
+@composite("xlogy", elementwise=True, kinks=((0.0, 0.0), (1.0, 0.0)), arity=2, domain=(REAL, POSITIVE), usage="symgrad.xlogy(x, x)",
+           saved=("input other",) * 2)
 def xlogy(xp, input, other):
     """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
+    input, other = in_one_dtype(input, other)
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))
     return input * xp.log(xp.where(pole, 1, other))
 
 
-@composite("xlog1py", arity=2, method=False, usage="symgrad.xlog1py(x, x)")
+@composite("xlog1py", elementwise=True, kinks=((0.0, -1.0),), arity=2, domain=(REAL, ABOVE_MINUS_ONE), method=False, usage="symgrad.xlog1py(x, x)")
 def xlog1py(xp, input, other):
     """input log(1 + other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, -1) are 0."""
+    input, other = in_one_dtype(input, other)
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, -1), xp.isinf(other)))
     return input * xp.log1p(xp.where(pole, 0, other))
 
 
-@composite("entr", method=False, usage="symgrad.entr(x)")
+elementwise("entropy_of_positive", lambda xp, input: -input * xp.log(input), lambda xp, y, x: -1 - xp.log(x), domain=POSITIVE, public=False,
+            node_name="SpecialEntr", doc="-input log(input), whose derivative is finite for subnormal numbers, of which the reciprocal is not.")
+
+
+@composite("entr", elementwise=True, kinks=((0.0,),), domain=NONNEGATIVE, method=False, usage="symgrad.entr(x)")
 def entr(xp, input):
     """-input log(input), 0 at 0, and -inf below; the derivative at 0 is 0, as that of xlogy."""
-    return xp.where(xp.lt(input, 0), -float("inf"), -input * xp.log(xp.where(xp.le(input, 0), 1, input)))
+    input = as_floats(input)
+    return xp.where(xp.lt(input, 0), -float("inf"), xp.entropy_of_positive(xp.where(xp.le(input, 0), 1, input)))
 
 
+elementwise("gamma", None, lambda xp, y, x: y * xp.digamma(x), domain=FACTORIAL, special=((1.0,), (2.0,)), method=False,
+            doc="The gamma function Γ(input), infinite above 171.6; the value is SciPy's, within 7 ULP. DLMF 5.2.1.")
 elementwise("lgamma", None, lambda xp, y, x: xp.digamma(x), domain=POSITIVE, special=((1.0,), (2.0,)), aliases=("gammaln",),
             doc="log|Γ(input)|. For negative arguments SciPy's value loses digits next to the zeros of the function. DLMF 5.2.")
 elementwise("digamma", None, lambda xp, y, x: xp.digamma_derivative(x, 1), domain=POSITIVE, aliases=("psi",),
@@ -68,15 +94,22 @@ elementwise("digamma_derivative", lambda xp, input, n: xp.digamma_derivative(inp
             domain=POSITIVE, examples=((1,), (2,)), public=False, node_name="Polygamma", doc="The derivatives of digamma.")
 
 
-@composite("polygamma", arity=2, method=False, usage="symgrad.polygamma(1, x)")
+@composite("polygamma", elementwise=True, arity=2, domain=(FIXED, POSITIVE), examples=((0,), (1,), (4,)), method=False,
+           usage="symgrad.polygamma(1, x)")
 def polygamma(xp, n, input):
     """The derivative of digamma(input) of order n. DLMF 5.15."""
-    return xp.digamma_derivative(input, int(n)) if n else xp.digamma(input)
+    if getattr(n, "requires_grad", False):
+        raise TypeError("polygamma: n is an order, to which there is no derivative, and it requires grad; pass n.detach() or an int")
+    order = float(n)
+    if not order.is_integer():
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, got {order}")
+    return xp.digamma_derivative(input, int(order)) if order else xp.digamma(input)
 
 
-@composite("mvlgamma", usage="symgrad.mvlgamma(x + 2, 2)", aliases=("multigammaln",))
+@composite("mvlgamma", elementwise=True, domain=ABOVE_ONE, examples=((1,), (3,)), usage="symgrad.mvlgamma(x + 2, 2)", aliases=("multigammaln",))
 def mvlgamma(xp, input, p):
     """The logarithm of the multivariate gamma function of dimension p, for arguments above (p - 1)/2. DLMF 35.3.4."""
+    p = operator.index(p)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     out = p * (p - 1) / 4 * 1.1447298858494002
@@ -85,13 +118,15 @@ def mvlgamma(xp, input, p):
     return out
 
 
-@composite("betaln", arity=2, method=False, usage="symgrad.betaln(x, x)")
-def betaln(xp, input, other):
-    """The logarithm of the beta function, of positive numbers, from three values of lgamma, which cancel where one number is large. DLMF 5.12.1."""
-    return xp.lgamma(input) + xp.lgamma(other) - xp.lgamma(input + other)
-
-
-@composite("beta", arity=2, method=False, usage="symgrad.beta(x, x)")
-def beta(xp, input, other):
-    """The beta function Γ(input) Γ(other) / Γ(input + other) of positive numbers, by its logarithm. DLMF 5.12.1."""
-    return xp.exp(betaln(xp, input, other))
+_BETA = "the beta function Γ(input) Γ(other) / Γ(input + other) of positive numbers, without cancellation where one is large. DLMF 5.12.1."
+elementwise("betaln", None, lambda xp, y, a, b: xp.polygamma_difference(a, b, 0), lambda xp, y, a, b: xp.polygamma_difference(b, a, 0),
+            domain=MODERATE, method=False, doc="The logarithm of " + _BETA)
+elementwise("beta_derivative", lambda xp, input, other, m, n: xp.beta_derivative(input, other, m, n),
+            lambda xp, y, a, b, m, n: xp.beta_derivative(a, b, m + 1, n), lambda xp, y, a, b, m, n: xp.beta_derivative(a, b, m, n + 1),
+            domain=MODERATE, examples=((0, 1), (1, 1)), method=False, public=False,
+            doc="The derivative of the beta function of order m by input and n by other.")
+elementwise("beta", None, lambda xp, y, a, b: xp.beta_derivative(a, b, 1, 0), lambda xp, y, a, b: xp.beta_derivative(a, b, 0, 1),
+            domain=MODERATE, method=False, doc="The " + _BETA[4:])
+elementwise("polygamma_difference", lambda xp, input, other, n: xp.polygamma_difference(input, other, n),
+            lambda xp, y, a, b, n: xp.polygamma_difference(a, b, n + 1), lambda xp, y, a, b, n: -xp.digamma_derivative(a + b, n + 1), domain=MODERATE,
+            examples=((0,), (1,)), method=False, public=False, doc="The difference of polygamma of order n at input and at input + other.")

@@ -23,12 +23,12 @@ def _of_kind(xp, g, a):
 
 
 def _pull_general_eigenvalues(xp, g, y, a):
-    back = adjoint(xp, xp.eigenvectors(xp.conj(a)))
+    back = adjoint(xp, xp.regular(xp.eigenvectors(xp.conj(a)), "linalg.eig"))
     return _of_kind(xp, xp.solve_system(back, xp.reshape(g, (*g.shape, 1)) * back), a)
 
 
 def _push_general_eigenvalues(xp, t, y, a):
-    v = xp.eigenvectors(a)
+    v = xp.regular(xp.eigenvectors(a), "linalg.eig")
     return xp.sum(matrix_transpose(xp, xp.solve_system(v, t)) * v, (-2,))
 
 
@@ -46,7 +46,7 @@ def _pull_general_eigenvectors(xp, g, y, a):
 
 
 def _push_general_eigenvectors(xp, t, y, a):
-    out = xp.matmul(y, xp.eigenvalue_gaps(xp.eigenvalues(a), "linalg.eig") * xp.solve_system(y, xp.matmul(t, y)))
+    out = xp.matmul(y, xp.eigenvalue_gaps(xp.eigenvalues(a), "linalg.eig") * xp.solve_system(y, xp.matmul(t + xp.zeros_like(y), y)))
     return out - y * _first_part(xp, xp.sum(xp.conj(y) * out, (-2,), True)) - 1j * y * turn_of(xp, out, y)
 
 
@@ -56,7 +56,10 @@ primitive("eigenvectors", lambda xp, input: xp.eigenvectors(input), vjp=_pull_ge
 
 @composite("linalg_eigvals", public=False)
 def linalg_eigvals(xp, A):
-    """The eigenvalues of a square matrix, complex, in the order of LAPACK. Those of a matrix without a basis of eigenvectors have no derivative."""
+    """The eigenvalues of a square matrix, complex, in the order of LAPACK.
+
+    Those of a matrix without a basis of eigenvectors have no derivative, which raises RuntimeError.
+    """
     check_square("linalg.eigvals", A)
     return xp.eigenvalues(A)
 

@@ -1,22 +1,38 @@
 """Statistics, numerical integrals and scans, as composites of other ops."""
 
+import math
 import warnings
 
-from symgrad.graph.op import composite
-from symgrad.ops.arithmetic import _is_integer
-from symgrad.ops.rules import axes, axis
+from symgrad.graph.op import composite, primitive
+from symgrad.ops.arithmetic import _is_integer, common
+from symgrad.ops.norms import unit_vectors
+from symgrad.ops.products import recurrence
+from symgrad.ops.reduction import EXAMPLES
+from symgrad.ops.rules import axes, axis, expand_reduced, is_complex
 from symgrad.types.indices import gather_index
 
 # Elements that are NaN
 
 
-@composite("nansum", usage="symgrad.nansum(a, dim=1)", saved=("input",))
+def _without_nan(xp, x, t):
+    return xp.where(xp.isnan(x), xp.zeros_like(t), t)
+
+
+primitive("sum_without_nan", lambda xp, input, dim, keepdim: xp.sum(_without_nan(xp, input, input), dim, keepdim), public=False, selects=True,
+          vjp=lambda xp, g, y, x, dim, keepdim: _without_nan(xp, x, expand_reduced(xp, g, x.shape, dim, keepdim)),
+          jvp=lambda xp, t, y, x, dim, keepdim: xp.sum(_without_nan(xp, x, t), dim, keepdim), saved=("input",), examples=EXAMPLES, layout="rows",
+          node_name="Nansum", doc="The sum of the elements that are not NaN.")
+
+
+@composite("nansum", usage="symgrad.nansum(a, dim=1)")
 def nansum(xp, input, dim=None, keepdim=False, *, dtype=None):
     """The sum of the elements that are not NaN."""
     input = input if dtype is None else input.to(dtype)
     if input.is_complex():
         raise RuntimeError("nansum does not support complex inputs")
-    return xp.sum(xp.where(xp.isnan(input), xp.zeros_like(input), input) if input.is_floating_point() else input, dim, keepdim)
+    if not input.is_floating_point():
+        return xp.sum(input, dim, keepdim)
+    return xp.sum_without_nan(input, axes(dim, input.ndim), bool(keepdim))
 
 
 @composite("nanmean", usage="symgrad.nanmean(a, dim=1)")
@@ -78,13 +94,13 @@ def _tensor(like, numbers):
     return like.new_tensor(numbers, dtype=None if numbers.dtype.kind == "b" else like.dtype)
 
 
-@composite("quantile", usage="symgrad.quantile(a, 0.5, dim=1)")
+@composite("quantile", kinks=(([1.0, 1.0, 2.0], 0.25),), usage="symgrad.quantile(a, 0.5, dim=1)")
 def quantile(xp, input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-quantiles along `dim`, or of all elements; NaN where an element is. Several q give a new first dimension."""
     return _quantile("quantile", xp, input, q, dim, keepdim, interpolation, False)
 
 
-@composite("nanquantile", usage="symgrad.nanquantile(a, 0.5, dim=1)")
+@composite("nanquantile", kinks=(([1.0, 1.0, 2.0], 0.25),), usage="symgrad.nanquantile(a, 0.5, dim=1)")
 def nanquantile(xp, input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The q-quantiles of the elements that are not NaN."""
     return _quantile("nanquantile", xp, input, q, dim, keepdim, interpolation, True)
@@ -93,17 +109,69 @@ def nanquantile(xp, input, q, dim=None, keepdim=False, *, interpolation="linear"
 # Running sums and integrals
 
 
-@composite("logcumsumexp", usage="symgrad.logcumsumexp(a, dim=1)", saved=("input result",))
-def logcumsumexp(xp, input, dim):
-    """The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling."""
-    dim, step = axis(dim, input.ndim), 1
-    out = xp.clone(input)
-    while input.ndim and step < input.shape[dim]:
-        n = input.shape[dim]
-        first, rest = xp.narrow(out, dim, 0, step), xp.narrow(out, dim, step, n - step)
-        out = xp.cat([first, xp.logaddexp(rest, xp.narrow(out, dim, 0, n - step))], dim)
+def _by_doubling(xp, x, dim, combine):
+    """The running combination of the elements along `dim`, a new array."""
+    if not x.ndim or x.shape[dim] < 2:
+        return xp.copy(x)
+    step, before = 1, (slice(None),) * dim
+    while step < x.shape[dim]:
+        first, rest, back = (x[(*before, part)] for part in (slice(0, step), slice(step, None), slice(0, -step)))
+        x = xp.cat([first, combine(rest, back)], dim)
         step *= 2
-    return out
+    return x
+
+
+def _faded(xp, low, high):
+    """exp(low - high), and 1 where low is not the lower one, as for equal infinite numbers; the rounding error of a large difference is a factor."""
+    same = xp.logical_and(xp.eq(low, high), xp.isinf(low))
+    low, high = (xp.where(same, xp.zeros_like(x), x) for x in (low, high))
+    gap = low - high
+    back = low - gap
+    error = (low - (gap + back)) + (back - high)
+    return xp.exp(xp.minimum(gap, 0)) * (1 + xp.where(xp.logical_and(xp.gt(gap, -800), xp.lt(gap, 0)), error, xp.zeros_like(gap)))
+
+
+def _running_weights(xp, x, dim):
+    """For y = logcumsumexp(x): exp(x - peak) for the running peaks, what they are multiplied with for the next peak, and the running sum of exp(x),
+    divided by exp(peak).
+
+    The result y of large numbers is rounded by so much that exp(x - y) would have no digits. A number is compared with the peak before it: the
+    derivatives of its distance from itself would cancel beside those by the others.
+    """
+    before = (slice(None),) * dim
+    size = xp.getitem(xp.view_as_real(x), (..., 0)) if is_complex(x) else x
+    peak = _by_doubling(xp, size, dim, xp.maximum)
+    last, new = peak[(*before, slice(0, -1))], size[(*before, slice(1, None))]
+    one = xp.ones_like(peak[(*before, slice(0, 1))])
+    fading = xp.cat([one, _faded(xp, last, new)], dim)
+    each = xp.exp(x - peak) if is_complex(x) else xp.cat([one, _faded(xp, new, last)], dim)
+    return each, fading, recurrence(xp, fading, each, dim, False)
+
+
+def _logcumsumexp_vjp(xp, g, y, x, dim):
+    if not x.shape:
+        return g
+    each, fading, total = _running_weights(xp, x, dim)
+    before = (slice(None),) * dim
+    following = xp.cat([fading[(*before, slice(1, None))], fading[(*before, slice(0, 1))]], dim)
+    return each * recurrence(xp, following, g / total, dim, True)
+
+
+def _logcumsumexp_jvp(xp, t, y, x, dim):
+    if not x.shape:
+        return t
+    each, fading, total = _running_weights(xp, x, dim)
+    return recurrence(xp, fading, each * t, dim, False) / total
+
+
+def _running_arguments(xp, input, dim):
+    return input if input.is_floating_point() or input.is_complex() else input / 1, axis(dim, input.ndim)
+
+
+primitive("logcumsumexp", lambda xp, input, dim: _by_doubling(xp, input, dim, xp.logaddexp), vjp=_logcumsumexp_vjp, jvp=_logcumsumexp_jvp,
+          kinks=(([-math.inf, 0.0], 0), ([-math.inf, -math.inf], 0)), prepare=_running_arguments, examples=((0,), (1,)), layout="rows",
+          saved=("input result",), usage="symgrad.logcumsumexp(a, dim=1)",
+          doc="The logarithm of the running sum of exp(input) along `dim`, without overflow, by doubling.")
 
 
 def _trapezoids(name, xp, y, x, dx, dim):
@@ -111,14 +179,20 @@ def _trapezoids(name, xp, y, x, dx, dim):
     dim = axis(dim, y.ndim)
     if x is not None and dx is not None:
         raise TypeError(f"{name}(): only one of x and dx may be given")
+    if any(z is not None and str(z.dtype) == "torch.bool" for z in (y, x)):
+        raise RuntimeError(f"{name}: received a bool input for `x` or `y`, but bool is not supported")
+    if _is_integer(y):  # before integers of few bits wrap around
+        y = y / 1 if x is None or _is_integer(x) else y.to(x.dtype)
+    if x is not None and _is_integer(x):
+        x = x.to(y.dtype)
     n = y.shape[dim]
     sides = xp.narrow(y, dim, 1, max(n - 1, 0)) + xp.narrow(y, dim, 0, max(n - 1, 0)) if n else y
     if x is None:
         half = (1 if dx is None else dx) / 2
-        return sides * half if hasattr(half, "dtype") or _is_integer(sides) else xp.scaled(sides, half), dim
+        return sides * half if hasattr(half, "dtype") else xp.scaled(sides, half), dim
     if not x.ndim:
         raise RuntimeError(f"The size of tensor a ({max(n - 1, 0)}) must match the size of tensor b (0) at non-singleton dimension {dim}")
-    widths = xp.diff(x, dim=0 if x.ndim == 1 else dim if x.ndim == y.ndim else dim - y.ndim)
+    widths = xp.diff(x, dim=0 if x.ndim == 1 else dim)
     if x.ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -151,7 +225,13 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
     if input.dtype.scalar_type == "Bool":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = xp.reshape(input, (1, -1)) if input.ndim < 2 else input
-    rows = rows if rows.is_floating_point() or rows.is_complex() else rows.to(xp.mean(rows.double()).dtype)
+    if aweights is not None:
+        if _is_integer(aweights):
+            raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {aweights.dtype.scalar_type} dtype")
+        rows = rows.to(common(rows, aweights))
+    elif _is_integer(rows):
+        rows = rows / 1
+    number = xp.abs(rows).dtype  # of weights, also where the rows are complex
     n, weights = rows.shape[1], None
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is not None:
@@ -165,20 +245,25 @@ def cov(xp, input, *, correction=1, fweights=None, aweights=None):
             if name == "fweights" and (given.is_floating_point() or given.is_complex()):
                 raise RuntimeError("cov(): expected fweights to have integral dtype but got fweights with "
                                    f"{given.dtype.scalar_type} dtype")
-            weights = given.to(rows.dtype) if weights is None else weights * given
+            weights = given.to(number) if weights is None else weights * given
     if weights is None:
-        centred, norm = rows - xp.mean(rows, 1, True), n - correction
+        centred, norm = xp.centred(rows, (1,)), n - correction
         right = centred
         if norm <= 0:
             warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning,
                           stacklevel=2)
     else:
         total = xp.sum(weights)
-        centred = rows - xp.unsqueeze(xp.sum(rows * weights, 1) / total, 1)
+        centred = rows
+        for _ in range(2):  # the second time for the rounding error of a large mean
+            centred = centred - xp.unsqueeze(xp.sum(centred * weights, 1) / total, 1)
         norm = total - correction if aweights is None else total - correction * xp.sum(weights * aweights) / total
         right = centred * weights
     out = xp.matmul(centred, xp.transpose(xp.conj(right), 0, 1))
-    norm = xp.clamp(norm, min=0) if hasattr(norm, "dtype") else max(norm, 0)
+    if hasattr(norm, "dtype"):
+        norm = xp.clamp(xp.real(norm), min=0)
+    else:
+        norm = max(norm, 0)
     out = out / norm
     return xp.squeeze(out)
 
@@ -191,21 +276,21 @@ def corrcoef(xp, input):
     c = xp.cov(input)
     if not c.ndim:
         return c / c
-    spread = xp.sqrt(xp.real(xp.diagonal(c)))
-    out = c / xp.unsqueeze(spread, 1) / xp.unsqueeze(spread, 0)
+    rows = unit_vectors(xp, xp.centred(input if input.is_floating_point() or input.is_complex() else input / 1, (1,)), (1,), 0.0)
+    out = xp.matmul(rows, xp.transpose(xp.conj(rows), 0, 1))
     return out if out.is_complex() else xp.clamp(out, -1, 1)
 
 
 # Lengths
 
 
-@composite("dist", arity=2, usage="symgrad.dist(x, 2 * x)", saved=("input other result",) * 2)
+@composite("dist", kinks=(([1.0, 2.0], [1.0, 2.0]),), arity=2, usage="symgrad.dist(x, 2 * x)", saved=("input other result",) * 2)
 def dist(xp, input, other, p=2):
     """The p-norm of the difference."""
     return xp.norm(input - other, p)
 
 
-@composite("renorm", usage="symgrad.renorm(a, 2, 0, 1.0)", saved=("input",))
+@composite("renorm", kinks=(([[0.0, 0.0]], 2, 0, 1),), usage="symgrad.renorm(a, 2, 0, 1.0)", saved=("input",))
 def renorm(xp, input, p, dim, maxnorm):
     """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
     if p <= 0:
@@ -215,8 +300,12 @@ def renorm(xp, input, p, dim, maxnorm):
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     dim = axis(dim, input.ndim)
-    size = xp.norm(input, p, tuple(i for i in range(input.ndim) if i != dim), True)
+    others = tuple(i for i in range(input.ndim) if i != dim)
+    size = xp.norm(input, p, others, True)
     large = xp.gt(size, maxnorm)
+    if p == 2:
+        size = xp.where(large, size, xp.ones_like(size))
+        return xp.where(large, unit_vectors(xp, input, others, maxnorm) * (maxnorm / (1 + 1e-7 / size)), input)
     return input * xp.where(large, maxnorm / (xp.where(large, size, xp.ones_like(size)) + 1e-7), xp.ones_like(size))
 
 
@@ -257,10 +346,17 @@ def gradient(xp, input, *, spacing=1, dim=None, edge_order=1):
     dims = axes(dim, input.ndim)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    spacing = 1 if spacing is None else spacing
+    if str(input.dtype) == "torch.uint8":
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, but got "
                            f"a list of length {len(steps)}")
+    for step in steps:
+        if getattr(step, "ndim", 0) > 1:
+            raise RuntimeError("torch.gradient expected each element of spacing to have one dimension, but got an element with "
+                               f"{step.ndim} dimensions!")
     for d in dims:
         if input.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")

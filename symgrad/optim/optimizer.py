@@ -70,7 +70,7 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in vars(cls):
-            cls.step = _with_hooks(cls.step)  # type: ignore[method-assign]
+            cls.step = _with_hooks(cls.step)
 
     def __init__(self, params: Any, defaults: Group):
         if isinstance(params, Tensor):
@@ -124,7 +124,7 @@ class Optimizer:
         for p in members:
             if not isinstance(p, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(p)}")
-            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):  # type: ignore[attr-defined]
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             param_group.setdefault(name, default)
@@ -232,7 +232,7 @@ def _restored(name: str, value: Any, p: Tensor) -> Any:
     """A copy of a saved value, in the dtype of its parameter."""
     if not isinstance(value, Tensor):
         return deepcopy(value)
-    value = value.detach().clone()  # type: ignore[attr-defined]
+    value = value.detach().clone()
     return value if name == "step" or not p.is_floating_point() else value.to(p.dtype)
 
 

@@ -88,10 +88,17 @@ def _peak(b: Any, x: int, dim: Any) -> int:
     return b.where(b.ufunc("isfinite", peak, dtype=BOOLEAN), peak, b.constant(0.0))
 
 
+def _below_peak(b: Any, x: int, dim: Any) -> int:
+    """The distance of every element from the largest along `dim`; elements equal to it have the distance 0, infinite ones too."""
+    peak = b.reduce("maximum", x, dim)
+    finite, other = b.ufunc("isfinite", peak, dtype=BOOLEAN), b.ufunc("not_equal", x, peak, dtype=BOOLEAN)
+    return b.where(b.ufunc("logical_or", finite, other, dtype=BOOLEAN), b.ufunc("subtract", x, peak), b.constant(0.0))
+
+
 def _softmax(b: Any, xs: list[int], dim: Any) -> int | None:
     if not b.can_reduce(xs[0], dim):
         return None
-    out = b.ufunc("exp", b.ufunc("subtract", xs[0], _peak(b, xs[0], dim)))
+    out = b.ufunc("exp", _below_peak(b, xs[0], dim))
     return b.ufunc("true_divide", out, b.reduce("add", out, dim))
 
 
@@ -115,7 +122,7 @@ def _logsumexp(b: Any, xs: list[int], dim: Any = None, keepdim: bool = False) ->
 def _log_softmax(b: Any, xs: list[int], dim: Any) -> int | None:
     if not b.can_reduce(xs[0], dim):
         return None
-    x = b.ufunc("subtract", xs[0], _peak(b, xs[0], dim))
+    x = _below_peak(b, xs[0], dim)
     return b.ufunc("subtract", x, _log_of_sum(b, x, dim))
 
 

@@ -66,11 +66,11 @@ SHAPES: dict[str, Callable[..., tuple[int, ...]]] = {
     "singular_vectors": lambda x: (*x[:-2], sum(x[-2:]), min(x[-2:])), "qr_factors": lambda x: (*x[:-2], sum(x[-2:]), x[-1]),
     "pseudo_inverse": lambda x, *params: (*x[:-2], x[-1], x[-2]),
     **dict.fromkeys(("solve_system", "solve_triangle"), lambda a, b, *params: (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])),
-    "eigenvalue_gaps": lambda x, name: (*x, x[-1]),
+    "eigenvalue_gaps": lambda x, name: (*x, x[-1]), "regular": lambda x, name: x,
     "place": lambda x, *params: tuple(params[-1]), "put": lambda x, *rest: x,
 }
 SAME_DTYPE = frozenset(("reshape", "view", "broadcast_to", "permute", "place", "put", "flip", "roll", "tril", "triu", "copy", "amax", "amin",
-                        "getitem", "diagonal", "diagonal_place", "sum_to_size"))
+                        "getitem", "diagonal", "diagonal_place", "sum_to_size", "regular"))
 
 
 def spec_of(name: str, operands: Sequence[Any], params: tuple) -> Spec:

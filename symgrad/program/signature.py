@@ -17,7 +17,7 @@ PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None) -> Any:
-    """The signature of a graph: its ops, their parameters, the edges, and all shapes and dtypes; None if a parameter cannot be compared."""
+    """The signature of a graph: its ops, their parameters, the edges, and all shapes and dtypes; None if an argument cannot be compared."""
     at: dict[Node | None, int] = {node: -1 - i for i, node in enumerate(inputs)}
     at.update(zip(path, range(len(path))))
     out: list[Any] = [_shapes(inputs)]
@@ -41,7 +41,7 @@ def signature_of(inputs: Sequence[Node], path: Sequence[Node], root: Node | None
                 else:
                     append(_key(a))
         append(get(root))
-    except (TypeError, AttributeError):
+    except (TypeError, AttributeError, IndexError):  # a node of a derivative has edges and no arguments
         return None
     return tuple(out)
 

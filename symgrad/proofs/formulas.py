@@ -21,6 +21,7 @@ from symgrad.reference.exact import ComparedNumber
 from symgrad.reference.oracle import Oracle
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
+from symgrad.reference.template import NoFormula
 from symgrad.reports.numbers import label
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import PROVED
@@ -126,8 +127,11 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
 
     Returns the formulas of the derivatives by the rules, empty if they are long.
     """
-    size = flat_size(Oracle(base.root, base.nodes))
     report.conditions = base.result.conditions
+    try:
+        size = flat_size(Oracle(base.root, base.nodes))
+    except NoFormula:
+        return []
     if size > SHORT:
         report.assignments = base.result.assignments()
         return []
@@ -156,7 +160,10 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
 
 def reason_unproved(base: Run, names: Sequence[str], order: int, points: Sequence[np.ndarray], seconds: float) -> str | None:
     """The reason why the derivatives up to an order are not proved, None if they are."""
-    size = flat_size(Oracle(base.root, base.nodes))
+    try:
+        size = flat_size(Oracle(base.root, base.nodes))
+    except NoFormula as error:
+        return str(error)
     if size * len(names) ** order > LARGEST:
         return f"written out, the formula has {size:,.0f} operations and {len(names)} variables, too many for a proof"
     try:
@@ -177,5 +184,5 @@ def difference(run: Run, names: Sequence[str], entry: ComparedNumber) -> Any:
         with limited(3.0):
             found = Formulas(run, names, entry.order, exact=False)
             return shortest_difference(found.derivatives[entry.index], found.reference(entry.index))  # None where the rules give no number here
-    except (OutOfTime, KeyError, *FAILURES):
+    except (OutOfTime, KeyError, NoFormula, *FAILURES):
         return None

@@ -12,6 +12,7 @@ from typing import Any
 
 import mpmath
 import sympy
+from sympy.matrices.exceptions import NonInvertibleMatrixError
 
 from symgrad.algebra.evaluating import Evaluator
 from symgrad.algebra.ladder import DIFFERENT, OPEN, SAME, compare_numbers, rungs
@@ -20,10 +21,10 @@ from symgrad.algebra.ranges import points_in, ranges_of
 from symgrad.algebra.stochastic import Arithmetic, Exact, Gaussian
 from symgrad.carriers import precise
 from symgrad.proofs.case import Case, Key
+from symgrad.proofs.matrix_points import fitted, has_matrices, is_inside
 from symgrad.proofs.regions import Region, Switch, constants, is_border
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.sampling.shrink import shrink_values
-from symgrad.types.domains import MatrixDomain
 
 __all__ = ["NumericResult", "NumericComparison"]
 
@@ -61,6 +62,7 @@ class NumericComparison:
         self.rng = Random(0)
         self.moves = [Fraction(self.rng.choice((-1, 1)) * self.rng.randint(1, 9)) for _ in self.directions]
         self.arithmetic = Arithmetic(FIRST)
+        self.matrices = has_matrices(case)
 
     def compare(self, wanted: int, first: Iterable[Sequence[Exact]] = (), seconds: float = inf) -> dict[Key, NumericResult]:
         """Compare at the `first` points, within the time, and at `wanted` others; each wrong statement gets a simple point."""
@@ -81,48 +83,63 @@ class NumericComparison:
         at = {s: _rational(x) for s, x in zip(self.inner, inner)}
         return all(abs(self.region(x).xreplace(at).p) < 10**(FIRST - 10) for x in self.case.variables)
 
-    def _compare(self, inner: Sequence[Exact]) -> None:
+    def _placed(self, inner: Sequence[Exact]) -> Sequence[Exact] | None:
+        """The point with its matrices made matrices of their domains; None if they are not, so that rules may be wrong or raise there."""
+        if not self.matrices:
+            return inner
+        at = {s: _rational(x) for s, x in zip(self.inner, inner)}
+        if self.region.mapping:
+            return inner if is_inside(self.case, {x: self.region(x).xreplace(at) for x in self.case.variables}) else None
         try:
-            results = self._at(inner)
-        except (RuntimeError, ZeroDivisionError):
-            if any(isinstance(d, MatrixDomain) for d in self.case.op.domain):
-                return  # the numbers are not a matrix of the domain
-            raise
+            at = fitted(self.case, at)
+        except NonInvertibleMatrixError:
+            return None
+        return [_exact_number(at[s]) for s in self.inner] if is_inside(self.case, at) else None
+
+    def _compare(self, free: Sequence[Exact]) -> None:
+        inner = self._placed(free)
+        if inner is None:
+            return
+        results = self._at(inner)
         for key, (verdict, claim, reference) in results.items():
             found = self.found[key]
             if verdict == SAME:
                 found.points += 1
-            elif verdict == DIFFERENT and found.point is None and self._is_refuting(key, inner):
-                self._refute(key, inner, claim, reference)
+            elif verdict == DIFFERENT and found.point is None and self._is_refuting(key, free):
+                self._refute(key, free, claim, reference)
 
-    def _refute(self, key: Key, inner: Sequence[Exact], claim: Any, reference: Any) -> None:
+    def _refute(self, key: Key, free: Sequence[Exact], claim: Any, reference: Any) -> None:
         """Record a simplified point at which a statement is wrong, with the directions."""
         refuted = sum(f.point is not None for f in self.found.values())
         if refuted < SIMPLIFIED:
-            simple = shrink_values(list(inner), lambda point: self._refutes(key, point), TRIES)
-            if simple != list(inner):
-                inner, (_, claim, reference) = simple, self._at(simple, [key])[key]
-        at = {s: _rational(x) for s, x in zip(self.inner, inner)}
+            simple = shrink_values(list(free), lambda point: self._refutes(key, point), TRIES)
+            if simple != list(free):
+                free, (_, claim, reference) = simple, self._at(self._placed(simple) or (), [key])[key]
+        at = {s: _rational(x) for s, x in zip(self.inner, self._placed(free) or ())}
         point = {x: self.region(x).xreplace(at) for x in self.case.variables}
         used = set().union(*(e.free_symbols for e in self.references[key]))
         point |= {s: _rational(x) for s, x in zip(self.directions, self.moves) if s in used}
         self.found[key] = NumericResult(self.found[key].points, point, claim, reference, refuted < SIMPLIFIED)
 
-    def _refutes(self, key: Key, inner: Sequence[Exact]) -> bool:
-        if not all(x in r for x, r in zip(inner, self.ranges)):
+    def _refutes(self, key: Key, free: Sequence[Exact]) -> bool:
+        if not all(x in r for x, r in zip(free, self.ranges)):
             return False
-        return self._at(inner, [key])[key][0] == DIFFERENT and self._is_refuting(key, inner)
+        return self._differs(key, free) and self._is_refuting(key, free)
 
-    def _is_refuting(self, key: Key, inner: Sequence[Exact]) -> bool:
+    def _differs(self, key: Key, free: Sequence[Exact]) -> bool:
+        inner = self._placed(free)
+        return inner is not None and self._at(inner, [key])[key][0] == DIFFERENT
+
+    def _is_refuting(self, key: Key, free: Sequence[Exact]) -> bool:
         """Whether a difference is not by convention: the point is not on a boundary of the forward rule, or the two differ beside it, too."""
-        if not self.case.complex and not is_border(self.switches, {s: _rational(x) for s, x in zip(self.inner, inner)}):
+        if not self.case.complex and not is_border(self.switches, {s: _rational(x) for s, x in zip(self.inner, self._placed(free) or ())}):
             return True
         for step in (Fraction(1, 2**40), Fraction(-3, 2**42)):
             moved: list[Any] = []
-            for k, x in enumerate(inner):
+            for k, x in enumerate(free):
                 size = step * Fraction(7 + k, 8)
                 moved.append(Gaussian(x.real + size, x.imag) if isinstance(x, Gaussian) else x + size * (abs(x) or 1))
-            if all(x in r for x, r in zip(moved, self.ranges)) and self._at(moved, [key])[key][0] == DIFFERENT:
+            if all(x in r for x, r in zip(moved, self.ranges)) and self._differs(key, moved):
                 return True
         return False
 
@@ -188,6 +205,12 @@ def _rational(x: Exact) -> Any:
     if isinstance(x, Gaussian):
         return _rational(x.real) + sympy.I * _rational(x.imag)
     return sympy.Rational(x.numerator, x.denominator)
+
+
+def _exact_number(x: Any) -> Exact:
+    """A rational number of SymPy, real or complex, as one of Python."""
+    real, imag = (Fraction(int(part.p), int(part.q)) for part in x.as_real_imag())
+    return Gaussian(real, imag) if imag else real
 
 
 def _digits(e: Any, complex: bool) -> Any:

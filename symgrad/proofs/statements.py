@@ -17,13 +17,13 @@ from symgrad.algebra.solutions import solutions
 from symgrad.carriers import symbolic
 from symgrad.graph.op import Op
 from symgrad.proofs.case import Case, Key
+from symgrad.proofs.matrix_points import is_inside
 from symgrad.proofs.numbers import NumericComparison, NumericResult
 from symgrad.proofs.regions import ERRORS, Region, borders, generic, is_border, regions
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reports.proof import Statement
 from symgrad.reports.verdicts import NOT_CHECKABLE, PROVED, REFUTED, VERIFIED
 from symgrad.sampling.conditions import boundary_points
-from symgrad.types.domains import MatrixDomain
 
 __all__ = ["rule_boundary_points", "statements"]
 
@@ -171,14 +171,13 @@ def _compare(out: Statement, case: Case, region: Region, claim: Any, reference: 
         except ERRORS as error:
             out.reason = f"the formulas were not compared: {error}"
             return
-    matrices = any(isinstance(d, MatrixDomain) for d in region.domains.values())  # the point need not be a matrix of the domain
-    if answer is not None and answer.verdict == REFUTED and answer.point is not None and not matrices and (
-            at or _persists(away, reference, answer.point)):
+    if answer is not None and answer.verdict == REFUTED and answer.point is not None and (at or _persists(away, reference, answer.point)):
         known = {s: sympy.sympify(x).xreplace(dict(answer.point)) for s, x in at.items()} | dict(answer.point)
-        if all(float(known[s]) in d for s, d in region.domains.items() if s in known):
+        whole = {x: region(x).xreplace(known) for x in case.variables}
+        if all(float(known[s]) in d for s, d in region.domains.items() if s in known) and is_inside(case, whole):
             out.verdict, out.reason = REFUTED, "the formula of the rule is not that of the derivative"
             out.difference = _difference([away.xreplace(region.back)], [reference.xreplace(region.back)])
-            out.point = {str(x): region(x).xreplace(known) for x in case.variables}
+            out.point = {str(x): v for x, v in whole.items()}
             out.point |= {str(s): v for s, v in known.items() if s not in case.variables and s not in region.domains and not region.mapping}
             out.claim, out.truth = answer.values or (None, None)
             return

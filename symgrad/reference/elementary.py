@@ -16,6 +16,7 @@ from mpmath.libmp import MPZ
 
 from symgrad.algebra.values import Real, Unknown
 from symgrad.carriers.digits import TooLarge, Undefined
+from symgrad.carriers.special.zeta_formula import zeta_derivative
 
 __all__ = ["ElementaryFunction", "derivative", "elementary", "evaluator", "multiply_into", "number", "placeholder", "pop_kink_flag",
            "taylor_coefficients"]
@@ -122,7 +123,8 @@ class ElementaryFunction:
 
 
 def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
-    """`sympy.diff`, with the derivative 0 for floor and ceiling, which SymPy leaves unevaluated, and u'/u for log|u|, without a sign.
+    """`sympy.diff`, with the derivative 0 for floor and ceiling, which SymPy leaves unevaluated, u'/u for log|u|, without a sign, and a
+    name for the derivative of the zeta function by its first argument.
 
     Raises NotImplementedError for a function that SymPy cannot differentiate.
 
@@ -134,11 +136,15 @@ def derivative(e: sympy.Expr, x: sympy.Symbol) -> sympy.Expr:
     if e.has(sympy.Abs):
         e = e.replace(lambda f: isinstance(f, sympy.log) and isinstance(f.args[0], sympy.Abs) and f.args[0].args[0].is_real,
                       lambda f: sympy.log(f.args[0].args[0] ** 2) / 2)
+    if e.has(sympy.zeta):
+        e = e.replace(sympy.zeta, lambda s, a=sympy.S.One: zeta_derivative(s, a, 0))
     if e.has(*STEPS):
         e = e.replace(lambda f: isinstance(f, sympy.Mod), lambda f: f.args[0] - f.args[1] * sympy.floor(f.args[0] / f.args[1]))
         e = e.replace(lambda f: isinstance(f, sympy.frac), lambda f: f.args[0] - sympy.floor(f.args[0]))
         held = {f: sympy.Dummy(real=True) for f in e.atoms(sympy.floor, sympy.ceiling)}
     out = sympy.diff(e.xreplace(held), x).xreplace({dummy: f for f, dummy in held.items()})
+    if out.has(zeta_derivative):
+        out = out.replace(zeta_derivative, zeta_derivative.of)
     if out.has(sympy.Derivative, sympy.Subs):
         raise NotImplementedError(f"SymPy has no derivative of {e}")
     return out

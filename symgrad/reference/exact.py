@@ -11,9 +11,10 @@ import numpy as np
 
 from symgrad.algebra.ladder import AGREED, DIFFERENT, DIGITS, MOST, OPEN, agreeing_digits, compare_numbers, rungs
 from symgrad.carriers import precise
-from symgrad.carriers.digits import Undecided
+from symgrad.carriers.digits import Undecided, Undefined
 from symgrad.reference.oracle import Oracle, slots
 from symgrad.reference.recorder import RecordingCarrier
+from symgrad.reference.replayed import ReplayedOracle
 from symgrad.reference.run import Run
 from symgrad.reference.template import NoFormula
 
@@ -39,14 +40,21 @@ class Exact:
     """The value and the derivatives up to an order at the point of a run.
 
     Derivatives up to the order `full` are taken entry by entry, higher ones along the `direction`; `full` defaults to 2 for up to eight
-    inputs, otherwise to 1. Raises NoFormula if an op has no symbolic form, or a rule calls functions outside of xp.
+    inputs, otherwise to 1. Raises NoFormula if an op has no symbolic form, or a rule calls functions outside of xp. With `replay`, functions of
+    matrices without a formula are compared with differences of their values in many digits; a point where their rules raise has no derivative.
     """
 
-    def __init__(self, run: Run, order: int, direction: np.ndarray, full: int | None = None):
+    def __init__(self, run: Run, order: int, direction: np.ndarray, full: int | None = None, replay: bool = False):
         self.run, self.order, self.direction = run, order, direction
         self.count = direction.size
         self.full = full if full is not None else min(order, 2) if self.count <= FULL else 1
-        self.oracle = Oracle(run.root, run.nodes)
+        self.oracle: Oracle | ReplayedOracle
+        try:
+            self.oracle = Oracle(run.root, run.nodes)
+        except NoFormula:
+            if not replay:
+                raise
+            self.oracle = ReplayedOracle(run)
         self.evaluations: dict[int, Any] = {}
         self.known: dict[int, list[ComparedNumber]] = {}
 
@@ -76,6 +84,15 @@ class Exact:
                 return self._read(shift, self.order if order is None else order)
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise NoFormula(f"a rule cannot be evaluated with many digits: {error}; write it with the functions of xp alone") from error
+        except (RuntimeError, ArithmeticError) as error:
+            if isinstance(error, Undefined) or not self.replayed:
+                raise
+            raise Undefined(str(error)) from None
+
+    @property
+    def replayed(self) -> bool:
+        """Whether the references are differences of values."""
+        return isinstance(self.oracle, ReplayedOracle)
 
     def _read(self, shift: Callable[[Any], Any] | None, highest: int) -> list[Any]:
         recorder = RecordingCarrier(precise, precise.lift_value)

@@ -34,7 +34,7 @@ def _parts(e: Any, known: dict[Any, Pair]) -> Pair:
         return ZERO, ONE
     if isinstance(e, sympy.Piecewise):
         branches = [(real_imaginary_parts(branch, known), _real(condition, known)) for branch, condition in e.args]
-        return tuple(sympy.Piecewise(*((pair[i], c) for pair, c in branches)) for i in (0, 1))  # type: ignore[return-value]
+        return tuple(sympy.Piecewise(*((pair[i], c) for pair, c in branches)) for i in (0, 1))
     pairs = [real_imaginary_parts(x, known) for x in e.args]
     if e.is_Add:
         return sympy.Add(*(a for a, _ in pairs)), sympy.Add(*(b for _, b in pairs))

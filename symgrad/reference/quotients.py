@@ -69,7 +69,7 @@ class Quotients:
         out: dict[Point, Any] = {}
         for i, n in enumerate(k):  # a derivative exists only where those of lower order do
             if n:
-                lower = self.derivative((*k[:i], n - 1, *k[i + 1:]), points)
+                lower = self._lower((*k[:i], n - 1, *k[i + 1:]), points)
                 out |= {p: None for p, d in zip(points, lower) if d is None}
         if any(k):
             out |= self._out_of_range([p for p in points if p not in out])
@@ -86,6 +86,10 @@ class Quotients:
                 if not certain:
                     out |= dict.fromkeys(self._flat_points(k, [p for p, d in found.items() if d is PROVISIONAL]), mpmath.mpf(0))
         return dict.fromkeys(points) | out
+
+    def _lower(self, k: Index, points: list[Point]) -> list[Any]:
+        """A derivative of lower order, of which it is asked whether it exists."""
+        return self.derivative(k, points)
 
     def _without_small_scales(self, k: Index, found: dict[Point, Any]) -> dict[Point, Any]:
         """The derivatives found, except at points where shorter steps give others: a long step does not resolve the steps of floor.

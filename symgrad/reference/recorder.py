@@ -152,7 +152,7 @@ class RecordingCarrier:
         if any(kinds) and op.kind in ("elementwise", "multilinear"):  # cotangents of real operands are real
             tensors = [self.astype(t, COMPLEX) if isinstance(t, Box) and t.node is not None else t for t in tensors]
         values = [self.cells(t) for t in tensors]
-        plain = [self.lift(float(p)).item() if isinstance(p, Number) else p for p in parameters]
+        plain = [self.cells(p).item() if isinstance(p, (Box, Number)) else p for p in parameters]
         y = self.computed(op, (values,) if op.arity is None else values, plain)
         complex = (any(kinds) or COMPLEX_PARTS in op.domain or op.name == "to_copy") and self._gives_complex(op, tensors, parameters)
         parents = tuple(t.node if isinstance(t, Box) else None for t in tensors)
@@ -173,7 +173,7 @@ class RecordingCarrier:
         try:
             with np.errstate(all="ignore"):
                 return np.iscomplexobj(op.forward(numeric, *((given,) if op.arity is None else given), *parameters))
-        except (TypeError, ValueError, IndexError):  # an argument consists of indices
+        except (TypeError, ValueError, IndexError, RuntimeError):  # an argument consists of indices, or the matrix of equal numbers is singular
             return any(map(_is_complex, tensors))
 
     def cells(self, x: Any) -> Any:

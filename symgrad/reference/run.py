@@ -38,7 +38,7 @@ class Run:
         """The gradient of a number, or of the sum of an array, by each leaf; zeros for a leaf that it does not depend on."""
         if not result.requires_grad:
             return [tensor(np.zeros_like(leaf.value)) for leaf in self.leaves]
-        return list(grad(result, self.leaves, np.ones_like(result.value), retain_graph=True, create_graph=create_graph,  # type: ignore[arg-type]
+        return list(grad(result, self.leaves, np.ones_like(result.value), retain_graph=True, create_graph=create_graph,
                          materialize_grads=True))
 
     def read(self, recorder: RecordingCarrier, values: Iterable[Any], order: int, pointwise: bool = False) -> Iterator[Part]:

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import precise
-from symgrad.reference.quotients import DIGITS, Quotients, Reader, number
+from symgrad.reference.quotients import DIGITS, LARGE, Quotients, Reader, largest, number, smallest
 
 __all__ = ["ArrayReference", "Reference", "RuleReference", "array_of", "is_active"]
 
@@ -20,6 +20,7 @@ Tangents = Sequence[np.ndarray | None]
 Index = tuple[int, ...]
 MOST, MORE = 900, 30  # the digits of a certain number, and the difference of two precisions at which values must agree
 RULES = 100  # the digits at which rules are evaluated
+POINTS = 40  # points whose values are kept
 ENTRIES = (6, 3, 2)  # the number of elements of each argument in gradients of order 1, 2 and 3; the choice depends on the point
 AGREED = mpmath.mpf(10) ** -20
 PART = mpmath.mpf(10) ** -10  # the relative change of an input for the measurement of conditions
@@ -130,10 +131,11 @@ class ArrayReference(Reference):
         self.reader, self.exact = reader, exact
         self._values: dict[Any, np.ndarray] = {}
         self._sizes: dict[Any, Any] = {}
+        self._near: dict[Any, _Values] = {}
 
     def value(self, xs: Arrays) -> np.ndarray:
         """The value with certain digits."""
-        key = tuple((x.shape, x.dtype.name, x.tobytes()) for x in xs)
+        key = _key(xs)
         if key not in self._values:
             for digits in (DIGITS, MOST):
                 first, second = (self.reader(xs, [precise.lift_value(x) for x in xs], d) for d in (digits, digits + MORE))
@@ -149,9 +151,10 @@ class ArrayReference(Reference):
         return self._gradient(xs, cotangent, tangents, ENTRIES[min(len(tangents), 2)])
 
     def _gradient(self, xs: Arrays, cotangent: np.ndarray, tangents: Sequence[Tangents], most: int) -> list[np.ndarray | None]:
-        cells, g, directions = _lift_all(xs, cotangent, tangents)
+        base = self._values_near(xs)
+        g, directions = base.part(cotangent), [base.direction(ts) for ts in tangents]
         out: list[np.ndarray | None] = []
-        start, base = zlib.crc32(b"".join(x.tobytes() for x in xs)), _Values(self.reader, xs, cells)
+        start = zlib.crc32(b"".join(x.tobytes() for x in xs))
         for i, x in enumerate(xs):
             entries = np.empty(x.size, object)
             for place in [(start + n) % x.size for n in range(0, x.size, math.ceil(x.size / most))] if is_active(x) else ():
@@ -161,10 +164,18 @@ class ArrayReference(Reference):
 
     def tangent(self, xs: Arrays, ts: Tangents) -> np.ndarray:
         """The derivative of the value along the tangents."""
-        cells, _, (direction,) = _lift_all(xs, None, [ts])
-        base = _Values(self.reader, xs, cells)
-        shape = self.value(xs).shape
+        base = self._values_near(xs)
+        direction, shape = base.direction(ts), self.value(xs).shape
         return array_of([base.derivative([direction], place) for place in range(math.prod(shape))], shape)
+
+    def _values_near(self, xs: Arrays) -> _Values:
+        """The values near a point, which all derivatives there share."""
+        key = _key(xs)
+        if key not in self._near:
+            if len(self._near) >= POINTS:
+                self._near.clear()
+            self._near[key] = _Values(self.reader, xs, [precise.lift_value(x) for x in xs])
+        return self._near[key]
 
     def number(self, xs: Arrays, at: Index, wrt: int | None, cells: list[Any], g: Any, tangents: list[Any], certain: bool = False) -> Any:
         """An element of the gradient, the tangent or the value."""
@@ -191,18 +202,36 @@ class _Values:
     def __init__(self, reader: Reader, xs: Arrays, cells: Sequence[Any]):
         self.reader, self.xs, self.cells = reader, xs, cells
         self.known: dict[Any, Any] = {}
+        self._lifted: dict[Any, Any] = {}
+        self._along: dict[Any, _Along] = {}
+
+    def part(self, cotangent: np.ndarray) -> Any:
+        """A cotangent in many digits, the same object for the same numbers."""
+        key = _key([cotangent])
+        if key not in self._lifted:
+            self._lifted[key] = precise.lift_value(cotangent)
+        return self._lifted[key]
+
+    def direction(self, ts: Tangents) -> list[Any]:
+        """Tangents in many digits, the same object for the same numbers."""
+        key = "tangents", _key(ts)
+        if key not in self._lifted:
+            self._lifted[key] = [None if t is None else precise.lift_value(t) for t in ts]
+        return self._lifted[key]
 
     def derivative(self, moves: Sequence[Any], part: Any, certain: bool = False) -> Any:
         """The derivative of <part, value>, or of the element with the index `part`, along each move: an element (argument, place) or a direction."""
-        sizes = [self._size(move) for move in moves]
+        found = self.along(moves, part)
+        return found.derivative((1,) * len(moves), [found.sizes], certain)[0]
 
-        def read(floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> list[Any]:
-            with precise.working_precision(digits):
-                return [self._at(moves, [h - size for h, size in zip(row, sizes)], part, digits) for row in zip(*(c.tolist() for c in cells))]
+    def along(self, moves: Sequence[Any], part: Any) -> _Along:
+        """The derivatives along some moves, which those along more moves share."""
+        key = tuple(move if isinstance(move[0], int) else id(move) for move in moves), part if isinstance(part, int) else id(part)
+        if key not in self._along:
+            self._along[key] = _Along(self, moves, part)
+        return self._along[key]
 
-        return Quotients(read).derivative((1,) * len(moves), [tuple(sizes)], certain)[0]
-
-    def _at(self, moves: Sequence[Any], steps: Sequence[Any], part: Any, digits: int) -> Any:
+    def at(self, moves: Sequence[Any], steps: Sequence[Any], part: Any, digits: int) -> Any:
         nonzero = [(move, h) for move, h in zip(moves, steps) if h]
         key = digits, tuple((move if isinstance(move[0], int) else id(move), h) for move, h in nonzero)
         if key not in self.known:
@@ -218,7 +247,7 @@ class _Values:
         y = self.known[key]
         return y[part] if isinstance(part, int) else precise.context.fdot(zip(part.ravel().tolist(), y))
 
-    def _size(self, move: Any) -> float:
+    def size(self, move: Any) -> float:
         """The scale of a step along a move: that of the smallest number that it changes; 1 for zeros."""
         if isinstance(move[0], int):
             sizes = [self.cells[move[0]].ravel().tolist()[move[1]]]
@@ -227,6 +256,33 @@ class _Values:
             sizes = [x / t for x, t in pairs if t and x]
         bits = min((int(precise.context.mag(x)) for x in sizes if x), default=1)
         return math.ldexp(0.5, max(-1000, min(bits, 1000)))
+
+
+class _Along(Quotients):
+    """The derivatives of <part, value>, or of an element, along moves; those of lower order are those along fewer moves."""
+
+    def __init__(self, values: _Values, moves: Sequence[Any], part: Any):
+        super().__init__(self._read_steps)
+        self.values, self.moves, self.wanted, self.sizes = values, moves, part, tuple(map(values.size, moves))
+
+    def _read_steps(self, floats: Sequence[np.ndarray], cells: Sequence[Any], digits: int) -> list[Any]:
+        with precise.working_precision(digits):
+            return [self.values.at(self.moves, [h - size for h, size in zip(row, self.sizes)], self.wanted, digits)
+                    for row in zip(*(c.tolist() for c in cells))]
+
+    def _lower(self, k: tuple[int, ...], points: list[Any]) -> list[Any]:
+        kept = [move for move, n in zip(self.moves, k) if n] or self.moves[:1]
+        if len(kept) == len(self.moves) or largest(self.sizes) > smallest(self.sizes) + LARGE:  # where steps depend on all sizes
+            return super()._lower(k, points)
+        below = self.values.along(kept, self.wanted)
+        found = below.derivative((int(any(k)),) * len(kept), [below.sizes])
+        self._small_scales |= set(points if below._small_scales else ())
+        self._unresolved |= set(points if below._unresolved else ())
+        return found
+
+
+def _key(arrays: Sequence[np.ndarray | None]) -> tuple[Any, ...]:
+    return tuple(None if x is None else (x.shape, x.dtype.name, x.tobytes()) for x in arrays)
 
 
 def _common_value(a: Any, b: Any) -> Any:

@@ -24,10 +24,11 @@ def fit(domain: MatrixDomain, x: np.ndarray) -> np.ndarray:
         return signs / 4 + np.arange(n)
     parts = signs * (size / (size.max(initial=0) or 1)) ** 0.125 / max(n, 1)  # the absolute values of a row have a sum of at most 1
     identity = np.eye(*x.shape[-2:])
+    signed = parts + identity * np.copysign(1.25, parts.real)  # so that determinants have both signs
     if domain.kind == "well_separated_singular_values":
         return parts / 2 + identity * 2 * np.arange(1, n + 1)
     if domain.kind == "nonsingular":
-        return parts + identity * 1.25
+        return signed
     if domain.kind == "full":
         return parts + identity * 1.25 + np.tril(np.ones_like(parts), -1)
     symmetric = (parts + np.conj(np.swapaxes(parts, -1, -2))) / 2
@@ -37,7 +38,6 @@ def fit(domain: MatrixDomain, x: np.ndarray) -> np.ndarray:
         return symmetric
     if domain.kind == "well_separated_spectrum":
         return symmetric / 2 + identity * np.arange(1, n + 1)
-    triangular = parts + identity * np.copysign(1.25, parts.real)
     if domain.kind == "triangular":
-        return triangular
-    return np.tril(triangular) if domain.kind == "lower_triangular" else np.linalg.qr(parts + identity * 1.25)[0]
+        return signed
+    return np.tril(signed) if domain.kind == "lower_triangular" else np.linalg.qr(parts + identity * 1.25)[0]

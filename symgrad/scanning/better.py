@@ -16,7 +16,7 @@ from symgrad.reference.accuracy import BOUNDS
 from symgrad.sampling.floats import Floats
 from symgrad.scanning.report import Better
 from symgrad.scanning.subject import Index, Subject
-from symgrad.symbolic.catalogue import DEFINITIONS
+from symgrad.symbolic.definitions import DEFINITIONS
 from symgrad.symbolic.reading import evaluate_expression
 from symgrad.types.domains import Domain
 from symgrad.types.ulp import ALL_DIGITS

@@ -11,14 +11,21 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import symbolic
+from symgrad.formulas.expressions import formula
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.reference.accuracy import BOUNDS
-from symgrad.scanning.scan import accuracy
-from symgrad.types.domains import REAL
+from symgrad.sampling.floats import Floats
+from symgrad.sampling.regions import ordinary_floats
+from symgrad.scanning.kinks import kink_table
+from symgrad.scanning.report import AccuracyReport
+from symgrad.scanning.scanner import ROUNDS, Scanner
+from symgrad.scanning.subject import Subject
+from symgrad.types.domains import FIXED, REAL
 
-__all__ = ["OpEntry", "catalogue", "page", "table"]
+__all__ = ["OpEntry", "catalogue", "is_listed", "page", "scan", "scanned_calls", "table"]
 
 LETTERS = "x y z"
+ORDER = 3  # of the highest derivatives that are scanned
 LONGEST = 160  # characters of LaTeX; a longer formula is left out of the table
 
 
@@ -27,7 +34,7 @@ class OpEntry:
     """An op of the registry: its formula and its derivatives as SymPy expressions, where it has them, and the errors that a scan has measured.
 
     `ulp` are the largest errors of the value and of the derivatives of orders 1 to 3, in units in the last place; `within` counts the numbers whose
-    error is within the bounds of 8, 8, 64 and 512, and `compared` all that were compared.
+    error is within the bounds of 8, 8, 64 and 512, `compared` all that were compared, and `undecided` those without a reference value.
     """
 
     name: str
@@ -42,14 +49,16 @@ class OpEntry:
     points: int = 0
     within: int = 0
     compared: int = 0
+    undecided: int = 0
+    given: str = ""  # the parameters of the formula, such as "n = 3"
 
 
 def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
               tell: Callable[[str, int, int], Any] = lambda what, done, total: None) -> list[OpEntry]:
     """The entries of the public ops, or of some by name or alias, in alphabetical order.
 
-    With `seconds`, every elementwise op of real numbers is scanned for so long; `tell` is called before each op with its name, the number of
-    those done, and of all.
+    With `seconds`, every op that maps real numbers element by element is scanned for so long with each of its examples of parameters; `tell` is
+    called before each op with its name, the number of those done, and of all.
 
     Raises ValueError for an unknown name.
 
@@ -57,7 +66,7 @@ def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
     >>> entry.formula, entry.derivatives
     (tanh(x), (cosh(x)**(-2),))
     """
-    known = {each: op for op in REGISTRY.values() if op.public for each in (op.name, *op.aliases)}
+    known = {each: op for op in REGISTRY.values() if is_listed(op) for each in (op.name, *op.aliases)}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"ops: {', '.join(unknown)}: there is no such op; `symgrad ops` lists all")
@@ -69,17 +78,31 @@ def catalogue(names: Sequence[str] = (), seconds: float = 0.0,
     return out
 
 
+def is_listed(op: Op) -> bool:
+    """Whether an op is public, under its own name, or as a function of `nn.functional`."""
+    return op.public or op.elementwise
+
+
 def _entry(op: Op, seconds: float) -> OpEntry:
     formula, derivatives = _formulas(op)
     entry = OpEntry(op.name, op.aliases, op.kind if op.differentiable else "not differentiable", _summary(op), formula, derivatives, _domain(op),
-                    _kinks(op))
-    if seconds and op.kind == "elementwise" and op.differentiable and not op.parameters:
-        _scan(entry, seconds)
+                    _kinks(op), given=_given(op))
+    for parameters in scanned_calls(op) if seconds else ():
+        _add(entry, scan(op, parameters, seconds))
     return entry
+
+
+def scanned_calls(op: Op) -> tuple[tuple[Any, ...], ...]:
+    """The parameters with which an op is scanned: its examples, for each op that maps real numbers to real numbers element by element."""
+    if not op.arity or not op.differentiable or not (op.elementwise or op.kind == "elementwise"):
+        return ()
+    return op.examples or ((),)
 
 
 def _formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
     """The formula of an elementwise op, and its derivatives by each argument; None and nothing for others, and where there is no expression."""
+    if op.elementwise:
+        return _recorded_formulas(op)
     if op.kind != "elementwise" or not op.arity:
         return None, ()
     symbols = sympy.symbols(LETTERS, real=True)[:op.arity]
@@ -90,6 +113,21 @@ def _formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
         partials = [p(symbolic, y, *cells, *given) if callable(p) else p for p in op.partials]
         found = [sympy.S.Zero if p is None else sympy.sympify(p.item() if hasattr(p, "item") else p) for p in partials]
         return sympy.sympify(y.item()), tuple(found)
+    except (TypeError, ValueError, NotImplementedError, ArithmeticError, AttributeError):
+        return None, ()
+
+
+def _recorded_formulas(op: Op) -> tuple[Any, tuple[Any, ...]]:
+    """The same of a composite, from the graph of a call at a point inside its domain; none where the graph is that of a branch."""
+    subject, floats, rng = Subject(op, parameters=scanned_calls(op)[0]), Floats(np.dtype(np.float64)), np.random.default_rng(0)
+    try:
+        (point,) = zip(*(ordinary_floats(d, floats, 1, rng) for d in subject.domains))
+        subject.names = list(LETTERS.split()[:subject.count])
+        recording = subject.call_at(point, named=True)
+        if recording.result.conditions:
+            return None, ()
+        found = [sympy.sympify(formula(t).item()) for t in recording.partials(1).values()]
+        return found[0], tuple(found[1:])
     except (TypeError, ValueError, NotImplementedError, ArithmeticError, AttributeError):
         return None, ()
 
@@ -106,11 +144,17 @@ def _domain(op: Op) -> str:
 
 def _interval_text(domain: Any) -> str:
     """A domain as intervals; nothing for all real numbers."""
-    if domain == REAL or domain is None or not hasattr(domain, "intervals"):
+    if domain in (REAL, FIXED) or domain is None or not hasattr(domain, "intervals"):
         return ""
     parts = [f"{'(' if i.open_low or math.isinf(i.low) else '['}{i.low:g}, {i.high:g}{')' if i.open_high or math.isinf(i.high) else ']'}"
              for i in domain.intervals]
     return " ∪ ".join(parts) + (f" without {', '.join(f'{x:g}' for x in domain.excluded)}" if domain.excluded else "")
+
+
+def _given(op: Op) -> str:
+    """The parameters of the first example, as text."""
+    names = [name for name, d in zip(op.argument_names, op.domain) if d is FIXED] + [p.name for p in op.parameters]
+    return ", ".join(f"{name} = {value}" for name, value in zip(names, op.examples[0] if op.examples else ()))
 
 
 def _kinks(op: Op) -> str:
@@ -119,11 +163,18 @@ def _kinks(op: Op) -> str:
     return ", ".join(f"{p[0]:g}" if len(p) == 1 else f"({', '.join(f'{x:g}' for x in p)})" for p in points)
 
 
-def _scan(entry: OpEntry, seconds: float) -> None:
-    """Measure the errors of an op and add them to its entry."""
-    report = accuracy(entry.name, order=3, seconds=seconds, progress=False)
-    entry.ulp = tuple([worst.ulp for order in range(4) if (worst := report.of_order(order)) is not None])
-    entry.points = report.points
+def scan(op: Op, parameters: tuple[Any, ...], seconds: float, points: int | None = None, rounds: int = ROUNDS) -> AccuracyReport:
+    """The errors of an op with some parameters, in value and derivatives up to the third order, without explanations."""
+    subject, floats = Subject(op, parameters=parameters), Floats(np.dtype(np.float64))
+    return Scanner(subject, subject, subject.domains, floats, ORDER, points, seconds, 0, lambda what, done, total: None, rounds, False).run()
+
+
+def _add(entry: OpEntry, report: AccuracyReport) -> None:
+    """Add the errors of a scan to the entry of an op."""
+    worst = [w.ulp if (w := report.of_order(order)) is not None else 0.0 for order in range(ORDER + 1)]
+    entry.ulp = tuple(map(max, worst, entry.ulp or worst))
+    entry.points += report.points
+    entry.undecided += report.undecided
     for sample in report.samples:
         for index, errors in sample.errors.items():
             known = errors[~np.isnan(errors)]
@@ -145,7 +196,7 @@ def table(entries: Sequence[OpEntry]) -> str:
     lines = ["| op | formula | derivatives | domain | special points | ULP, orders 0 to 3 |", "|---|---|---|---|---|---|"]
     for e in entries:
         name = " ".join(f"`{each}`" for each in (e.name, *e.aliases))
-        formula = _latex(e.formula) or e.summary.replace("|", r"\|")
+        formula = f"{_latex(e.formula)} for {e.given}" if e.given and _latex(e.formula) else _latex(e.formula) or e.summary.replace("|", r"\|")
         derivatives = ", ".join(_latex(d) or "…" for d in e.derivatives) if e.derivatives else f"({e.kind})"
         lines.append(f"| {name} | {formula} | {derivatives} | {e.domain} | {e.kinks} | {_ulp_text(e)} |")
     return "\n".join(lines)
@@ -155,17 +206,20 @@ def page(entries: Sequence[OpEntry]) -> str:
     """The page of the guide: the counts, and the table."""
     scanned = [e for e in entries if e.compared]
     formulas, special = sum(e.formula is not None for e in entries), sum(bool(e.kinks) for e in entries)
-    within, compared = sum(e.within for e in scanned), sum(e.compared for e in scanned)
+    within, compared, points, undecided = (sum(getattr(e, name) for e in scanned) for name in ("within", "compared", "points", "undecided"))
     measured = f"""
-{len(scanned)} ops were scanned at {sum(e.points for e in scanned):,} points, from subnormal to huge numbers and beside every special point:
-{within:,} of {compared:,} values and derivatives ({100 * within / compared:.3f}%) are within 8, 8, 64 and 512 ULP (orders 0 to 3). The column of the
-table has the worst; an op that is ill-conditioned somewhere, such as one with zeros, has large numbers there.
+{len(scanned)} ops, all that map real numbers element by element, were scanned at {points:,} points, from subnormal to huge numbers and beside every
+special point, with each example of their parameters:
+{within:,} of {compared:,} values and derivatives ({100 * within / compared:.3f}%) are within 8, 8, 64 and 512 ULP (orders 0 to 3).
+Left out are {undecided:,} numbers whose reference value many digits do not settle. The column of the table has the worst; an op that is
+ill-conditioned somewhere, such as a sum of terms that may cancel, has large numbers there.
 """ if compared else ""
     return f"""# Ops
 
 You want to know which ops there are, what they compute, and how many digits they keep.
 
-{len(entries)} public ops, {formulas} of them with a formula per element, {special} with special points, at which a derivative is decided.
+{len(entries)} public ops, those of `symgrad.nn.functional` among them; {formulas} have a formula per element, {special} special points, at which a
+derivative is decided.
 `symgrad ops` prints this table, `symgrad ops tanh` some rows, and `symgrad ops --scan 1 --write FILE` measures and writes this page.
 A tensor with a name shows the formula and the derivative of a row:
 
@@ -180,6 +234,12 @@ A tensor with a name shows the formula and the derivative of a row:
 ```
 {measured}
 {table(entries)}
+
+## Kinks and ties
+
+What the last element of the value gives as gradients at arguments where a derivative does not exist, or is a limit; `symgrad ops --kinks` prints it:
+
+{kink_table()}
 
 ## What can go wrong
 

@@ -23,7 +23,7 @@ TITLES = ("value", "first derivative", "second derivative", "third derivative")
 def plot(report: Any, target: Any = None, size: tuple[float, float] | None = None) -> Any:
     """The figure of an `AccuracyReport`; see its method `plot`."""
     try:
-        from matplotlib.figure import Figure  # type: ignore[import-not-found]
+        from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("drawing a report needs matplotlib: pip install 'symgrad[visual]'") from None
     orders = range(report.order + 1)

@@ -121,7 +121,7 @@ def _add_formula(report: AccuracyReport, subject: Subject, points: Sequence[np.n
         if how is not None:
             report.notes.append(f"there is no single formula: {how}")
             return None
-        if len(upstream([result._node])) > MAX_NODES:  # type: ignore[list-item]
+        if len(upstream([result._node])) > MAX_NODES:
             return None
         report.formula = expr(result)
         exact = formula_of(result, exact=True).item()

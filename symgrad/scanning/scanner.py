@@ -30,13 +30,17 @@ Progress = Callable[[str, int, int], None]
 
 
 class Scanner:
-    """One scan of a function over its domains; `run` returns the report."""
+    """One scan of a function over its domains; `run` returns the report.
+
+    After the evenly drawn points come some `rounds` around the largest errors; `conditions` are measured where the report explains its errors.
+    """
 
     def __init__(self, subject: Subject, source: DerivativeSource, domains: Sequence[Domain], floats: Floats, order: int, points: int | None,
-                 seconds: float, seed: int, progress: Progress):
+                 seconds: float, seed: int, progress: Progress, rounds: int = ROUNDS, conditions: bool = True):
         self.subject, self.domains, self.floats, self.order = subject, list(domains), floats, order
         self.truth = ReferenceValues(source, floats, order)
         self.requested, self.seconds, self.progress = points, seconds, progress
+        self.rounds, self.conditions = rounds, conditions
         self.start = time.monotonic()
         self.rng = np.random.default_rng(seed)
         self.indices = derivative_indices(subject.count, order)
@@ -59,8 +63,9 @@ class Scanner:
             raise ValueError(f"accuracy: the domain {self._domain_text()} excludes every {self.floats.dtype}; choose one with floats in it")
         self._check_calls(np.concatenate(list(pilot.values()), axis=1))
         for r in self._crossings(regions):
-            regions.append(r)
-            pilot[r] = self.draw(r, PILOT)
+            if (points := self.draw(r, PILOT)).shape[1]:
+                regions.append(r)
+                pilot[r] = points
         costs = {}
         for k, (r, points) in enumerate(pilot.items()):
             self.progress(f"measuring {r.name}", k, len(pilot))
@@ -204,9 +209,9 @@ class Scanner:
 
     def _refine(self, regions: Sequence[Region]) -> None:
         """Measure more points around the largest error of each order."""
-        for round_ in range(ROUNDS):
+        for round_ in range(self.rounds):
             for k, r in enumerate(regions):
-                self.progress(f"refining {r.name}", k + round_ * len(regions), ROUNDS * len(regions))
+                self.progress(f"refining {r.name}", k + round_ * len(regions), self.rounds * len(regions))
                 if self.elapsed > REFINING * self.seconds:
                     return
                 points = [self._neighbours(r, w[1]) for order in range(self.order + 1) if (w := self._worst(r, order)) is not None and w[0] > 0.5]
@@ -284,7 +289,7 @@ class Scanner:
                 report.above[order] = {t: float((every > t).mean()) for t in THRESHOLDS}
 
     def _condition(self, point: np.ndarray, index: Index, ulp: float, order: int) -> float:
-        if not 1 < ulp < np.inf:
+        if not self.conditions or not 1 < ulp < np.inf:
             return 1.0
         try:
             return condition(self.truth.source, point[:, None], index, order, self.rng)[0]

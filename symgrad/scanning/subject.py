@@ -30,7 +30,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.graph.order import upstream
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.run import Run
-from symgrad.types.domains import REAL, Domain
+from symgrad.types.domains import FIXED, REAL, Domain
 from symgrad.types.ulp import ulp_of
 
 __all__ = ["ForeignSubject", "Index", "Recording", "Subject", "Unsuitable", "derivative_indices"]
@@ -103,8 +103,7 @@ class Subject:
     framework = "symgrad"
     subnormals = True  # False if the framework flushes subnormal numbers to zero
 
-    def __init__(self, given: Any, count: int | None = None):
-        self.parameters: tuple[Any, ...] = ()
+    def __init__(self, given: Any, count: int | None = None, parameters: Sequence[Any] | None = None):
         self.special: list[tuple[float, ...]] = []
         self.vectorised: bool | None = None  # whether a call with arrays computes the calls with their elements
         self.constant: float | None = None  # the result in a branch that computes nothing from the arguments
@@ -117,7 +116,7 @@ class Subject:
             raise TypeError(f"accuracy: there is no op {given!r}" + (f"; did you mean {close[0]!r}?" if close else "; give a function"))
         self.is_op = op is not None
         if op is not None:
-            self._use_op(op)
+            self._use_op(op, parameters)
             return
         if not callable(given):
             raise TypeError(f"accuracy needs a function or the name of an op, not {type(given).__name__}")
@@ -126,21 +125,20 @@ class Subject:
         self.names = _argument_names(given, self.name, count)
         self.domains: list[Domain] = [REAL] * len(self.names)
 
-    def _use_op(self, op: Op) -> None:
-        if op.kind == "composite" and op.arity == 1 and op.public:
-            self.function = FUNCTIONS.get(op.name) or lift(op)
-        elif op.kind == "elementwise" and op.arity:
-            self.parameters = () if all(p.default is not p.empty for p in op.parameters) else (op.examples or ((),))[0]
-            call, parameters = core(op), self.parameters
-            self.function = lambda *xs: call(*xs, *parameters)
-        else:
+    def _use_op(self, op: Op, parameters: Sequence[Any] | None) -> None:
+        """Use an op with some parameters, those of its first example if it needs any; they begin with the arguments in the domain FIXED."""
+        if not op.arity or not (op.kind == "elementwise" or op.elementwise or op.kind == "composite" and op.public and op.arity == 1):
             raise TypeError(f"accuracy: the op {op.name} is not a function of single numbers (it is {op.kind}); wrap it in a function of numbers")
-        self.name = op.name + (f"{self.parameters}" if self.parameters else "")
-        self.names = list(op.argument_names) if op.kind != "composite" else ["input"]
+        domains = [op.domain[i] if i < len(op.domain) else REAL for i in range(op.arity)]
+        needed = FIXED in domains or any(p.default is p.empty for p in op.parameters)
+        given = tuple((op.examples[0] if op.examples and needed else ()) if parameters is None else parameters)
+        self.function = _with_parameters(op, domains, given)
+        self.name = op.name + (f"{given}" if given else "")
+        self.names = [name for name, d in zip(op.argument_names, domains) if d is not FIXED]
         if len(self.names) == 1:
             self.names = ["x"]
-        self.domains = [op.domain[i] if i < len(op.domain) else REAL for i in range(len(self.names))]
-        self.special = list(op.special)
+        self.domains = [d for d in domains if d is not FIXED]
+        self.special = [*op.special, *(k for k in op.kinks if len(k) == len(self.names) and all(isinstance(x, float) for x in k))]
 
     @property
     def count(self) -> int:
@@ -262,6 +260,22 @@ class Subject:
                 with silence(), enable_grad():
                     out[where] = recording.spread(order)
         return out
+
+
+def _with_parameters(op: Op, domains: Sequence[Domain], given: tuple[Any, ...]) -> Callable[..., Any]:
+    """An op as a function of the arguments that are not in the domain FIXED."""
+    call = core(op) if op.kind == "elementwise" else FUNCTIONS.get(op.name) or lift(op)
+    places = [i for i, d in enumerate(domains) if d is FIXED]
+    fixed, rest = given[:len(places)], given[len(places):]
+    named = {p.name: x for p, x in zip(op.parameters, rest)} if op.kind == "composite" else {}
+
+    def function(*xs: Any) -> Any:
+        args = list(xs)
+        for i, number in zip(places, fixed):
+            args.insert(i, number)
+        return call(*args, **named) if named else call(*args, *rest)
+
+    return function
 
 
 def _argument_names(function: Callable[..., Any], name: str, count: int | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 The symbolic carrier gives the formula of an op; the catalogue is the inverse. An op whose formula is one SymPy function of its arguments
 computes that function; an op with a longer formula, such as `round` or `log2`, is found by pattern matching. So every declared op is in
-the catalogue. Functions without an op have a definition by other functions in `DEFINITIONS`.
+the catalogue. Functions without an op have a definition in `definitions`.
 """
 
 from __future__ import annotations
@@ -12,93 +12,45 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sympy
-from sympy.codegen import cfunctions
 from sympy.core.function import AppliedUndef
 from sympy.logic.boolalg import Boolean
 
-from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.carriers import symbolic
+from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
+from symgrad.symbolic.definitions import DEFINITIONS, HALF, Call, Unknown
 
-__all__ = ["Call", "DEFINITIONS", "Unknown", "known_names", "plan"]
+__all__ = ["known_names", "plan", "special_call"]
 
-ZERO, ONE, HALF = sympy.S.Zero, sympy.S.One, sympy.S.Half
+ZERO, ONE = sympy.S.Zero, sympy.S.One
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
 EXCLUDED = {"isfinite", "isnan", "isinf"}  # ops whose symbolic formula is a constant
 COMPOSED = {"sinc"}  # composite ops that are elementwise
-WITH_PARAMETERS = {  # names of ops with given parameters
+WITH_PARAMETERS: dict[str, dict[str, tuple[int, ...]]] = {  # names of ops with given parameters
     "sinc_derivative": {f"sinc{n}": (n,) for n in (1, 2, 3)}, "digamma_derivative": {f"digamma_derivative{n}": (n,) for n in (1, 2, 3, 4)},
-    **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment")},
+    **{op: {f"{op}{n}": (n,) for n in range(4)} for op in ("erf_slope", "ndtr_slope", "i1e_derivative", "bessel_i_moment", "bessel_k_moment",
+                                                               "fresnel_sine", "fresnel_cosine")},
+    **{op: {f"{op}{n}": (n,) for n in (2, 3)} for op in ("silu_derivative", "mish_derivative")},
+    "polygamma_difference": {f"polygamma_difference{n}": (n,) for n in range(4)},
+    **{op: {f"{op}{n}": (n,) for n in (1, 2)} for op in ("ellipk_derivative", "ellipe_derivative", "ellipkm1_derivative")},
+    **{op: {f"{op}{n}": (0, n) for n in (1, 2)} for op in ("ellipkinc_derivative", "ellipeinc_derivative")},
+    "expi_derivative": {f"expi_derivative{n}": (n,) for n in range(1, 4)},  # by parts, the gradient of the quotient underflows before the value
+    "zeta_derivative": {f"zeta_derivative{n}{m}" if m else f"zeta_derivative{n}": (n, m) for n in range(4) for m in range(4 - n) if n + m},
     **{op: {f"{op}{n}": (n,) for n in range(1, 5)} for op in ("erfcx_derivative", "log_ndtr_derivative")},
+    "gammainc_derivative": {f"gammainc_derivative{n}": (n,) for n in (1, 2)},
+    "gamma_density": {f"gamma_density{n}": (n,) for n in range(3)},
+    "beta_derivative": {f"beta_derivative{m}{n}": (m, n) for m in range(4) for n in range(4 - m) if m + n},
+    **{op: {f"{op}{n}": (n,) for n in range(6)} for op in ("bessel_j", "bessel_y", "bessel_i", "bessel_k")},
     "spherical_bessel_j0_derivative": {f"spherical_bessel_j0_derivative{n}": (n,) for n in range(3)}}
-WHOLE = {"erfcx", "log_ndtr"} | {  # whose formulas overflow or cancel when they are computed by parts
-    name for op in ("erfcx_derivative", "log_ndtr_derivative", "spherical_bessel_j0_derivative")
+WHOLE = {"erfcx", "log_ndtr", "gammainc", "gammaincc", "scaled_modified_bessel_k1"} | {  # whose formulas overflow or cancel by parts
+    name for op in ("erfcx_derivative", "log_ndtr_derivative", "gammainc_derivative", "gamma_density", "beta_derivative", "polygamma_difference",
+                    "spherical_bessel_j0_derivative", "bessel_k_moment", "ellipk_derivative", "ellipe_derivative", "ellipkm1_derivative",
+                    "ellipkinc_derivative", "ellipeinc_derivative", "zeta_derivative")
     for name in WITH_PARAMETERS[op] if name != "spherical_bessel_j0_derivative0"}
 
-
-class Call(NamedTuple):
-    """An op of the registry by name, applied to arguments that are calls or SymPy expressions."""
-
-    op: str
-    args: tuple[Any, ...]
-
-
-class Unknown(TypeError):
-    """The error for a SymPy function without an op."""
-
-
-def _log1mexp(u: Any) -> Any:
-    return sympy.Piecewise((stable.log1p(-sympy.exp(u)), u < -1), (sympy.log(-stable.expm1(u)), True))
-
-
-def _log_cosh(u: Any) -> Any:
-    near = stable.log1p(2 * sympy.sinh(u / 2) ** 2)
-    size = sympy.Abs(u)
-    return sympy.Piecewise((near, size < 1), (size + stable.log1p(sympy.exp(-2 * size)) - sympy.log(2), True))
-
-
-def _heaviside(u: Any, middle: Any = HALF) -> Any:
-    half = (1 + sympy.sign(u)) / 2
-    return half if middle == HALF else sympy.Piecewise((half, sympy.Ne(u, 0)), (middle, True))
-
-
-def _reciprocal(function: Any) -> Callable[[Any], Any]:
-    return lambda u: 1 / function(u)
-
-
-def _of_inverse(function: Any) -> Callable[[Any], Any]:
-    return lambda u: function(1 / u)
-
-
-def _of_order(op: str) -> Callable[[Any, Any], Any]:
-    """A Bessel function by its op, whose parameter is the order."""
-    def call(order: Any, u: Any) -> Any:
-        if not order.is_Number:
-            raise Unknown(f"{op} needs a number as order, got {order}; there is no derivative by the order")
-        return Call(op, (u, order))
-
-    return call
-
-
-# Functions without an op, defined by other functions, or with an op that has parameters.
-DEFINITIONS: dict[Any, Callable[..., Any]] = {
-    sympy.sec: _reciprocal(sympy.cos), sympy.csc: _reciprocal(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
-    sympy.csch: _reciprocal(sympy.sinh), sympy.coth: _reciprocal(sympy.tanh),
-    sympy.asec: _of_inverse(sympy.acos), sympy.acsc: _of_inverse(sympy.asin), sympy.acot: _of_inverse(sympy.atan),
-    sympy.asech: _of_inverse(sympy.acosh), sympy.acsch: _of_inverse(sympy.asinh), sympy.acoth: _of_inverse(sympy.atanh),
-    sympy.sinc: lambda u: Call("sinc", (u / sympy.pi,)),
-    sympy.frac: lambda u: sympy.Mod(u, 1), sympy.Heaviside: _heaviside,
-    cfunctions.Sqrt: sympy.sqrt, cfunctions.Cbrt: sympy.cbrt, cfunctions.fma: lambda a, b, c: a * b + c,
-    sympy.Xor: lambda a, *rest: functools.reduce(lambda p, q: sympy.Or(sympy.And(p, sympy.Not(q)), sympy.And(sympy.Not(p), q)), rest, a),
-    sympy.Nand: lambda *args: sympy.Not(sympy.And(*args)), sympy.Nor: lambda *args: sympy.Not(sympy.Or(*args)),
-    sympy.Implies: lambda a, b: sympy.Or(sympy.Not(a), b),
-    sympy.besselj: _of_order("bessel_j"), sympy.bessely: _of_order("bessel_y"),
-    sympy.besseli: _of_order("bessel_i"), sympy.besselk: _of_order("bessel_k"),
-    stable.log1mexp: _log1mexp, stable.log_cosh: _log_cosh, stable.larger: sympy.Max, stable.smaller: sympy.Min,
-    stable.step: _heaviside, stable.whole: sympy.floor,
-}
+NAMED = {name: (op, parameters) for op, names in WITH_PARAMETERS.items() for name, parameters in names.items()}
 BOOLEANS = {sympy.And: "logical_and", sympy.Or: "logical_or", sympy.Not: "logical_not"}
 COMPLEX = {sympy.conjugate: "conj", sympy.re: "real", sympy.im: "imag", sympy.arg: "angle"}
 UNEVALUATED = (sympy.Sum, sympy.Product, sympy.Derivative, sympy.Subs, sympy.Integral, sympy.Limit)
@@ -141,7 +93,8 @@ def _entry_of(op: Op, name: str, parameters: tuple[Any, ...] = ()) -> _Entry | N
 
 
 def _is_arithmetic(e: Any) -> bool:
-    return e.is_Atom or (e.is_Add or e.is_Mul or e.is_Pow and e.exp.is_Number) and all(map(_is_arithmetic, e.args))
+    """Whether a formula consists of sums, products and powers, and divides by no sum: then its parts compute it as well."""
+    return e.is_Atom or (e.is_Add or e.is_Mul or e.is_Pow and (e.exp.is_positive or e.base.is_Atom)) and all(map(_is_arithmetic, e.args))
 
 
 @functools.cache
@@ -275,7 +228,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     if kind is sympy.log and _exponents(args[0]):
         return _log_of_sum(_exponents(args[0]))
     functions = _table()[0]
-    if kind in functions:
+    if kind in functions and (len(args) == REGISTRY[functions[kind]].arity or kind in (sympy.Max, sympy.Min)):
         return Call(functions[kind], args)
     if kind in COMPLEX:
         return Call(COMPLEX[kind], args)
@@ -293,6 +246,20 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     if isinstance(e, (sympy.Expr, Boolean)) and e.args:
         raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")
     raise Unknown(f"{_short(e)} ({type(e).__name__}) is not an expression of numbers")
+
+
+def special_call(e: Any) -> Call | None:
+    """A function of SymPy as a call of the special function of the carriers, with its parameters; None for another expression."""
+    if not isinstance(e, sympy.Function):
+        return None
+    try:
+        call = plan(e)
+    except Unknown:
+        return None
+    if not isinstance(call, Call):
+        return None
+    op, parameters = NAMED.get(call.op, (call.op, ()))
+    return Call(op, (*call.args, *parameters)) if op in SPECIAL else None
 
 
 def _short(e: Any) -> str:
@@ -330,7 +297,7 @@ def _exponents(e: Any) -> list[Any]:
 
 def _log_of_sum(exponents: Sequence[Any]) -> Call:
     """log(Σ exp(u)), without overflow."""
-    return functools.reduce(lambda a, b: Call("logaddexp", (a, b)), exponents)  # type: ignore[return-value]
+    return functools.reduce(lambda a, b: Call("logaddexp", (a, b)), exponents)
 
 
 def _softmax_factors(factors: Sequence[Any]) -> tuple[list[Any], list[Any]]:

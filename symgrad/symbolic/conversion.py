@@ -21,7 +21,8 @@ from symgrad.factories.factory import new_leaf
 from symgrad.formulas.expressions import ElementSymbols, keep_alive
 from symgrad.graph.node import NAMED, Leaf
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.catalogue import WITH_PARAMETERS, Unknown
+from symgrad.symbolic.catalogue import WITH_PARAMETERS
+from symgrad.symbolic.definitions import Unknown
 from symgrad.symbolic.parameters import Parameter, elements_of, formulas_of, identifiers, owner_of, parameters_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Writer, places_of
 from symgrad.types.dtypes import dtype_of, get_default_dtype
@@ -105,12 +106,12 @@ def _part(op: str) -> Callable[..., Any]:
 SPECIAL: dict[str, Callable[..., Any]] = {
     "maximum": _extreme("maximum"), "minimum": _extreme("minimum"), "where": _where, "neg": operator.neg, "add": operator.add,
     "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "real": _part("real"), "imag": _part("imag"),
-    **{name: lambda x, op=op, given=given: core(REGISTRY[op])(x, *given)
+    **{name: lambda *xs, op=op, given=given: core(REGISTRY[op])(*xs, *given)
        for op, names in WITH_PARAMETERS.items() for name, given in names.items()}}
 
 
 def _function(op: str) -> Callable[..., Any]:
-    return SPECIAL.get(op) or getattr(traced, op)  # type: ignore[no-any-return]
+    return SPECIAL.get(op) or getattr(traced, op)
 
 
 class FormulaFunction:
@@ -168,7 +169,7 @@ class FormulaFunction:
         return traced.reshape(traced.stack(outputs, len(batch)), (*batch, *self._shape))
 
     def _outputs(self, values: Sequence[Tensor]) -> list[Tensor]:
-        real = not any(v.is_complex() for v in values)  # type: ignore[attr-defined]
+        real = not any(v.is_complex() for v in values)
         program = self._program(stable=real)
         floats = [v._value.dtype for v in values if v._value.dtype.kind in "fcV"]
         dtype = dtype_of(np.result_type(*floats)) if floats and all(d.kind != "V" for d in floats) else dtype_of(floats[0]) if floats \
@@ -206,7 +207,7 @@ def _shorten(given: Any) -> str:
 def _as_operand(x: Any) -> Tensor:
     """An argument as a tensor of floats or booleans."""
     out = x if isinstance(x, Tensor) else as_tensor(x)
-    return out.to(get_default_dtype()) if out._value.dtype.kind in "iu" else out  # type: ignore[attr-defined, no-any-return]
+    return out.to(get_default_dtype()) if out._value.dtype.kind in "iu" else out
 
 
 def from_sympy(expr: Any, symbols: Any = None) -> FormulaFunction:

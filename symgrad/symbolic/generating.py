@@ -30,6 +30,8 @@ from symgrad.algebra.stable_means import Mean
 from symgrad.algebra.stable_ratios import Ratio
 from symgrad.algebra.values import Unknown, value
 from symgrad.carriers import numeric
+from symgrad.carriers.special.table import SPECIAL
+from symgrad.symbolic.catalogue import special_call
 from symgrad.symbolic.support import SUPPORT, Patch
 from symgrad.symbolic.wide import Guard
 
@@ -102,6 +104,8 @@ class Code(NamedTuple):
     def bound(self, names: Mapping[str, Any]) -> Callable[..., Any]:
         """The function compiled with other functions for the names in its code, such as those of another framework."""
         constants = {key: x.bound(names) if isinstance(x, Code) else x for key, x in self.constants.items()}
+        if missing := {each for each in SPECIAL if re.search(rf"\b{each}\(", self.plain)} - names.keys():
+            raise Unknown(f"{self.name}: the other framework has no {', '.join(sorted(missing))}")
         return _compile(self.name, self.plain, constants, lambda each: names[each])
 
     def __call__(self, *xs: Any) -> Any:
@@ -109,7 +113,7 @@ class Code(NamedTuple):
 
 
 NAMES = frozenset((*FUNCTIONS.values(), *DIVIDED.values(), *SUPPORT, "square", "sqrt", "where", "float_power", "logical_and", "logical_or",
-                   "logical_not", "pow", "zeros_like"))
+                   "logical_not", "pow", "zeros_like", *SPECIAL))
 
 
 def plain_names(symbols: Sequence[Any]) -> list[str]:
@@ -182,8 +186,10 @@ class _Printer:
             return f"{self.text(expr.args[0], ATOM)}[{int(function is _Second)}]", ATOM
         if function in FUNCTIONS:
             return f"{FUNCTIONS[function]}({', '.join(map(self.text, expr.args))})", ATOM
+        if (call := special_call(expr)) is not None:
+            return f"{call.op}({', '.join(self.text(sympy.sympify(x)) for x in call.args)})", ATOM
         raise Unknown(f"{function.__name__} is not a function that NumPy code can be generated for; known are "
-                      f"{', '.join(sorted(f.__name__ for f in FUNCTIONS if not issubclass(f, _Both)))}")
+                      f"{', '.join(sorted({f.__name__ for f in FUNCTIONS if not issubclass(f, _Both)} | {*SPECIAL}))}")
 
     def ratio(self, which: Any, order: Any, u: Any) -> str:
         assert self.ratio_code is not None, "an expression with ratios needs their code"

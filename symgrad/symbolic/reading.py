@@ -11,6 +11,8 @@ import sympy
 from symgrad.algebra import stable_functions as stable
 from symgrad.algebra.values import value
 from symgrad.carriers import numeric
+from symgrad.carriers.special.table import SPECIAL
+from symgrad.symbolic.catalogue import special_call
 from symgrad.symbolic.generating import DIVIDED, FUNCTIONS
 
 __all__ = ["evaluate_expression"]
@@ -76,6 +78,9 @@ def _apply_function(xp: Any, e: Any, of: Callable[[Any], Any], like: Any) -> Any
         return functools.reduce(lambda a, b: getattr(xp, FOLDED[function])(a, b), map(of, args))
     if function in NAMES:
         return getattr(xp, NAMES[function])(*map(of, args))
+    if function not in stable.DEFINITIONS and (call := special_call(e)) is not None:
+        arity = SPECIAL[call.op].arity
+        return getattr(xp, call.op)(*[_broadcast(xp, of(x), like) for x in call.args[:arity]], *call.args[arity:])
     return of(stable.DEFINITIONS[function](*args))
 
 

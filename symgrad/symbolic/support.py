@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 
 from symgrad.carriers import numeric, residuals
+from symgrad.carriers.special.table import SPECIAL
 from symgrad.symbolic.wide import Guard, trusted_sizes, with_guard
 
 __all__ = ["SUPPORT", "Patch", "average", "horner", "over", "power"]
@@ -211,6 +212,6 @@ SUPPORT["guarded"] = guarded_array
 PLAIN = """abs exp expm1 log log1p sin cos tan sinh cosh tanh sign floor ceil hypot logaddexp sqrt zeros_like logical_and logical_or logical_not
 acos acosh asin asinh atan atan2 atanh pow remainder maximum minimum softplus sech sech_square""".split()
 # The functions for the computation with wide numbers.
-BASE = {**{name: getattr(numeric, name) for name in PLAIN}, **SUPPORT, "frexp": np.frexp, "where": numeric.where, "average": average,
+BASE = {**{name: getattr(numeric, name) for name in (*PLAIN, *SPECIAL)}, **SUPPORT, "frexp": np.frexp, "where": numeric.where, "average": average,
         "ldexp": lambda m, e: np.ldexp(m, e.astype(np.int32)), "longest": 1e306,
         "like": lambda x, y: x.astype(y.dtype)}

@@ -58,7 +58,7 @@ class Trace:
         leaves = list(self.leaves.values())
         if not value.requires_grad:
             return [tensor(np.zeros(leaf.shape)) for leaf in leaves]
-        return list(grad(value, leaves, create_graph=True, materialize_grads=True))  # type: ignore[arg-type]
+        return list(grad(value, leaves, create_graph=True, materialize_grads=True))
 
 
 def cells_of(result: Any) -> Any:
@@ -140,7 +140,7 @@ class _Arguments:
             if isinstance(shape, dict):
                 return {key: generated(f"{name}_{key}", part) for key, part in shape.items()}
             widest = max(self.domain.get(name, REAL).intervals, key=lambda i: i.high - i.low)
-            return leaf(name, _irregular(shape, widest.low, widest.high, sum(x.numel() for x in leaves.values()), mirrored))  # type: ignore[attr-defined]
+            return leaf(name, _irregular(shape, widest.low, widest.high, sum(x.numel() for x in leaves.values()), mirrored))
 
         def converted(name: str, value: Any) -> Any:
             if isinstance(value, Mapping):
@@ -183,7 +183,7 @@ def trace(function: Callable[..., Any], shapes: Sequence[Any] = (), at: Any = No
         raise TypeError(f"expected a function, a Tensor or a SymPy expression, not {type(function).__name__}")
     given = _Arguments(function, shapes, at, domain)
     arguments, leaves = given.tensors(nudge, requires_grad, mirrored)
-    bound = inspect.BoundArguments(given.signature, arguments)  # type: ignore[arg-type]
+    bound = inspect.BoundArguments(given.signature, arguments)
     with observing() as escapes, enable_grad(), np.errstate(all="ignore"):
         results, form = flatten(function(*bound.args, **bound.kwargs))
     conditions = traced.cat([traced.reshape(x, (-1,)) for x in leaves.values()], 0).conditions if leaves else ()
@@ -262,7 +262,7 @@ def to_sympy(fn: Any, *shapes: Any, at: Any = None, domain: Any = None) -> Any:
         formulas_of(fn, "to_sympy")
         return fn
     if isinstance(fn, Tensor):
-        read, conditions, form = expressions([fn]), fn.conditions, flatten(0)[1]  # type: ignore[attr-defined]
+        read, conditions, form = expressions([fn]), fn.conditions, flatten(0)[1]
     else:
         found, read = checked_trace(fn, shapes, at, domain, False, lambda found: expressions(found.results))
         conditions, form = found.conditions, found.form

@@ -77,7 +77,7 @@ class Failure(BaseReport):
     HIDDEN = "wrong", "inputs", "given", "parameters"
 
     @property
-    def verdict(self) -> str:  # type: ignore[override]
+    def verdict(self) -> str:
         """ "failed", or "imprecise" where digits are lost and nothing is wrong."""
         return IMPRECISE if self.wrong.imprecise else "failed"
 

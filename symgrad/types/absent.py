@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-__all__ = ["ABSENT", "OF_TENSOR"]
+from typing import Any
+
+__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_TENSOR", "Absent"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
     return {name: reason for reason, names in groups.items() for name in names.split()}
 
 
+class Absent:
+    """A member of a class that is not there: it is not found by `hasattr`, and the AttributeError says why.
+
+    >>> class Small:
+    ...     big = Absent("big", "use small")
+    >>> hasattr(Small, "big"), hasattr(Small(), "big")
+    (False, False)
+    """
+
+    def __init__(self, name: str, reason: str):
+        self.name, self.reason = name, reason
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}: {self.reason}")
+
+
 _SPARSE = "there are no sparse tensors; use dense ones"
 _QUANTIZED = "there are no quantized tensors; use floats"
 _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to choose"
 
+_CONVOLUTION = "convolution is not written yet; nn.functional.unfold and a matrix product do the same"
+_POOLING = "pooling is not written yet; nn.functional.unfold, or Tensor.unfold, and amax or mean over the elements of a window do the same"
+_GRIDS = "sampling of images at points is not written yet; index the neighbours of each point and add them with their weights"
+_SEQUENCES = "recurrent networks are not written yet; write the cell with nn.functional.linear, sigmoid and tanh, in a loop"
+_ALIGNMENT = "it is not written yet; write its recursion over the sequence with logaddexp"
+_INSIDE = "it is a helper inside torch and no function of tensors"
+
 # By reason. Attributes of the module
 ABSENT = _table({
+    _CONVOLUTION: "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
+    _POOLING: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d",
+    _GRIDS: "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
+    _SEQUENCES: "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
+    _ALIGNMENT: "ctc_loss",
+    "it returns what its own derivative needs; use nn.functional.embedding_bag": "embedding_bag",
+    "calls are recorded as they run; use if and while of Python": "cond while_loop",
     _SPARSE: """
         ccol_indices_copy col_indices_copy crow_indices_copy dsmm hsmm hspmm indices_copy resize_as_sparse_ row_indices_copy saddmm smm
         sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm
@@ -30,7 +62,7 @@ ABSENT = _table({
         cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu
         cudnn_convolution_transpose cudnn_grid_sampler cudnn_is_acceptable miopen_batch_norm miopen_convolution miopen_convolution_add_relu
         miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d
-        mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer batch_norm_backward_elemt
+        mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer native_norm batch_norm_backward_elemt
         batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
         batch_norm_update_stats""",
     "nothing is cast automatically; choose dtypes with .to(dtype)": """
@@ -45,7 +77,7 @@ ABSENT = _table({
     _DEVICES: "get_device_module is_vulkan_available",
     "threads are those of NumPy's BLAS; set OMP_NUM_THREADS": """
         get_num_interop_threads get_num_threads init_num_threads set_num_interop_threads set_num_threads""",
-    "it is a helper inside torch and no function of tensors": """
+    _INSIDE: """
         classproperty compiled_with_cxx11_abi get_file_path prepare_multiprocessing_environment
         profiler_allow_cudagraph_cupti_lazy_reinit_cuda12 thread_safe_generator""",
     "torch has removed it; use linalg.eig": "eig",
@@ -67,5 +99,26 @@ OF_TENSOR = _table({
     "torch has removed it; use linalg.solve": "solve",
     "torch has removed it; use linalg.eigh": "symeig",
     "torch has removed it; use the log probability of the distribution in the loss": "reinforce",
+    "storages have no dtype; use untyped_storage()": "storage storage_type",
+    "processes do not share tensors; use multiprocessing.shared_memory and from_numpy": "share_memory_",
+    "there are no first-class dimensions; index with x[...]": "index",
     "there is no complex dtype with half precision in NumPy; use .to(complex64)": "chalf",
+})
+# Attributes of nn.functional
+OF_FUNCTIONAL = _table({
+    _CONVOLUTION: "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d",
+    _POOLING: """
+        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
+        adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d
+        fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices lp_pool1d lp_pool2d
+        lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d
+        max_unpool2d max_unpool3d""",
+    _GRIDS: "affine_grid grid_sample",
+    "it is not written yet; enlarge with repeat_interleave, or with a product with the matrix of weights along each dimension": """
+        interpolate upsample upsample_bilinear upsample_nearest""",
+    _ALIGNMENT: "ctc_loss",
+    "it is not written yet; project with linear, and use scaled_dot_product_attention": "multi_head_attention_forward",
+    "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group": "grouped_mm scaled_grouped_mm scaled_mm",
+    _INSIDE: """
+        Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",
 })

@@ -11,9 +11,9 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "FULL", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE", "NONNEGATIVE",
-           "NONSINGULAR", "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SEPARATED_SINGULAR", "SPD", "SYMMETRIC", "TRIANGULAR",
-           "UNIT_CLOSED", "UNIT_OPEN"]
+__all__ = ["BOOLEAN", "COMPLEX", "DISTINCT", "Domain", "FIXED", "FULL", "Interval", "INTEGER", "LOWER_TRIANGULAR", "MatrixDomain", "NEGATIVE",
+           "NONNEGATIVE", "NONSINGULAR", "NONZERO", "ORTHOGONAL", "POSITIVE", "REAL", "SEPARATED", "SEPARATED_SINGULAR", "SPD", "SYMMETRIC",
+           "TRIANGULAR", "UNIT_CLOSED", "UNIT_OPEN"]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ UNIT_CLOSED = Domain("UNIT_CLOSED", (Interval(-1.0, 1.0),))
 INTEGER = Domain("INTEGER", integer=True)
 BOOLEAN = Domain("BOOLEAN", (Interval(0.0, 1.0),), integer=True)
 COMPLEX = Domain("COMPLEX")  # or tensors of the parts of complex numbers: the tests for real functions do not apply
+FIXED = Domain("FIXED")  # one number, by which there is no derivative; each tuple of `examples` begins with one
 NONSINGULAR = MatrixDomain("NONSINGULAR", kind="nonsingular")
 SPD = MatrixDomain("SPD", kind="spd")  # symmetric (Hermitian) and positive definite
 SYMMETRIC = MatrixDomain("SYMMETRIC", kind="symmetric")

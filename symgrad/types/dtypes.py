@@ -1,4 +1,7 @@
-"""Dtypes with torch's names, the default dtype, and torch's rules of promotion."""
+"""Dtypes with torch's names, and the default dtype; promotion is in `symgrad.types.promotion`.
+
+There is no complex32, because NumPy has no complex numbers of half precision: results that torch gives in it are complex64.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ALIASES", "DTYPES", "DType", "can_cast", "common_dtype", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype",
-           "promote_types", "set_default_dtype"]
+__all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype", "set_default_dtype"]
 
 
 class DType:
@@ -57,12 +59,13 @@ def _bfloat16() -> Any:
 
 
 DTYPES = {name: DType(name, name) for name in ("float64", "float32", "float16", "complex64", "complex128", "int64", "int32", "int16", "int8",
-                                               "uint8", "bool")}
+                                               "uint8", "uint16", "uint32", "uint64", "bool")}
 DTYPES["bfloat16"] = DType("bfloat16", _bfloat16())
 ALIASES = {"double": "float64", "float": "float32", "half": "float16", "cfloat": "complex64", "cdouble": "complex128", "long": "int64",
            "int": "int32", "short": "int16"}
 SCALAR_TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfloat16": "BFloat16", "complex64": "ComplexFloat",
-                "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool"}
+                "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+                "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
 _FROM_PYTHON = {float: None, int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]
@@ -91,6 +94,8 @@ def set_default_dtype(d: DType) -> None:
 
 def dtype_of(value: Any) -> DType:
     """The DType of a DType, NumPy dtype or Python type."""
+    if isinstance(value, np.dtype) and (found := _FROM_NUMPY.get(value)) is not None:
+        return found
     if isinstance(value, DType):
         return value
     if isinstance(value, type) and value in _FROM_PYTHON:
@@ -105,52 +110,6 @@ def dtype_of(value: Any) -> DType:
 def numpy_dtype(value: Any) -> np.dtype:
     """The NumPy dtype for an argument of `dtype_of`; None is the default dtype."""
     return (_default if value is None else dtype_of(value)).numpy
-
-
-_CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
-
-
-def _category(dtype: np.dtype) -> int:
-    return _CATEGORY[dtype.kind]
-
-
-def common_dtype(x: Any, z: Any) -> np.dtype:
-    """The common dtype of two arrays: the higher category wins; within a category, an array wins over a 0-d value."""
-    a, b = x.dtype, z.dtype
-    if a == b:
-        return a
-    high, low = (x, z) if _category(a) >= _category(b) else (z, x)
-    if _category(a) != _category(b):
-        if high.dtype.kind == "c" and _category(low.dtype) == 2 and bool(high.ndim) <= bool(low.ndim):
-            wide = _FROM_NUMPY[low.dtype].to_complex().numpy
-            return np.promote_types(high.dtype, wide) if bool(high.ndim) == bool(low.ndim) else wide
-        return high.dtype
-    if bool(x.ndim) != bool(z.ndim):
-        return a if x.ndim else b
-    if {a.name, b.name} == {"bfloat16", "float16"}:
-        return np.dtype(np.float32)
-    return np.promote_types(a, b)
-
-
-def promote_types(type1: DType, type2: DType) -> DType:
-    """The dtype to which two dtypes are promoted: the higher category wins, within a category the larger type.
-
-    >>> promote_types(DTYPES["int8"], DTYPES["uint8"])
-    torch.int16
-    """
-    for place, d in ((1, type1), (2, type2)):
-        if not isinstance(d, (DType, type, np.dtype)):
-            raise TypeError(f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {type(d).__name__}")
-    return dtype_of(common_dtype(np.empty(1, numpy_dtype(type1)), np.empty(1, numpy_dtype(type2))))
-
-
-def can_cast(from_: DType, to: DType) -> bool:
-    """Whether a dtype can be cast to another by the promotion rules: never from complex to real, float to integer, or integer to boolean.
-
-    >>> can_cast(DTYPES["float64"], DTYPES["float16"]), can_cast(DTYPES["float64"], DTYPES["int64"])
-    (True, False)
-    """
-    return _category(numpy_dtype(from_)) <= _category(numpy_dtype(to))
 
 
 class finfo:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import numpy as np
 
-__all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "element_index", "first_outside", "flat_positions",
-           "gather_index", "index_array", "integer_index", "largest_of_dtype", "mask_indices", "members", "most_frequent", "order",
-           "repeated_indices", "running_extremes", "slice_index", "unravelled", "window_indices"]
+from symgrad.types.dtypes import finfo
+
+__all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index", "first_outside",
+           "flat_positions", "gather_index", "index_array", "integer_index", "largest_of_dtype", "mask_indices", "members", "middle",
+           "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
+           "slice_index", "unravelled", "window_indices"]
 
 Places = tuple[Any, ...]
+FEW = 64
 
 
 def _is_batched(x: Any) -> bool:
@@ -20,20 +26,34 @@ def _is_batched(x: Any) -> bool:
 
 def index_array(x: Any) -> Any:
     """An index as an array; a batched or recorded index is returned unchanged."""
-    if _is_batched(value := getattr(x, "value", x)) or hasattr(value, "recorder"):
+    if type(value := getattr(x, "value", x)) is np.ndarray or _is_batched(value) or hasattr(value, "recorder"):
         return value
     return np.asarray(x.numpy() if hasattr(x, "numpy") else x)
 
 
-def integer_index(index: Any, message: str, error: type[Exception] = RuntimeError) -> Any:
+def integer_index(index: Any, message: str, dtypes: tuple[str, ...] = ("int64", "int32")) -> Any:
     """An integer index as a copy, so that a later write to the index tensor does not change a derivative.
 
-    Raises `error` for other dtypes than integers.
+    Raises RuntimeError for other dtypes.
     """
     array = index_array(index)
-    if array.dtype.kind not in "iu" and array.size:
-        raise error(message)
+    if array.dtype.name not in dtypes and (array.size or hasattr(index, "requires_grad")):
+        raise RuntimeError(f"{message}, not {array.dtype.name}; convert it with .long()")
     return array.astype(np.int64)
+
+
+def selecting(array: Any) -> Any:
+    """The array of an index tensor; bytes are a mask, of the elements that are not 0.
+
+    Warns of bytes. Raises IndexError for other dtypes than bool, uint8, int32 and int64.
+    """
+    name = array.dtype.name
+    if name == "uint8":
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4)
+        return array != 0
+    if name not in ("bool", "int32", "int64"):
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {name}; convert the index with .long()")
+    return array
 
 
 def mask_indices(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
@@ -63,8 +83,14 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 def first_outside(index: Any, low: int, high: int) -> Any:
     """The first element of an index outside of [low, high); None if there is none."""
     array = index
-    while _is_batched(array):
-        array = array.data
+    if type(array) is np.ndarray:
+        if 0 < array.size <= FEW:  # Python compares a few numbers in less time
+            numbers = array.ravel().tolist()
+            if min(numbers) >= low and max(numbers) < high:
+                return None
+    else:
+        while _is_batched(array):
+            array = array.data
     outside = (array < low) | (array >= high)
     return array[outside].flat[0] if outside.any() else None
 
@@ -82,16 +108,47 @@ def gather_index(index: Any, dim: int, keepdim: bool = True) -> Places:
 
     Without `keepdim` that dimension, which must be of size 1, is removed.
     """
-    if not index.ndim:
+    ndim = index.ndim
+    if not ndim:
         return (index,)
-    grid: list[Any] = list(np.ogrid[tuple(slice(n) for n in index.shape)])
-    grid[dim] = index
-    return tuple(grid) if keepdim else tuple(place.squeeze(dim) for place in grid)
+    dim %= ndim
+    if ndim == 1:
+        return (index if keepdim else index.squeeze(0),)
+    shape = index.shape
+    if not keepdim:
+        index = index.squeeze(dim)
+    before, after = _own_positions(tuple(shape), dim, keepdim)
+    return (*before, index, *after)
+
+
+@functools.lru_cache(256)
+def _own_positions(shape: tuple[int, ...], dim: int, keepdim: bool) -> tuple[Places, Places]:
+    """The positions of every element along the dimensions before `dim` and after it; they are shared by calls and read-only."""
+    out = []
+    for i, n in enumerate(shape):
+        place = np.arange(n).reshape((1,) * i + (n,) + (1,) * (len(shape) - 1 - i))
+        out.append(place if keepdim else place.squeeze(dim) if i != dim else place)
+        out[-1].flags.writeable = False
+    return tuple(out[:dim]), tuple(out[dim + 1:])
 
 
 def element_index(places: Places) -> Places:
     """The index of one element, as integers if it is equal for all members of a batch."""
     return tuple(place.reshape(()) if _is_batched(place) else place.item() for place in places)
+
+
+def distinct_index(index: Any, size: int) -> Any:
+    """An index without repetitions, so that the derivative by what is written there counts each position once; a batched one as it is.
+
+    Negative numbers count from the end.
+    """
+    array = index_array(index)
+    if _is_batched(array) or array.dtype.kind not in "iu":
+        return array
+    if type(array) is np.ndarray and array.ndim == 1 and 0 < array.size <= FEW and array.min() >= 0:
+        return array if array.size == 1 else np.array(sorted(set(array.tolist())), array.dtype)
+    array = np.where((array < 0) & (array >= -size), array + size, array).astype(array.dtype)
+    return array if array.ndim != 1 else np.unique(array)
 
 
 def slice_index(index: Any, dim: int) -> Places:
@@ -124,9 +181,25 @@ def order(value: Any, dim: int, descending: bool = False) -> np.ndarray:
         return np.zeros_like(array, dtype=np.int64)
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
+    if type(array) is not np.ndarray:  # batched values
+        found = np.argsort(np.flip(array, dim) if descending else array, axis=dim, kind="stable")
+        return array.shape[dim] - 1 - np.flip(found, dim) if descending else found
     if not descending:
-        return np.argsort(array, axis=dim, kind="stable")
-    return array.shape[dim] - 1 - np.flip(np.argsort(np.flip(array, dim), axis=dim, kind="stable"), dim)
+        return array.argsort(dim, kind="stable")
+    backwards = slice_index(slice(None, None, -1), dim)
+    return array.shape[dim] - 1 - array[backwards].argsort(dim, kind="stable")[backwards]
+
+
+def middle(array: Any) -> np.ndarray | None:
+    """The position, in a stable sort, of the lower median of a vector of floats, as one index; None for NaN and for other arrays."""
+    if type(array) is not np.ndarray or array.dtype.kind != "f" or array.size < 2:
+        return None
+    k = (array.size - 1) // 2
+    value = np.partition(array, k)[k]
+    same, less = array == value, np.count_nonzero(array < value)
+    if less + np.count_nonzero(same) + np.count_nonzero(array > value) < array.size:
+        return None
+    return np.flatnonzero(same)[k - less:][:1]
 
 
 def running_extremes(value: Any, dim: int, largest: bool) -> np.ndarray:
@@ -198,4 +271,4 @@ def repeated_indices(counts: Any) -> np.ndarray:
 
 def largest_of_dtype(x: Any) -> float:
     """The largest number of a tensor's dtype."""
-    return float(np.finfo(x.value.dtype).max)
+    return finfo(x.value.dtype).max

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["empty_like", "row_major", "with_index_layout", "with_torch_layout"]
+__all__ = ["empty_like", "is_plain", "row_major", "with_index_layout", "with_torch_layout"]
 
 
 ndarray = np.ndarray
@@ -16,6 +16,11 @@ ndarray = np.ndarray
 def row_major(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
     """The array in row-major order; itself if it is contiguous or not a NumPy array."""
     return array if type(array) is not ndarray or array.flags.c_contiguous else array.copy()
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value is an array of numbers alone, of which no carrier computes derivatives."""
+    return type(x) is ndarray
 
 
 def with_torch_layout(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:

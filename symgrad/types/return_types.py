@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-__all__ = ["aminmax", "cummax", "cummin", "frexp", "histogram", "histogramdd", "kthvalue", "linalg_cholesky_ex", "linalg_eig", "linalg_eigh",
-           "linalg_inv_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet",
-           "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median", "min", "mode", "nanmedian", "qr", "slogdet", "sort", "svd",
-           "topk", "triangular_solve"]
+__all__ = ["aminmax", "cummax", "cummin", "frexp", "geqrf", "histogram", "histogramdd", "kthvalue", "linalg_cholesky_ex", "linalg_eig",
+           "linalg_eigh", "linalg_inv_ex", "linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_lstsq", "linalg_lu", "linalg_lu_factor",
+           "linalg_lu_factor_ex", "linalg_qr", "linalg_slogdet", "linalg_solve_ex", "linalg_svd", "lu_unpack", "max", "median", "min", "mode",
+           "nanmedian", "qr", "slogdet", "sort", "svd", "topk", "triangular_solve"]
 
 
 class _NamedTuple(tuple):
@@ -55,6 +55,9 @@ linalg_lu_factor, linalg_lu_factor_ex = _tuple_type("linalg_lu_factor", "LU", "p
 linalg_inv_ex, linalg_solve_ex = _tuple_type("linalg_inv_ex", "inverse", "info"), _tuple_type("linalg_solve_ex", "result", "info")
 linalg_cholesky_ex = _tuple_type("linalg_cholesky_ex", "L", "info")
 linalg_lstsq = _tuple_type("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+linalg_ldl_factor, linalg_ldl_factor_ex = (_tuple_type("linalg_ldl_factor", "LD", "pivots"),
+                                           _tuple_type("linalg_ldl_factor_ex", "LD", "pivots", "info"))
+geqrf = _tuple_type("geqrf", "a", "tau")
 triangular_solve = _tuple_type("triangular_solve", "solution", "cloned_coefficient")
 histogram, histogramdd = (_tuple_type(name, "hist", "bin_edges") for name in ("histogram", "histogramdd"))
 frexp = _tuple_type("frexp", "mantissa", "exponent")

@@ -63,6 +63,15 @@ def test_derivatives_of_sinc_at_zero():
     assert found == pytest.approx(expected, rel=1e-15, abs=0)
 
 
+def test_a_derivative_next_to_a_pole_is_a_number_or_the_right_infinity():
+    for x in (5e-324, 1e-310, 1e-200):
+        assert [derivative(symgrad.expi, x, n) for n in (2, 3)] == [-math.inf, math.inf]
+        assert derivative(symgrad.expi, -x, 2) == -math.inf
+        assert derivative(symgrad.entr, x, 1) == pytest.approx(-math.log(x) - 1, rel=1e-15)
+    for x in (1e308, -1.7e308):
+        assert [derivative(symgrad.sinc, x, n) * (-1) ** (n // 2) for n in (1, 3)] == pytest.approx([1 / x, math.pi**2 / x], rel=1e-13)
+
+
 @pytest.mark.parametrize("x", [1e-3, 0.2, -0.7, 1.5, 2.75])
 def test_high_derivatives_of_sinc(x):
     """Upwards the recurrence would lose a digit with every order here."""
@@ -101,6 +110,27 @@ def test_softmax_where_one_element_dominates(row, i):
             assert abs(true) < TINY or ulps(got - true, true) <= 8, (name, got, true)
 
 
+def test_softmax_where_differences_are_rounded():
+    row = [0.1, -700.3, -30.77]
+    x = symgrad.tensor(row, requires_grad=True)
+    with mpmath.workdps(700):
+        p = softmax_of([mpf(v) for v in row])
+        first = -mpmath.log1p((p[1] + p[2]) / p[0])
+        assert all(ulps(got - true, true) <= 8 for got, true in zip(symgrad.softmax(x, 0).tolist(), p))
+        assert all(ulps(got - true, true) <= 8 for got, true in zip(autograd.grad(symgrad.logsumexp(x, 0), x)[0].tolist(), p))
+        assert ulps(symgrad.log_softmax(x, 0)[0].item() - first, first) <= 8
+
+
+@pytest.mark.parametrize("a, b", [(0.1, -700.3), (-0.3, 33.37), (1e10, 1e10 - 17.125), (-300.1, 400.2)])
+def test_slopes_of_logaddexp_where_the_difference_is_rounded(a, b):
+    x, y = symgrad.tensor(a, requires_grad=True), symgrad.tensor(b, requires_grad=True)
+    slopes = autograd.grad(symgrad.logaddexp(x, y), [x, y], create_graph=True)
+    with mpmath.workdps(700):
+        true = [logistic(mpf(a) - mpf(b)), logistic(mpf(b) - mpf(a))]
+        assert all(ulps(got.item() - t, t) <= 2 for got, t in zip(slopes, true))
+        assert ulps(autograd.grad(slopes[0], x)[0].item() - true[0] * true[1], true[0] * true[1]) <= 4
+
+
 def test_second_derivative_of_log_softmax_where_one_element_dominates():
     """The Hessian of Σ g log_softmax(x) is Σg (p pᵀ - diag p); the largest element's part in it is as small as what all others come to."""
     x = symgrad.tensor([0.0, -40.0, -50.0], requires_grad=True)
@@ -135,6 +165,46 @@ def test_norms_do_not_overflow(name, scale):
     expected = getattr(symgrad, name)(plain)
     assert y.item() == pytest.approx(expected.item() * scale, rel=1e-15)
     assert gradient.tolist() == pytest.approx(autograd.grad(expected, plain)[0].tolist(), rel=2e-15)
+
+
+def true_norm(p, v, index):
+    """A derivative of the p-norm of numbers, by the arguments of an index of up to two."""
+    y = mpmath.fsum(abs(a) ** p for a in v) ** (1 / p)
+    slopes = [mpmath.sign(a) * (abs(a) / y) ** (p - 1) for a in v]
+    if len(index) < 2:
+        return slopes[index[0]] if index else y
+    i, j = index
+    return (p - 1) / y * ((abs(v[i]) / y) ** (p - 2) * (i == j) - slopes[i] * slopes[j])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1.0, 1e300])
+@pytest.mark.parametrize("p", [2, 3, 1.5, 4, -1, 0.5])
+@pytest.mark.parametrize("length", [
+    pytest.param(symgrad.norm, id="norm"),
+    pytest.param(lambda x, p: symgrad.cdist(x[None], 0 * x[None].detach(), p)[0, 0] if p > 0 else symgrad.norm(x, p), id="cdist"),
+])
+def test_norms_and_their_derivatives_do_not_overflow(length, p, scale):
+    values = [3.0 * scale, -4.0 * scale, 5.0 * scale]
+    x = symgrad.tensor(values, requires_grad=True)
+    y = length(x, p)
+    (slope,) = autograd.grad(y, x, create_graph=True)
+    rows = [autograd.grad(s, x, retain_graph=True)[0].tolist() for s in slope]
+    with mpmath.workdps(60):
+        v = list(map(mpf, values))
+        for index, got, bound in [((), y.item(), 8), *(((i,), g, 8) for i, g in enumerate(slope.tolist())),
+                                  *(((i, j), rows[i][j], 64) for i in range(3) for j in range(3))]:
+            true = true_norm(mpf(p), v, index)
+            assert ulps(got - true, true) <= bound, (index, got, true)
+
+
+@pytest.mark.parametrize("p", [1.5, 2, 3])
+def test_normalized_vectors_do_not_overflow(p):
+    for scale in (1e300, 1e160, 1e-6):
+        row, plain = ([[3.0 * s, -4.0 * s, 12.0 * s]] for s in (scale, 1.0))
+        unit = symgrad.nn.functional.normalize(symgrad.tensor(plain), p)
+        assert symgrad.nn.functional.normalize(symgrad.tensor(row), p).tolist()[0] == pytest.approx(unit.tolist()[0], rel=2e-15)
+        if scale > 1:
+            assert symgrad.renorm(symgrad.tensor(row), p, 0, 1.0).tolist()[0] == pytest.approx(unit.tolist()[0], rel=2e-15)
 
 
 @pytest.mark.parametrize("size", [8, 5000])

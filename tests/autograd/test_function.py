@@ -221,3 +221,44 @@ def test_forward_mode_by_a_jvp():
     with fw.dual_level():
         slope = fw.unpack_dual(Sine.apply(fw.make_dual(x, tensor(1.0)))).tangent
     assert slope.item() == np.cos(0.5) and grad(slope, x)[0].item() == -np.sin(0.5)
+
+
+class SineByNumPy(autograd.Function):
+    @staticmethod
+    def forward(x):
+        return symgrad.from_numpy(np.sin(x.numpy()))
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0].cos()
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * ctx.saved_tensors[0].cos()
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return SineByNumPy.apply(x), in_dims[0]
+
+
+def test_a_forward_may_take_the_array_of_a_tensor_that_requires_grad():
+    """Grad mode is off in forward, where nothing can be lost; in grad mode it is refused, as in torch."""
+    x = symgrad.tensor([0.3, 0.7, 1.1], requires_grad=True)
+    with symgrad.no_grad():
+        assert np.shares_memory(x.numpy(), x.detach().numpy()) and np.asarray(x).tolist() == [0.3, 0.7, 1.1]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        x.numpy()
+    SineByNumPy.apply(x).sum().backward()
+    assert np.allclose(x.grad.numpy(), np.cos([0.3, 0.7, 1.1]))
+    x = x.detach()
+    f = symgrad.func
+    for jacobian in (f.jacrev(SineByNumPy.apply), f.jacfwd(SineByNumPy.apply), lambda x: f.vmap(f.grad(SineByNumPy.apply))(x).diag()):
+        assert np.allclose(jacobian(x).numpy(), np.diag(np.cos(x.numpy())))
+    for chunk_size in (None, 1, 2):
+        second = f.hessian(lambda x: SineByNumPy.apply(x).sum(), chunk_size=chunk_size)(x)
+        assert np.allclose(second.numpy(), -np.diag(np.sin(x.numpy())))

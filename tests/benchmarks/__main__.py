@@ -1,6 +1,7 @@
 """`python -m tests.benchmarks` measures and prints the tables.
 
-`--quick` shows in seconds that all can be measured, `--only` takes one group, `--page` writes `examples/guide/benchmarks.md`.
+`--quick` shows in seconds that all can be measured, `--only` takes one group, `--page` writes `examples/guide/benchmarks.md`,
+`--section` the part of it about single ops.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.benchmarks import compiled, compilers, fields, first, hessians, higher, page, products, symbolic, taylor, testing
+from tests.benchmarks import compiled, compilers, fields, first, hessians, higher, ops, page, products, symbolic, taylor, testing
 from tests.benchmarks.table import Row, Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
 GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
-    "first": first.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows, "products": products.rows,
-    "compiled": compiled.rows, "compilers": compilers.rows, "symbolic": symbolic.rows, "testing": testing.rows}
+    "first": first.rows, "ops": ops.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows,
+    "products": products.rows, "compiled": compiled.rows, "compilers": compilers.rows, "symbolic": symbolic.rows, "testing": testing.rows}
 
-TABLES = (("first",), ("hessians", "fields", "higher", "taylor", "products"), ("compiled", "compilers"), ("symbolic", "testing"))  # of the page
+TABLES = (("first",), ("ops",), ("hessians", "fields", "higher", "taylor", "products"), ("compiled", "compilers"),
+          ("symbolic", "testing"))  # of the page
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,18 +29,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=GROUPS, help="a group of rows; may be given again")
     parser.add_argument("--rounds", type=int, default=25, help="how often the sides take turns")
     parser.add_argument("--page", action="store_true", help=f"write the tables into {page.PAGE.name}")
+    parser.add_argument("--every", action="store_true", help="with the group ops, the row of each call, too")
+    parser.add_argument("--section", action="store_true", help=f"measure the group ops alone and write its section of {page.PAGE.name}")
     given = parser.parse_args(arguments)
     if given.page and (given.quick or given.only):
         parser.error("--page needs all figures: leave out --quick and --only")
     on = page.machine()
     timing = Timing(1, 0.0) if given.quick else Timing(given.rounds, 0.02)
-    chosen = given.only or list(GROUPS)
+    chosen = ["ops"] if given.section else given.only or list(GROUPS)
     tables = [[row for name in names if name in chosen for row in GROUPS[name](timing)] for names in TABLES]
     for each in filter(None, tables):
         print(table(each), end="\n\n")
     print(f"{on}\nOne thread, float64; ratios of times taken in turns, medians.")
+    if given.every:
+        print(table([row for found in ops.every(timing) for _, row in found]))
     if given.page:
-        page.PAGE.write_text(page.text(tables, on), encoding="utf-8")
+        page.PAGE.write_text(page.text(tables, ops.above(timing), on), encoding="utf-8")
+    if given.section:
+        page.PAGE.write_text(page.section(tables[1], ops.above(timing)), encoding="utf-8")
     missing = sorted({row.beside for each in tables for row in each if row.beside and row.figure == "not installed"})
     if missing:
         print(f"Not measured: {'; '.join(missing)}. To install what is missing: {INSTALL}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import textwrap
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 
 from tests.benchmarks.table import Row, table
 
-__all__ = ["PAGE", "machine", "text"]
+__all__ = ["PAGE", "machine", "section", "text"]
 
 PAGE = Path(__file__).parents[2] / "examples" / "guide" / "benchmarks.md"
 PACKAGES = ("numpy", "torch", "autograd", "jax", "casadi")
@@ -35,6 +37,15 @@ Machine: {machine}
 A recorded op makes a Tensor, a node and two tuples, and a pullback visits the node again: at 10 elements that is most of the time, at 100,000
 nearly nothing. In place, counting a write and naming its line cost half a microsecond. A view gets an object with its metadata, and its arguments
 are read in Python. A write through a view gives the base a new node, with the position of the view computed from addresses.
+
+## Op by op
+
+A value and its gradient by `backward`, for one call of each op that torch has, with ten elements beside torch; and for elementwise ops and
+reductions with 100,000 elements beside functions written by hand with NumPy and SciPy (`tests/benchmarks/by_hand.py`). Those compute textbook
+formulas, without care for digits in the tails, for ties, or for NaN. `python -m tests.benchmarks --only ops --every` prints the row of each call,
+and `--section` writes this section alone.
+
+{ops}
 
 ## Second derivatives
 
@@ -76,8 +87,8 @@ ratios suffer less than seconds. This prints what NumPy found:
 
 ```python
 >>> import numpy as np
->>> sorted(np.show_config(mode="dicts")["SIMD Extensions"])
-['baseline', 'found', 'not found']
+>>> np.show_config(mode="dicts")["SIMD Extensions"]
+{{'baseline': [...
 
 ```
 
@@ -107,7 +118,23 @@ def _cpu() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def text(tables: Sequence[list[Row]], on: str) -> str:
+def _ops(found: list[Row], above: str) -> str:
+    """The tables of single ops, and what is above the bars."""
+    return "\n\n".join([table(found), *(textwrap.fill(each, 150, break_long_words=False, break_on_hyphens=False) for each in above.split("\n\n"))])
+
+
+def section(found: list[Row], above: str) -> str:
+    """The page as it is, with the section of single ops written again."""
+    part = re.compile("## Op by op\n.*?(?=## Second derivatives\n)", re.DOTALL)
+    new = part.search(TEMPLATE)
+    assert new is not None
+    filled = new.group().replace("{ops}", _ops(found, above))
+    old = PAGE.read_text(encoding="utf-8")
+    return part.sub(lambda _: filled, old) if part.search(old) else old.replace("## Second derivatives\n", f"{filled}## Second derivatives\n", 1)
+
+
+def text(tables: Sequence[list[Row]], above: str, on: str) -> str:
     """The page with these tables, measured on a machine."""
-    first, second, compiled, symbolic = map(table, tables)
-    return TEMPLATE.format(machine=on, first=first, second=second, compiled=compiled, symbolic=symbolic)
+    first, ops, second, compiled, symbolic = tables
+    return TEMPLATE.format(machine=on, first=table(first), ops=_ops(ops, above), second=table(second), compiled=table(compiled),
+                           symbolic=table(symbolic))

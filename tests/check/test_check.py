@@ -17,9 +17,11 @@ FUNCTIONS = {"anharmonic_oscillator": "ground_state", "black_scholes": "price", 
              "van_der_waals": "pressure"}
 CANCELS = {"black_scholes": "far out of the money the price is a difference of nearly equal terms",
            "gamma_regression": "ψ(k) and log k are nearly equal",
-           "gaussian_process": "a trace and a trace of a square are nearly equal under large noise",
+           "gaussian_process": "a trace and a trace of a square are nearly equal where the amplitude is far above the noise",
            "kalman": "the spread after a flow is a difference of nearly equal terms",
-           "spectral_energy": "terms of a transform cancel"}
+           "spectral_energy": "terms of a transform cancel", "anharmonic_oscillator": "the lowest energy is small beside the largest one"}
+AT = {"gaussian_process": ((8.75, -1.0, 1.0),)}
+"""Arguments at which terms cancel: how many points the search sees depends on its time."""
 
 
 # Right rules
@@ -28,10 +30,7 @@ CANCELS = {"black_scholes": "far out of the money the price is a difference of n
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_are_proved_or_verified(path):
     function = runpy.run_path(str(path))[FUNCTIONS[path.stem]]
-    report = symgrad.check(function, points=6)
-    if path.stem == "anharmonic_oscillator":
-        assert report.verdict == "not checkable" and "of a matrix of expressions there is no formula" in report.reason
-        return
+    report = symgrad.check(function, *AT.get(path.stem, ()), points=6)
     assert report.verdict in ("proved", "verified"), report
     assert report.points.random == 6 and report.points.digits >= 45
     assert [e.order for e in report.errors] == [0, 1, 2] and all(e.within for e in report.errors) == (path.stem not in CANCELS), report

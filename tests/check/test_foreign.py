@@ -214,6 +214,17 @@ def test_a_random_function_is_distinguished_from_one_with_a_state():
     assert len(before) == len(state)
 
 
+def test_chance_with_few_outcomes_is_found_where_some_calls_agree():
+    """Of twenty coins two throws have the same number of heads in one case of eight."""
+    try:
+        for seed in range(40):
+            np.random.seed(seed)
+            report = check(lambda x: (np.random.rand(20) < 0.5).sum() * x, "10*x", framework="numpy", points=1)
+            assert report.verdict == "not checkable" and "is random" in report.reason, (seed, str(report))
+    finally:
+        np.random.seed(None)
+
+
 def test_a_state_that_changes_late_is_found_at_the_end():
     calls = []
 

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad.carriers import PROTOCOL, precise
+from symgrad.carriers import PROTOCOL, ball, precise
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.frameworks.problem import Problem
 from symgrad.graph.op import REGISTRY
 from symgrad.reference.recorder import RecordingCarrier
 from symgrad.reference.rigorous import carrier, enclosures
 from tests.support.points import arrays, examples, of_numbers, points
-
-pytest.importorskip("flint")
-from symgrad.carriers import ball  # noqa: E402
 
 ENTRANCE = {"Balls", "Maybe", "MAYBE", "Undecided", "lift_value", "precision", "arb", "acb", "ctx"}
 IMPORTED = {"annotations", "builtins", "contextlib", "np", "sys", "Any", "Iterator", "Cells", "fold"}
@@ -105,10 +102,35 @@ def test_balls_of_functions_of_matrices_of_any_size(op, parameters, size):
 
 @pytest.mark.parametrize("name, matrix, reason", [
     ("matrix_inverse", [[1.0, 2.0], [2.0, 4.0]], "singular"), ("hermitian_eigenvalues", [[2.0, 0.0], [0.0, 2.0]], "separated"),
-    ("hermitian_eigenvectors", [[2.0, 1.0], [1.0, 2.0]], "sign")])
+    ("hermitian_eigenvectors", [[2.0, 1.0], [1.0, 2.0]], "sign"), ("eigenvalues", [[1.0, 1.0], [0.0, 1.0]], "separated"),
+    ("eigenvectors", [[2.0, 1.0], [1.0, 2.0]], "sign")])
 def test_no_ball_is_given_where_a_function_of_matrices_is_not_decided(name, matrix, reason):
     with pytest.raises(ball.Undecided, match=reason):
         getattr(ball, name)(ball.lift_value(np.array(matrix)))
+
+
+@pytest.mark.parametrize("name", ["eigenvalues", "eigenvectors"])
+@pytest.mark.parametrize("complex", [False, True])
+def test_balls_of_the_spectrum_of_a_general_matrix(name, complex):
+    """Also of a matrix with an element that is not known exactly, whose spectra for both ends are inside."""
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 3, 4):
+        a = rng.normal(size=(2, n, n)) + (1j * rng.normal(size=(2, n, n)) if complex else 0)
+        wide = ball.lift_value(a)
+        ends = [a] if not n else [a, a + 1e-9 * np.eye(n)]
+        if n:
+            wide = wide + ball.lift_value(np.eye(n)) * ball.arb(0.5e-9, 0.6e-9)
+        with ball.precision(256):
+            found = getattr(ball, name)(wide).ravel().tolist()
+            narrow = getattr(ball, name)(ball.lift_value(a)).ravel().tolist()
+        assert all(x.real.rad() < 1e-60 for x in narrow)
+        for end in ends:
+            with precise.working_precision(DIGITS):
+                true = getattr(precise, name)(precise.lift_value(end)).ravel().tolist()
+            assert len(found) == len(true) and (not n or all(x.real.rad() < 1e-4 for x in found))
+            for b, t in zip(found, true):
+                t = precise.context.mpc(t)
+                assert b.real.overlaps(exactly(t.real)) and b.imag.overlaps(exactly(t.imag))
 
 
 def test_a_ball_that_contains_an_indefinite_matrix_has_no_bounded_cholesky_factor():

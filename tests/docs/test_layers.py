@@ -9,12 +9,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 
 from symgrad.engine.tables import MethodTable
 from symgrad.methods.assemble import attach
-
-grimp = pytest.importorskip("grimp")
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -147,6 +146,12 @@ def test_rules_import_nothing_that_computes():
     imported = re.compile(r"^\s*(?:from|import)\s+(numpy|scipy|sympy|mpmath|symgrad\.(?:engine|carriers|graph\.node))\b", re.MULTILINE)
     for path in (ROOT / "symgrad" / "ops").glob("*.py"):
         assert imported.findall(path.read_text()) == [], path.name
+
+
+def test_only_what_is_compared_with_other_frameworks_may_be_skipped_without_a_package():
+    """The extra `test` installs what the others need, so that a test is never left out there."""
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        assert path.parent.name == "parity" or not re.search(r"importorskip\(", path.read_text(encoding="utf-8")), path.name
 
 
 def test_files_named_in_the_lint_configuration_exist():

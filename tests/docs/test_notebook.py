@@ -1,11 +1,9 @@
 """The notebook of the guide is executed, and shows what is stored in it."""
 
-import pytest
+import nbclient
+import nbformat
 
 from tests.support.pages import ROOT
-
-nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
 
 NOTEBOOK = ROOT / "examples" / "guide" / "quickstart.ipynb"
 

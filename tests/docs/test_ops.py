@@ -1,19 +1,23 @@
 """The catalogue of ops: what `symgrad ops` prints, writes and refuses."""
 
 import math
+import re
 
 import pytest
 import sympy
 
 from symgrad.cli import main
 from symgrad.graph.op import REGISTRY
-from symgrad.scanning.catalogue import OpEntry, catalogue, page, table
+from symgrad.scanning.catalogue import OpEntry, catalogue, is_listed, page, scanned_calls, table
+from symgrad.scanning.kinks import kink_table
+from tests.accuracy.test_scanning_catalogue import SHARE_OF_ALL
 from tests.support.pages import ROOT
 
 
 def test_every_public_op_has_an_entry():
     entries = catalogue()
-    assert [e.name for e in entries] == sorted(op.name for op in REGISTRY.values() if op.public)
+    assert [e.name for e in entries] == sorted(op.name for op in REGISTRY.values() if is_listed(op))
+    assert {"gelu", "tanh", "bessel_j0"} <= {e.name for e in entries}
     assert all(e.formula is not None or e.summary for e in entries)
 
 
@@ -51,8 +55,28 @@ def test_infinite_errors_and_bars_are_written():
     assert "5 of 6 values and derivatives (83.333%)" in page([entry])
 
 
+def test_formulas_of_composites_are_those_of_their_calls():
+    gelu, jv = catalogue(["gelu", "jv"])
+    x = sympy.Symbol("x", real=True)
+    assert sympy.simplify(gelu.formula - x * (1 + sympy.erf(x / sympy.sqrt(2))) / 2) == 0
+    assert jv.formula == sympy.besselj(0, x) and "for order = 0" in table([jv])
+
+
+def test_the_counts_of_the_page_are_those_of_its_rows_and_of_the_declarations():
+    text = (ROOT / "examples" / "guide" / "ops.md").read_text(encoding="utf-8")
+    listed = [op for op in REGISTRY.values() if is_listed(op)]
+    rows = {line.split("`")[1]: line for line in text.partition("## Kinks")[0].splitlines() if line.startswith("| `")}
+    scanned = {op.name for op in listed if scanned_calls(op)}
+    assert {name for name, row in rows.items() if not row.endswith("|  |")} == scanned
+    ops, within, compared = (int(re.search(pattern, text)[1].replace(",", "")) for pattern in (
+        r"(\d+) ops, all that map", r"([\d,]+) of [\d,]+ values and", r"[\d,]+ of ([\d,]+) values and"))
+    assert ops == len(scanned) and within >= SHARE_OF_ALL * compared and compared > 100 * ops
+    assert f"\n{len(listed)} public ops" in text
+
+
 @pytest.mark.sweep
 def test_the_page_has_the_ops_of_the_registry():
     text = (ROOT / "examples" / "guide" / "ops.md").read_text(encoding="utf-8")
-    shown, expected = ([line.split(" | ")[:3] for line in each.splitlines() if line.startswith("| `")] for each in (text, table(catalogue())))
+    both = f"{table(catalogue())}\n{kink_table()}"
+    shown, expected = ([line.split(" | ")[:3] for line in each.splitlines() if line.startswith("| `")] for each in (text, both))
     assert shown == expected

@@ -12,7 +12,7 @@ from symgrad.types.domains import COMPLEX
 from tests.support.claims import OF_SPECTRA
 
 OPS = {op.name: op for op in REGISTRY.values() if COMPLEX in op.domain and op.name not in OF_SPECTRA}
-REAL_INPUT = {"complex": 2, "polar_parts": 2, "view_as_complex": 1}
+REAL_INPUT = {"complex": 2, "polar_parts": 2, "view_as_complex": 1, "fourier_of_real": 1}
 
 
 def numbers(name, rng):
@@ -34,7 +34,8 @@ def product(a, b):
 
 
 def test_every_op_on_parts_is_tested():
-    assert set(OPS) == {"view_as_real", "view_as_complex", "conjugate", "complex", "polar_parts", "angle_of_complex", "dft"}
+    assert set(OPS) == {"view_as_real", "view_as_complex", "conjugate", "complex", "polar_parts", "angle_of_complex", "dft", "fourier",
+                        "fourier_of_real", "fourier_to_real"}
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -136,3 +137,19 @@ def test_complex_of_half_precision_parts_is_complex64():
     assert z.dtype == symgrad.complex64 and a.grad.dtype == symgrad.float16 and a.grad.tolist() == [2.0, 2.0]
     with pytest.raises(RuntimeError, match=r"view_as_complex.*float32"):
         symgrad.view_as_complex(symgrad.ones(3, 2, dtype=symgrad.bfloat16))
+
+
+def test_angle_and_sign_of_complex_numbers_at_zero_and_far_from_it():
+    """At 0 the derivatives are 0 in both modes; elsewhere they neither overflow nor underflow."""
+    for f in (symgrad.angle, lambda z: symgrad.view_as_real(symgrad.sgn(z)).sum(-1)):
+        z = symgrad.tensor([0j, 3 + 4j], requires_grad=True)
+        (g,) = symgrad.autograd.grad(f(z).sum(), z, create_graph=True)
+        assert g[0].item() == 0 and g[1].item() != 0
+        (second,) = symgrad.autograd.grad(g.abs().square().sum(), z)
+        assert second[0].item() == 0 and second.isfinite().all()
+        _, t = symgrad.func.jvp(f, (z.detach(),), (symgrad.tensor([1 + 1j, 1 + 1j]),))
+        assert t[0].item() == 0 and t.isfinite().all()
+    for size in (1e-200, 1e200):
+        z = symgrad.tensor(complex(3 * size, 4 * size), requires_grad=True)
+        (g,) = symgrad.autograd.grad(symgrad.angle(z), z)
+        assert abs(g.item() * size - (-0.16 + 0.12j)) < 1e-15

@@ -16,8 +16,9 @@ from symgrad.engine.traced import core
 from symgrad.formulas import parsing
 from symgrad.formulas.expressions import assignments
 from symgrad.graph.op import REGISTRY
-from symgrad.symbolic.catalogue import Unknown, known_names, plan
+from symgrad.symbolic.catalogue import known_names, plan
 from symgrad.symbolic.conversion import from_sympy
+from symgrad.symbolic.definitions import Unknown
 from symgrad.symbolic.programs import program_of
 from symgrad.symbolic.tracing import to_sympy
 from symgrad.types.domains import POSITIVE
@@ -102,6 +103,8 @@ FORMULAS = {
     "acsc": sympy.acsc(1 + T), "asec": sympy.asec(1 + T), "arg": sympy.arg(C) * C, "conjugate": sympy.conjugate(C) * C,
     "im": sympy.im(C) + C, "re": sympy.re(C) * C, "floor": T * sympy.floor(3 * T), "ceiling": T * sympy.ceiling(3 * T),
     "frac": sympy.frac(3 * T), "sign": sympy.sign(T) * T, "atan2": sympy.atan2(T, 2), "hypot": sympy.sqrt(T**2 + 4), "log": sympy.log(T, 3),
+    "elliptic_e": sympy.elliptic_e(T) + sympy.elliptic_e(T, T / 2), "elliptic_f": sympy.elliptic_f(T, T / 2),
+    "zeta": sympy.zeta(1 + T) + sympy.zeta(2 + T, T),
     **{name: getattr(sympy, name)(2, T) for name in ("besseli", "besselj", "besselk", "bessely")},
 }
 OURS = {"expm1", "log1p", "hypot", "sech_squared", "sigmoid", "softplus", "logaddexp", "log1mexp", "log_cosh", "larger", "smaller", "step", "whole"}

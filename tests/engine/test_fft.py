@@ -5,6 +5,9 @@ import pytest
 
 import symgrad
 from symgrad import autograd, fft, func
+from symgrad.carriers import numeric
+from symgrad.carriers.transforms import TRANSFORMS
+from symgrad.ops import fourier
 
 RNG = np.random.default_rng(0)
 REAL, COMPLEX = RNG.standard_normal((3, 4)), RNG.standard_normal((3, 4)) + 1j * RNG.standard_normal((3, 4))
@@ -81,3 +84,28 @@ def test_frequencies_and_their_order():
     for dim in (None, 0, (0, 2)):
         assert np.array_equal(fft.fftshift(x, dim).numpy(), np.fft.fftshift(x.numpy(), dim))
         assert symgrad.equal(fft.ifftshift(fft.fftshift(x, dim), dim), x)
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("shape", [(1,), (2,), (5,), (8,), (3, 4), (4, 5), (2, 3, 6)])
+def test_transforms_of_arrays_agree_with_the_rules(shape, inverse, half):
+    """The table of transforms for arrays of double precision, against the rules of the ops, in values and transposes."""
+    rng, dims = np.random.default_rng(0), tuple(range(len(shape)))[::-1]
+    n, real = shape[dims[-1]], rng.standard_normal(shape)
+    value, _, transpose, _ = TRANSFORMS["fourier_of_real"]
+    spectrum = value(real, dims, inverse, 3.0, half)
+    assert_near(spectrum, fourier._of_real(numeric, real, dims, inverse, 3.0, half))
+    g = rng.standard_normal(spectrum.shape) + 1j * rng.standard_normal(spectrum.shape)
+    given = g.copy()
+    assert_near(transpose(g, shape, dims, inverse, 3.0, half), fourier._of_real_transpose(numeric, g, shape, dims, inverse, 3.0, half))
+    if half:
+        value, _, transpose, _ = TRANSFORMS["fourier_to_real"]
+        assert_near(value(g, dims, inverse, 3.0, n), fourier._to_real(numeric, g, dims, inverse, 3.0, n))
+        assert_near(transpose(real, g.shape, dims, inverse, 3.0, n), fourier._to_real_transpose(numeric, real, g.shape, dims, inverse, 3.0, n))
+    np.testing.assert_array_equal(g, given)  # nothing was written to an argument
+
+
+def assert_near(a, b):
+    assert a.dtype == b.dtype and a.shape == b.shape
+    np.testing.assert_allclose(a, b, rtol=0, atol=2e-15 * np.abs(b).max())

@@ -133,3 +133,8 @@ def test_indices():
 def test_errors_are_those_of_torch(text, call):
     with pytest.raises(RuntimeError, match=text):
         call(symgrad.tensor(A))
+
+
+def test_logsumexp_of_an_infinite_number_beside_others():
+    x = symgrad.tensor([[np.inf, -np.inf, 1e308], [1e16, 0.0, 1.0]], dtype=symgrad.float64)
+    assert symgrad.logsumexp(x, 0).tolist() == [np.inf, 0.0, 1e308]

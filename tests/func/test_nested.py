@@ -154,6 +154,17 @@ def test_shared_weights_in_a_batch():
     close(grad(loss)(a), grad(by_rows)(a))
 
 
+@pytest.mark.parametrize("h", [lambda r: r.exp().relu().sum(), lambda r: r.exp().amax(), lambda r: symgrad.nn.functional.elu(r).sum()],
+                         ids=["relu", "amax", "elu"])
+def test_hessians_of_gradients_in_a_batch_that_are_recorded_as_graphs(h):
+    """These ops have no series, so that nodes of derivatives, which have no arguments, stand in the graph of the Hessian."""
+    def loss(a):
+        return vmap(lambda x: grad(lambda z: (a @ z).sin().sum() * h(z))(x).square().sum())(symgrad.tensor(MATRIX.T)).sum()
+
+    a = symgrad.tensor(MATRIX)
+    close(hessian(loss)(a), jacfwd(jacrev(loss))(a))
+
+
 def test_captured_tensors():
     """By an input of an outer transform, and by a leaf."""
     def u(a, x):

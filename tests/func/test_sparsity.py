@@ -14,6 +14,7 @@ from symgrad.func.sparsity import plan_hessian, plan_jacobian
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
 from symgrad.types.domains import COMPLEX
+from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
 from tests.support.sparse import check_hessian, check_jacobian, dense_hessian, mask, points, recorded, rosenbrock
 
@@ -79,7 +80,7 @@ def test_jacobians(monkeypatch, f, colours):
 
 
 CASES = [pytest.param(op, parameters, id=f"{op.name}-{i}") for op in map(REGISTRY.__getitem__, sorted(BUILT_IN))
-         if op.kind != "composite" and op.differentiable and COMPLEX not in op.domain and op.name not in ("batch", "unbatch")
+         if op.kind != "composite" and op.differentiable and COMPLEX not in op.domain and op.name not in exempt("alone")
          for i, parameters in enumerate(examples(op))]
 
 

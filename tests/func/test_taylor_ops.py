@@ -9,10 +9,11 @@ from symgrad.func.taylor import jet
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
 from symgrad.types.domains import COMPLEX
+from tests.support.exemptions import exempt
 from tests.support.points import arrays, examples
 
 CASES = [pytest.param(op, parameters, id=f"{op.name}{parameters}") for op in map(REGISTRY.__getitem__, sorted(BUILT_IN))
-         if op.kind != "composite" and COMPLEX not in op.domain and op.differentiable and op.name not in ("batch", "unbatch")
+         if op.kind != "composite" and COMPLEX not in op.domain and op.differentiable and op.name not in exempt("alone")
          for parameters in examples(op)]
 
 

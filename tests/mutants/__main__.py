@@ -104,14 +104,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--trusting", action="store_true", help="take it that the ops themselves pass, as tests/ops/test_registry.py says")
     parser.add_argument("--quick", action="store_true", help="do not prove survivors to be equivalent")
+    parser.add_argument("--missing", action="store_true", help="only the rules of the ops that have no figures yet")
     parser.add_argument("--write", action="store_true", help=f"replace the figures of these lots in {FIGURES.name}; only of whole ones")
     given = parser.parse_args(arguments)
     k, n = map(int, given.part.split("/"))
     if given.write and (n > 1 or given.quick or given.op):
         parser.error("--write takes whole lots: not --part, --quick or --op")
+    if given.missing:
+        known = json.loads(FIGURES.read_text(encoding="utf-8"))
+        given.op, given.module = [op.name for op in differentiable_ops() if f"rules of {op.name}" not in known], []
     rest = (None if given.op is None else tuple(given.op), (k, n), given.profile, given.trusting, given.quick)
     ops = [op.name for op in differentiable_ops() if given.op is None or op.name in given.op]
-    lots = [Lot(None, module, *rest) for module in given.module or MODULES] + [Lot(op, None, *rest) for op in ops if given.module is None]
+    modules = MODULES if given.module is None else given.module
+    lots = [Lot(None, module, *rest) for module in modules] + [Lot(op, None, *rest) for op in ops if not given.module]
     total = Tally({}, Counter(), [], [], [], 0.0)
     with ProcessPoolExecutor(given.jobs) as pool:
         for lot, found in zip(lots, pool.map(attacked, lots)):

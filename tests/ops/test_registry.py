@@ -10,14 +10,15 @@ from symgrad.methods.extending import BUILT_IN
 from symgrad.testing import check_op
 from symgrad.testing.profiles import Profile
 from symgrad.types.domains import COMPLEX
-from tests.support.claims import ALL_CASES, CASES, FURTHER, NO_FORMULA, OF_PARTS, OF_SPECTRA, attack_on, further_attacks, name_of
+from tests.support.claims import ALL_CASES, CASES, FURTHER, attack_on, further_attacks, name_of
+from tests.support.exemptions import exempt
 
 PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
 FIRST = list({op.name: pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in reversed(ALL_CASES)}.values())[::-1]
 BRIEF = Profile("brief", 3, 1, 0.0)  # as dev, with fewer random examples and first derivatives alone
 PROVABLE = [pytest.param(op, id=op.name) for op in dict.fromkeys(op for op, _ in CASES)
-            if op.differentiable and op.name not in NO_FORMULA]
+            if op.differentiable and op.name not in exempt("formula")]
 CUT_OFF = 1e-12  # the rule of binary_cross_entropy is that of torch: where x (1 - x) is smaller, it is not the derivative
 SECONDS = 600.0  # so that a busy machine changes no verdict
 
@@ -25,7 +26,7 @@ SECONDS = 600.0  # so that a busy machine changes no verdict
 def test_every_op_is_here():
     """Composites are made of other ops and have no rules; those of `vmap` are in test_vmap.py."""
     assert {op.name for op, _ in ALL_CASES} == {op.name for op in map(REGISTRY.__getitem__, BUILT_IN) if op.kind != "composite"
-                                                and op.name not in ("batch", "unbatch")}
+                                                and op.name not in exempt("alone")}
     assert len(ALL_CASES) > 300 and len({case.id for case in PARAMETERS}) == len(ALL_CASES)
 
 
@@ -51,7 +52,7 @@ def hold_under_attack(op, parameters, profile):
     assert passed >= {"layouts", "mutation", "aliasing", "determinism", "threads", "structure"} | numbers & {"value"}
     if op.differentiable:
         assert passed >= ({"adjoint", "linearity", "formulas", *["mixed"] * deep} | numbers) - set(attack.claims.without)
-    if COMPLEX in op.domain and op.name not in (*OF_PARTS, *OF_SPECTRA):
+    if COMPLEX in op.domain and op.name not in exempt("complex"):
         assert "complex" in passed
 
 
@@ -76,9 +77,11 @@ def test_higher_derivatives_are_proved(op):
 
 def hold_with_proof(op, order):
     """The rules of an op are proved by formulas, with every tuple of parameters."""
-    single, cut_off = op.kind == "elementwise", op.name == "binary_cross_entropy"
-    proof = symgrad.prove(op, order, complex=False, seconds=2.0 if cut_off else SECONDS, points=20 if single else 6)
+    single, cut_off, proved = op.kind == "elementwise", op.name == "binary_cross_entropy", op.name not in exempt("proof")
+    if not proved and not cut_off:
+        order = 1  # their higher derivatives are compared with many digits, in test_op_with_all_parameters_to_the_third_order
+    proof = symgrad.prove(op, order, complex=False, seconds=SECONDS if proved else 2.0, points=20 if single else 6)
     assert proof.statements
     for s in proof.refuted if cut_off else ():
         assert any(x * (1 - x) <= 2 * CUT_OFF for name, x in s.point.items() if name.startswith("input") and x.is_number), str(proof)
-    assert proof.verdict in ("verified", "refuted") if cut_off else proof.verdict == "proved", str(proof)
+    assert proof.verdict in (("proved",) if proved else ("verified", "refuted") if cut_off else ("proved", "verified")), str(proof)

@@ -10,7 +10,9 @@ from symgrad import tensor
 from symgrad.carriers import numeric
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY
+from symgrad.types.ulp import ulp_of
 
+ULP = ulp_of("float64")
 NAMES = {"bessel_j0": (mpmath.besselj, 0), "bessel_j1": (mpmath.besselj, 1), "bessel_y0": (mpmath.bessely, 0), "bessel_y1": (mpmath.bessely, 1),
          "modified_bessel_k0": (mpmath.besselk, 0), "modified_bessel_k1": (mpmath.besselk, 1), "i0": (mpmath.besseli, 0), "i1": (mpmath.besseli, 1)}
 def besselk(order, x):
@@ -63,6 +65,39 @@ def test_digits_next_to_zeros():
             for x, y in zip(at, getattr(numeric, name)(at, order)):
                 true = SPECIAL[name].digits(mpmath.mp, mpmath.mpf(x), order)
                 assert abs(y - true) <= 8 * np.spacing(abs(float(true))), (name, order, x)
+
+
+@pytest.mark.parametrize("letter, order", [("j", 0), ("j", 5), ("j", 2.75), ("y", 1)])
+@pytest.mark.parametrize("times", [0, 2])
+def test_large_arguments_have_all_digits(letter, order, times):
+    """From 25 on, next to zeros of the derivative, too: its zero is between two floats."""
+    word = SPECIAL[f"bessel_{letter}_derivative"]
+    f = REGISTRY[f"bessel_{letter}_derivative"].forward
+    low = max(25.5, 2.0 * (order + times) ** 2) if order == 2.75 else 25.5
+    at = [low, low + 3.3, 123.4, 2345.6, 1e6 + 0.1, 3e9, 1e22, 1.7e308]
+    for start in (low, 200.3, 1e6):
+        grid = np.linspace(start, start + 4, 20)
+        y = f(numeric, grid, order, times)
+        k = int(np.flatnonzero(y[1:] * y[:-1] < 0)[0])
+        lower, upper = grid[k], grid[k + 1]
+        while (middle := (lower + upper) / 2) not in (lower, upper):
+            if f(numeric, np.float64(middle), order, times) * y[k] > 0:
+                lower = middle
+            else:
+                upper = middle
+        at += [lower, upper, upper * (1 + 1e-10), upper + 1e-4]
+    with mpmath.workdps(60):
+        for x, found in zip(at, f(numeric, np.array(at), order, times)):
+            with mpmath.extraprec(max(0, mpmath.mag(x))):
+                true = (mpmath.besselj if letter == "j" else mpmath.bessely)(order, mpmath.mpf(x), derivative=times)
+                assert ULP.error(found, true) <= 8, x
+                assert ULP.error(float(word.digits(mpmath.mp, mpmath.mpf(x), order, times)), true) <= 0.5, x
+
+
+def test_ends_of_the_line():
+    assert symgrad.bessel_j0(tensor([np.inf, -np.inf])).tolist() == [0.0, 0.0] and symgrad.bessel_y0(tensor(np.inf)).item() == 0.0
+    assert np.isnan(symgrad.bessel_j1(tensor([1.0, 30.0, np.nan])).numpy()).tolist() == [False, False, True]
+    assert derivatives("bessel_y0", [5e-324, 1e-200], 3)[3].tolist() == [np.inf, np.inf]
 
 
 def test_scaled_k0_next_to_its_pole():
@@ -121,3 +156,19 @@ def test_an_order_is_a_number_without_gradient():
 def test_complex_numbers_are_refused():
     with pytest.raises(TypeError, match="real numbers"):
         symgrad.bessel_j0(tensor([1j]))
+
+
+@pytest.mark.parametrize("order", [0.5, -1.25])
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv"])
+def test_orders_that_are_not_whole_have_all_digits(name, order):
+    at = [1e-300, 1e-5, 0.7, 1.2, 2.9, 3.1, 9.42477796076938, 17.3, 40.0]
+    true = {"jv": mpmath.besselj, "yv": mpmath.bessely, "iv": mpmath.besseli, "kv": mpmath.besselk}[name]
+    x = tensor(at, requires_grad=True)
+    y = getattr(symgrad, name)(order, x)
+    (g,) = symgrad.autograd.grad(y.sum(), x)
+    with mpmath.workdps(60):
+        for x, value, slope in zip(at, y.tolist(), g.tolist()):
+            step, x = mpmath.mpf("1e-20") * x, mpmath.mpf(x)
+            expected = true(order, x), (true(order, x + step) - true(order, x - step)) / (2 * step)
+            for found, exact in zip((value, slope), expected):
+                assert abs(found - exact) <= 8 * np.spacing(abs(float(exact))) or abs(exact) > 1.7e308, (x, found, exact)

@@ -1,10 +1,26 @@
 """Nothing here is collected where torch is not installed, nor what is for another library or a compiler that is not there."""
 
 import importlib.util
+import pathlib
+import re
 import shutil
 
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["*.py"]
-JAX = ["test_sources_torch_jax.py", "test_testing_jax.py", "test_scanning_jax.py", "test_foreign_functions.py"]
-collect_ignore = [*(JAX if importlib.util.find_spec("jax") is None else []),
-                  *(["test_testing_autograd.py"] if importlib.util.find_spec("autograd") is None else []),
-                  *(["test_sources_c.py"] if shutil.which("cc") is None else [])]
+import pytest
+
+FOLDER = pathlib.Path(__file__).parent
+FOUND = {name: importlib.util.find_spec(name) is not None for name in ("torch", "jax", "autograd")}
+collect_ignore_glob = [] if FOUND["torch"] else ["*.py"]
+collect_ignore = [path.name for path in FOLDER.glob("*.py")
+                  if not all(FOUND.get(name, True) for name in re.findall(r"^(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.M))]
+collect_ignore += ["test_sources_c.py"] if shutil.which("cc") is None else []
+
+
+@pytest.fixture
+def double_precision():
+    """Torch makes tensors of float64, as symgrad does."""
+    import torch
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)

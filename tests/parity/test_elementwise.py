@@ -7,6 +7,8 @@ import pytest
 
 import symgrad
 
+pytestmark = pytest.mark.usefixtures("double_precision")
+
 torch = pytest.importorskip("torch")
 
 POINTS = [-700.0, -30.0, -3.5, -1.0, -0.25, 1e-3, 0.3, 0.75, 2.0, 7.0, 40.0]
@@ -33,13 +35,6 @@ FUNCTIONS = [
     "copysign(h, -1.0)", "deg2rad(h)", "ldexp(h, i[:2])", "frexp(h)[1]", "heaviside(x, i)", "heaviside(c, c)", "frexp(i)", "deg2rad(c)",
     "round(i, decimals=2)", "nextafter(i, i)", "signbit(c)",
 ]
-
-
-@pytest.fixture(autouse=True)
-def _double_precision():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def outcome(evaluate):

@@ -9,15 +9,8 @@ import symgrad
 from symgrad.autograd import functional as ours
 from tests.autograd.test_functional import ERRORS, VALUES
 
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # torch's own, of its forward mode
-
-
-@pytest.fixture(autouse=True)
-def double():
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
+pytestmark = [pytest.mark.usefixtures("double_precision"),
+              pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")]  # torch's own, of its forward mode
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -275,11 +275,12 @@ def test_errors(call):
         call(torch)
     with pytest.raises((RuntimeError, TypeError, IndexError)) as ours:
         call(symgrad)
-    assert isinstance(theirs.value, type(ours.value)), (ours.value, theirs.value)
+    kind = torch.linalg.LinAlgError if type(ours.value) is symgrad.linalg.LinAlgError else type(ours.value)
+    assert isinstance(theirs.value, kind), (ours.value, theirs.value)
     assert str(ours.value)
 
 
-@pytest.mark.parametrize("name", symgrad.linalg.__all__)
+@pytest.mark.parametrize("name", [name for name in symgrad.linalg.__all__ if name != "LinAlgError"])
 def test_arguments_have_the_names_of_torch(name):
     ours = list(inspect.signature(getattr(symgrad.linalg, name)).parameters)
     text = getattr(torch.linalg, name).__doc__.split("->")[0].strip().splitlines()[0]

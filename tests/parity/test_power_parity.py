@@ -1,11 +1,25 @@
-"""What the table of the power corpus says of torch's and JAX's own checkers is what they say."""
+"""The ops of torch in the power corpus are attacked, and what its table says of torch's and JAX's own checkers is what they say."""
 
+import jax  # noqa: F401
 import pytest
 
 from tests.power import measuring
+from tests.power.test_power import accused, is_caught, right_of_torch, wrong_of_torch
 
 SEEDS = range(4)
 SOME = ("wrong/wrong sign", "wrong/gradient off by 1e-6", "wrong/factor detached", "wrong/cotangent clipped", "wrong/mean for sum", "right/x**20")
+
+
+@pytest.mark.sampled(6)
+@wrong_of_torch
+def test_a_wrong_op_of_torch_is_caught(entry, seed):
+    assert is_caught(entry, seed)
+
+
+@pytest.mark.sampled(2)
+@right_of_torch
+def test_a_right_op_of_torch_is_not_accused(entry, seed):
+    assert not accused(entry, seed)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -16,7 +30,6 @@ def test_torch_says_what_is_recorded(name):
 
 @pytest.mark.parametrize("name", SOME)
 def test_jax_says_what_is_recorded(name):
-    pytest.importorskip("jax")
     found = measuring.jax_says(measuring.ENTRIES[name], SEEDS)
     assert [n == len(SEEDS) for n in found] == [n == measuring.SEEDS for n in measuring.recorded()[name]["jax"]]
 

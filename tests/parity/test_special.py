@@ -46,6 +46,19 @@ def test_functions_with_parameters(dtype):
         symgrad.mvlgamma(symgrad.tensor(x), 0)
 
 
+def test_the_incomplete_gamma_functions():
+    """Where torch has the derivative, by the second argument, and at the ends."""
+    x = np.random.default_rng(0).uniform(0.5, 5, (2, 3))
+    for name in ("gammainc", "gammaincc"):
+        compared(lambda library, x, name=name: getattr(library.special, name)(library.tensor(1.7, dtype=library.float64), x), x)
+    for name in ("igamma", "igammac"):
+        compared(lambda library, x, name=name: getattr(library.tensor(1.7, dtype=library.float64), name)(x), x)
+        ends = np.array([0.0, 0.5, 1.0, 2.0, np.inf, -1.0])
+        a, b = np.meshgrid(ends, ends)
+        a, b = a[np.isfinite(a) | np.isfinite(b)], b[np.isfinite(a) | np.isfinite(b)]
+        np.testing.assert_allclose(getattr(symgrad, name)(symgrad.tensor(a), symgrad.tensor(b)), getattr(torch, name)(*map(torch.tensor, (a, b))))
+
+
 def test_functions_without_derivative_in_torch():
     x = np.random.default_rng(0).uniform(-9, 9, (2, 3))
     value = symgrad.special.spherical_bessel_j0(symgrad.tensor(x)).numpy()
@@ -78,9 +91,9 @@ def test_the_logarithm_of_gamma_has_all_digits_next_to_its_zeros():
 
 
 def test_methods_write_in_place():
-    for name in ("erf", "erfc", "erfinv", "lgamma", "digamma", "logit", "xlogy", "i0"):
+    for name in ("erf", "erfc", "erfinv", "lgamma", "digamma", "logit", "xlogy", "igamma", "igammac", "i0"):
         x = symgrad.tensor([0.3, 0.7])
-        more = (x.clone(),) if name == "xlogy" else ()
+        more = (x.clone(),) if name in ("xlogy", "igamma", "igammac") else ()
         y = getattr(x, name)(*more)
         assert getattr(x, f"{name}_")(*more) is x and x.tolist() == y.tolist()
 

@@ -14,6 +14,8 @@ from symgrad.frameworks.adapter import NotApplicable
 from symgrad.frameworks.naming import import_path
 from symgrad.testing import CHECKS, CheckFailure, check_op
 from symgrad.testing.attack import Attack
+from symgrad.testing.ghostwriting import ghostwrite
+from tests.testing.test_ghostwriting import claims
 
 F = torch.nn.functional
 X = sympy.Symbol("x", real=True)
@@ -328,3 +330,8 @@ def test_the_gradient_in_a_tuple_is_checked():
     assert report.verdict == "passed" and verdict(report, "pullback") == "passed", str(report)
     report = check_op((lambda x: torch.sin(x), lambda x: torch.cos(2 * x)), **claims, checks=["pullback"])
     assert report.verdict == "failed"
+
+
+def test_shapes_of_a_compiled_function_of_torch():
+    found = claims(ghostwrite("torch.nn.functional:linear"))
+    assert found["shapes"] == "((2, 3), (4, 3))" and found["framework"] == "'torch'"

@@ -9,33 +9,45 @@ import pytest
 
 from symgrad.testing.checks import CHECKS
 from tests.power import measuring, power_table
-from tests.power.power_entries import RIGHT, WRONG
+from tests.power.power_entries import RIGHT, WRONG, Entry
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 RECORD = measuring.recorded()
 
 
-def cases(table):
-    return [pytest.param(entry, k % measuring.SEEDS, id=name) for k, (name, entry) in enumerate(table.items())]
+def cases(table, foreign):
+    """The ops of torch, which tests/parity attacks, or all others, each with a seed."""
+    return [pytest.param(entry, k % measuring.SEEDS, id=name) for k, (name, entry) in enumerate(table.items())
+            if (entry.claims.get("framework") == "torch") is foreign]
+
+
+wrong, wrong_of_torch = (pytest.mark.parametrize("entry, seed", cases(WRONG, foreign)) for foreign in (False, True))
+THIRD = {name: entry for k, (name, entry) in enumerate(RIGHT.items()) if THOROUGH or k % 3 == 2}
+right, right_of_torch = (pytest.mark.parametrize("entry, seed", cases(THIRD, foreign)) for foreign in (False, True))
+
+
+def is_caught(entry: Entry, seed: int) -> bool:
+    if THOROUGH:
+        return measuring.measured(entry)["caught"] == measuring.SEEDS
+    first, *others = RECORD[f"wrong/{entry.name}"]["checks"]
+    return bool(measuring.attacked(entry, seed, checks=[first]) or measuring.attacked(entry, seed, checks=others))
+
+
+def accused(entry: Entry, seed: int) -> list[dict[str, str]]:
+    seeds = range(measuring.FEW) if THOROUGH else [seed]
+    return [found for each in seeds if (found := measuring.attacked(entry, each, profile="dev" if THOROUGH else measuring.BRIEF))]
 
 
 @pytest.mark.sampled(40)
-@pytest.mark.parametrize("entry, seed", cases(WRONG))
+@wrong
 def test_a_wrong_op_is_caught(entry, seed):
-    pytest.importorskip(entry.claims.get("framework", "symgrad"))
-    if THOROUGH:
-        assert measuring.measured(entry)["caught"] == measuring.SEEDS
-    else:
-        first, *others = RECORD[f"wrong/{entry.name}"]["checks"]
-        assert measuring.attacked(entry, seed, checks=[first]) or measuring.attacked(entry, seed, checks=others)
+    assert is_caught(entry, seed)
 
 
 @pytest.mark.sampled(6)
-@pytest.mark.parametrize("entry, seed", cases(RIGHT)[slice(None) if THOROUGH else slice(2, None, 3)])
+@right
 def test_a_right_op_is_not_accused(entry, seed):
-    pytest.importorskip(entry.claims.get("framework", "symgrad"))
-    for each in range(measuring.FEW) if THOROUGH else [seed]:
-        assert measuring.attacked(entry, each, profile="dev" if THOROUGH else measuring.BRIEF) == {}
+    assert not accused(entry, seed)
 
 
 def test_the_corpus_is_large_enough_and_every_op_has_its_own_name():

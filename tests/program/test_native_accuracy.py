@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import gmpy2
 import numpy as np
 import pytest
 
 from symgrad.program.native import find_compiler, native
 from tests.support.programs import Builder
 
-gmpy2 = pytest.importorskip("gmpy2")
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler was found")
 
 EXACT: dict[str, Callable[[Any], Any]] = {name: getattr(gmpy2, name) for name in (

@@ -110,6 +110,18 @@ def test_the_objects_that_were_not_used_for_long_are_removed(objects: Path, monk
 
 
 @needs_compiler
+def test_objects_are_counted_when_a_part_of_the_limit_is_written(objects: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+    monkeypatch.setattr(store, "_trim", counted.append)
+    native(small(2.0))
+    (size,) = [path.stat().st_size for path in objects_in(objects)]
+    monkeypatch.setattr(store, "LIMIT", int(store.PART * size * 2.5))
+    for number in range(3, 10):
+        native(small(float(number)))
+    assert len(objects_in(objects)) == 8 and counted == [store.folder()] * 3
+
+
+@needs_compiler
 def test_an_object_is_unloaded_with_its_program() -> None:
     def loaded() -> bool:
         return str(store.folder()) in Path("/proc/self/maps").read_text()

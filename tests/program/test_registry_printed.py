@@ -1,8 +1,6 @@
-"""Every op of the registry as printed source: value, gradient and second derivative, broadcast, empty and 0-d, by NumPy, PyTorch and JAX."""
+"""Every op of the registry as printed source of NumPy: value, gradient and second derivative, broadcast, empty and 0-d."""
 
 from __future__ import annotations
-
-import contextlib
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ import symgrad
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.arrays import COMMON
-from symgrad.codegen.languages import Jax, NumPy, Torch
+from symgrad.codegen.languages import Jax, NumPy, Torch, short_name
 from symgrad.engine.tensor import wrap
 from symgrad.program.program import Program, Spec, Step
 from symgrad.testing.checks.compiled import KINDS, compiled_derivatives
@@ -46,7 +44,8 @@ def attacked(op, parameters, printer, convert):
             compiled(*tensors)
             terms = max(terms, largest(expected))
             program, count = compiled.program(), count + 1
-            if {step.name for step in program.steps} & {*SPECIAL, *MATRIX_WORDS} - COMMON.keys() - LANGUAGES[printer].ops.keys():
+            words = {(step.name, short_name(step.name, step.params)) for step in program.steps if step.name in {*SPECIAL, *MATRIX_WORDS}}
+            if any(not set(names) & (COMMON.keys() | LANGUAGES[printer].ops.keys()) for names in words):
                 with pytest.raises(TypeError, match="cannot be written in"):
                     printer(program)
                 continue
@@ -58,21 +57,6 @@ def attacked(op, parameters, printer, convert):
 @pytest.mark.parametrize(("op", "parameters"), CASES)
 def test_numpy(op, parameters):
     attacked(op, parameters, symgrad.to_python, lambda x: np.asarray(x)[()])
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize(("op", "parameters"), CASES)
-def test_torch(op, parameters):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    attacked(op, parameters, symgrad.to_torch, lambda x: torch.tensor(np.asarray(x)))
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize(("op", "parameters"), CASES)
-def test_jax(op, parameters):
-    jax = pytest.importorskip("jax", reason="jax is not installed")
-    with jax.enable_x64(True) if hasattr(jax, "enable_x64") else contextlib.nullcontext():
-        attacked(op, parameters, symgrad.to_jax, jax.numpy.asarray)
 
 
 def test_the_comparison_can_fail():

@@ -3,6 +3,7 @@
 import pickle
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -291,7 +292,6 @@ def test_other_dtypes_give_what_the_interpreter_gives(dtype):
 
 
 def test_bfloat16_is_computed_by_the_carrier():
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     b = Builder()
     x = b.input(np.arange(1.0, 4.0).astype(ml_dtypes.bfloat16))
     compare(b.program(b.softplus(x), b.mul(x, x), b.sum(x), b.where(b.lt(x, x), x, 0.0), b.add(x, 1.0)), b.values[0])

@@ -1,7 +1,11 @@
 """C99 without a compiler: straight-line functions of doubles, such as `to_c` writes, read by a grammar of their own and computed with floats."""
 
+import ctypes
+import ctypes.util
 import math
 import re
+
+import scipy.special
 
 TOKEN = re.compile(r"\s*(?:(\d+\.?\d*(?:e[-+]?\d+)?)|([A-Za-z_]\w*)|(&&|\|\||==|!=|<=|>=|[-+*/()?:<>!,\[\];={}]))")
 
@@ -19,11 +23,27 @@ def _guarded(function):
     return call
 
 
+def _of_order(letter):
+    """A Bessel function of whole order; SciPy's general functions have fewer digits for small numbers."""
+    first, second, general = (getattr(scipy.special, letter + end) for end in "01v")
+    return lambda n, x: first(x) if n == 0 else second(x) if n == 1 else general(n, x)
+
+
+def _lgamma():
+    """That of the C library, since Python's own is 60 ULP off next to the zeros; Python's, where there is none to load."""
+    try:
+        function = ctypes.CDLL(ctypes.util.find_library("m")).lgamma
+    except (OSError, AttributeError, TypeError):
+        return math.lgamma
+    function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
+    return function
+
+
 MATH = {name: _guarded(getattr(math, name)) for name in
         "exp exp2 expm1 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot fabs fmod pow "
-        "erf erfc lgamma".split()}
+        "erf erfc cbrt".split()} | {"tgamma": _guarded(math.gamma), "lgamma": _lgamma()}
 MATH |= {"floor": lambda x: float(math.floor(x)), "ceil": lambda x: float(math.ceil(x)), "trunc": lambda x: float(math.trunc(x)),
-         "rint": lambda x: float(round(x)), "fmax": max, "fmin": min}
+         "rint": lambda x: float(round(x)), "fmax": max, "fmin": min, "jn": _of_order("j"), "yn": _of_order("y")}
 
 
 class Reader:
@@ -104,6 +124,7 @@ class Reader:
         return {"INFINITY": math.inf, "NAN": math.nan}[token] if token in ("INFINITY", "NAN") else self.variables[token]
 
 
+DECLARATION = re.compile(r"\ndouble \w+\(int order, double x\);\n")
 FUNCTION = re.compile(r"(?:static )?(double|void) (\w+)\(([^)]*)\)\n\{\n(.*?)\n\}\n", re.S)
 
 
@@ -111,7 +132,7 @@ def compiled(source):
     """The functions of a source by name: called with numbers and lists; what is written to a list stays there."""
     includes, functions = re.match(r"#include <math.h>\n", source), dict(MATH)
     assert includes
-    rest = source[includes.end():]
+    rest = DECLARATION.sub("", source[includes.end():])
     for kind, name, parameters, body in FUNCTION.findall(rest):
         functions[name] = _function(kind, parameters, body, functions)
     assert not FUNCTION.sub("", rest).strip(), "there is more than functions"
@@ -123,26 +144,44 @@ def _function(kind, parameters, body, functions):
 
     def call(*values):
         assert len(values) == len(names)
-        variables = dict(zip(names, values))
-        for statement in body.split(";"):
-            statement = statement.strip()
-            declared = re.fullmatch(r"(?:const )?double (\w+) = (.*)", statement, re.S)
-            assigned = re.fullmatch(r"(\w+)\[(\d+)\] = (.*)", statement, re.S)
-            returned = re.fullmatch(r"return (.*)", statement, re.S)
-            if not statement:
-                continue
-            reader = Reader((declared or assigned or returned).groups()[-1], variables, functions)
-            value = float(reader.choice())
-            assert reader.at == len(reader.tokens), f"{statement} does not end"
-            if returned:
-                assert kind == "double"
-                return value
-            if declared:
-                assert declared[1] not in variables
-                variables[declared[1]] = value
-            else:
-                variables[assigned[1]][int(assigned[2])] = value
-        assert kind == "void"
-        return None
+        found = _run(body, dict(zip(names, values)), functions)
+        assert (found is None) == (kind == "void")
+        return found
 
     return call
+
+
+LOOP = re.compile(r"\s*for \(int (\w+) = (\d+); \1 ([<>]) (\d+); \1(\+\+|--)\)\s*(\{.*?\n    \}|[^;{]*;)", re.S)
+
+
+def _run(body, variables, functions):
+    """The number that statements return, None if they return nothing; what they declare and assign is in the variables."""
+    while body.strip():
+        loop = LOOP.match(body)
+        if loop is not None:
+            name, start, sign, end, step, inner = loop.groups()
+            for k in range(int(start), int(end), 1 if step == "++" else -1):
+                assert (step == "++") == (sign == "<")
+                inside = variables | {name: k}
+                assert _run(inner.strip("{}\n "), inside, functions) is None
+                variables |= {x: inside[x] for x in variables}
+            body = body[loop.end():].removeprefix("}")
+            continue
+        statement, _, body = body.partition(";")
+        statement = statement.strip()
+        declared = re.fullmatch(r"(?:const )?double (\w+) = (.*)", statement, re.S)
+        assigned = re.fullmatch(r"(\w+)\[(\d+)\] = (.*)", statement, re.S)
+        changed = re.fullmatch(r"(\w+) = (.*)", statement, re.S)
+        returned = re.fullmatch(r"return (.*)", statement, re.S)
+        reader = Reader((declared or assigned or changed or returned).groups()[-1], variables, functions)
+        value = float(reader.choice())
+        assert reader.at == len(reader.tokens), f"{statement} does not end"
+        if returned:
+            return value
+        if assigned:
+            variables[assigned[1]][int(assigned[2])] = value
+        else:
+            name = (declared or changed)[1]
+            assert (name in variables) != bool(declared)
+            variables[name] = value
+    return None

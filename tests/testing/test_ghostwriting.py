@@ -239,9 +239,3 @@ def test_shapes_that_are_not_found_are_left_as_a_proposal(fitting):
     text = ghostwrite(f"{fitting}:strange")
     assert "shapes" not in claims(text)
     assert "    # shapes=((3, 4), (3, 4)),  # an array of each shape for a, b; none of those that were tried fit each other\n" in text
-
-
-def test_shapes_of_a_compiled_function_of_torch():
-    pytest.importorskip("torch")
-    found = claims(ghostwrite("torch.nn.functional:linear"))
-    assert found["shapes"] == "((2, 3), (4, 3))" and found["framework"] == "'torch'"

@@ -58,4 +58,6 @@ def test_the_figures_are_those_of_the_guide():
         lambda lot: lot["killed"], lambda lot: len(lot["survived"]), lambda lot: lot["equivalent"]))
     assert found.groups() == (f"{killed:,}", f"{killed + survived:,}", f"{100 * killed / (killed + survived):.2f}", f"{same:,}")
     assert 200 * survived <= killed + survived
-    assert {f"rules of {op.name}" for op in differentiable_ops()} | {f"source of {name}" for name in MODULES} == FIGURES.keys()
+    lots = {f"rules of {op.name}" for op in differentiable_ops()} | {f"source of {name}" for name in MODULES}
+    (newer,) = re.findall(r"(\d+) ops, which are newer, have not been attacked in this way yet", text)
+    assert FIGURES.keys() <= lots and len(lots - FIGURES.keys()) == int(newer)

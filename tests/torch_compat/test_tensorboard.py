@@ -20,8 +20,6 @@ from symgrad.utils.tensorboard import SummaryWriter
 from symgrad.utils.tensorboard.graphs import formula
 from symgrad.utils.tensorboard.tracing import trace
 
-pytest.importorskip("tensorboard")
-
 RECORDED = pathlib.Path(__file__).parents[1] / "support" / "data" / "tensorboard.json"
 VALUES = {"line": np.linspace(-1.0, 2.0, 50), "one": np.array([3.0]), "whole": np.arange(7), "zeros": np.zeros(4), "matrix": np.eye(3) / 7}
 BINS = [("tensorflow", None), ("auto", None), ([-2.0, 0.0, 0.5, 4.0], None), (30, 7), (30, 4)]

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.errors import bell, hermite
+from symgrad.carriers.special.expansions import PI
+from symgrad.carriers.special.normal import ndtr
+from symgrad.carriers.special.pieces import Pieces, horner, piecewise
 from symgrad.types.indices import check_ordered
 
-__all__ = ["ROWS"]
-
-ROOT, REST_OF_ROOT = -0.7517915246935645, 1.4956759177009883e-17  # where the derivative of x Φ(x) is 0
+__all__ = ["ROWS", "SHRINK_BELOW", "shrink_near_0"]
 
 
 def _in_double(function: Any) -> Any:
@@ -32,24 +34,30 @@ def _density(x: Any, factor: Any = 1) -> Any:
     return bell(np.clip(x, -40, 40), 1, factor / np.sqrt(2 * np.pi))
 
 
-def _below(special: Any, x: Any) -> Any:
-    """The integral of the density up to x."""
-    tail = _density(x, special.erfcx(np.maximum(-x, 0) / np.sqrt(2)) * np.sqrt(np.pi / 2))
-    return np.where(x < -1, tail, special.erfc(-x / np.sqrt(2)) / 2)
+ROOT_2 = (1.4142135623730951, -9.667293313452913e-17)  # a sum of two floats
 
 
 @_in_double
 def _gelu(special: Any, x: Any) -> Any:
-    return np.where(x == -np.inf, 0.0, x * _below(special, x))
+    return np.where(x == -np.inf, 0.0, x * ndtr(special, x))
+
+
+@cache
+def _slopes() -> Pieces:
+    """Φ + x φ, from -10 to 10."""
+    def exact(x: Any) -> Any:
+        size = np.abs(x)
+        density = np.exp(-(size**2) / 2)
+        tail = scaled(size * np.sqrt(np.longdouble(0.5)), 0) * density / 2
+        return np.where(x < 0, tail, 1 - tail) + x * density / np.sqrt(2 * PI)
+
+    return Pieces(exact, lambda mp, x: mp.erfc(-x / mp.sqrt(2)) / 2 + x * mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi), -10.0, 10.0, 320)
 
 
 @_in_double
 def _slope(special: Any, x: Any) -> Any:
-    """Φ + x φ, and its Taylor series next to its root, where the two terms cancel."""
-    step = (x - ROOT) - REST_OF_ROOT
-    near = np.abs(step) < 0.3
-    series = np.polynomial.polynomial.polyval(np.where(near, step, 0.0), _coefficients_at_root())
-    return np.where(near, series, _below(special, x) + _density(x, np.clip(x, -40, 40)))
+    """Φ + x φ, with all digits next to its root, where the two terms cancel."""
+    return piecewise(x, [~(x < -10)], [lambda x: _slopes()(x), lambda x: ndtr(special, x) + _density(x, np.maximum(x, -40))])
 
 
 def _polynomial(x: Any, order: int) -> Any:
@@ -59,21 +67,18 @@ def _polynomial(x: Any, order: int) -> Any:
 
 @_in_double
 def _derivative(special: Any, x: Any, order: int) -> Any:
-    return _density(x, _polynomial(np.clip(x, -40, 40), order))
-
-
-@cache
-def _coefficients_at_root() -> list[float]:
-    """Those of the Taylor series of Φ + x φ."""
-    density = math.exp(-ROOT * ROOT / 2) / math.sqrt(2 * math.pi)
-    return [0.0, *(_polynomial(ROOT, k + 1) * density / math.factorial(k) for k in range(1, 22))]
+    """The polynomials of order 2 and 3, 2 - x² and x³ - 4x, are products, with all digits next to their roots."""
+    x = np.clip(x, -40, 40)
+    if order == 2:
+        size = np.abs(x)
+        return _density(x, ((ROOT_2[0] - size) + ROOT_2[1]) * (size + ROOT_2[0]))
+    return _density(x, x * (x - 2) * (x + 2) if order == 3 else _polynomial(x, order))
 
 
 # x σ(s)
 
 LINEAR, CUBIC = (1.5957691216062813, -5.505482686972437e-13), (0.07135486602783203, -4.975523178247366e-08)
 """√(8/π) and 0.044715 √(8/π): so few bits that their products with a rounded number and its cube are exact, and the rest."""
-TANH_ROOT, REST_OF_TANH_ROOT = -0.7524614220710163, 3.635560509207687e-17  # where the derivative of x σ(s) is 0
 
 
 def _odds(x: Any) -> Any:
@@ -105,35 +110,39 @@ def _coefficients(x: Any, gate: Any, slope: Any, odd: Any, rates: tuple[Any, ...
     return [x * gates[k] + gates[k - 1] for k in range(1, order + 1)]
 
 
+@cache
+def _tanh_pieces(order: int) -> Pieces:
+    """σ(s), or a derivative of x σ(s), from -8 to 8."""
+    def exact(x: Any) -> Any:
+        root, ratio = np.sqrt(8 / PI), np.longdouble(44715) / 1000000
+        if order:
+            return _of_tanh(x, order, root, ratio, np.exp, lambda u: 1 / np.cosh(u), np.tanh)
+        odds = np.exp(-np.abs(_exponent(x, root, ratio)))
+        return np.where(x < 0, odds, 1) / (1 + odds)
+
+    return Pieces(exact, (lambda mp, x: _digits_of_tanh(mp, x, order)) if order else None, -8.0, 8.0, 512)
+
+
 @_in_double
 def _gelu_tanh(special: Any, x: Any) -> Any:
-    return np.where(x == -np.inf, 0.0, x * _gate(x))
-
-
-@_in_double
-def _gelu_tanh_slope(special: Any, x: Any) -> Any:
-    """The derivative, and its Taylor series next to its root, where two terms cancel."""
-    step = (x - TANH_ROOT) - REST_OF_TANH_ROOT
-    near = np.abs(step) < 0.3
-    series = np.polynomial.polynomial.polyval(np.where(near, step, 0.0), _coefficients_at_tanh_root())
-    return np.where(near, series, _gelu_tanh_derivative(special, x, 1))
+    return np.where(x == -np.inf, 0.0, x * piecewise(x, [~(x < -8)], [lambda x: _tanh_pieces(0)(x), _gate]))
 
 
 @_in_double
 def _gelu_tanh_derivative(special: Any, x: Any, order: int) -> Any:
-    x = np.clip(x, -30, 30)
-    return math.factorial(order) * _numbers(x, order)[-1]
+    """With all digits next to roots, where terms cancel."""
+    return piecewise(x, [~(np.abs(x) > 8)], [lambda x: _tanh_pieces(order)(x), lambda x: _far(np.clip(x, -30, 30), order)])
 
 
-def _numbers(x: Any, order: int) -> list[Any]:
+def _gelu_tanh_slope(special: Any, x: Any) -> Any:
+    return _gelu_tanh_derivative(special, x, 1)
+
+
+def _far(x: Any, order: int) -> Any:
+    """A derivative of x σ(s) where no terms cancel."""
     gate, root = _gate(x), sum(LINEAR)
-    return _coefficients(x, gate, gate * _gate(-x), np.tanh(_exponent(x, root, 0.044715) / 2), _rates(x, root, 0.044715), order)
-
-
-@cache
-def _coefficients_at_tanh_root() -> list[float]:
-    """Those of the derivative of x σ(s)."""
-    return [0.0, *(float(k * c) for k, c in enumerate(_numbers(TANH_ROOT, 25)[1:], 2))]
+    odd, rates = np.tanh(_exponent(x, root, 0.044715) / 2), _rates(x, root, 0.044715)
+    return math.factorial(order) * _coefficients(x, gate, gate * _gate(-x), odd, rates, order)[-1]
 
 
 def _exponent(x: Any, root: Any, ratio: Any) -> Any:
@@ -176,11 +185,22 @@ def _series_of(square: str, coefficients: list[float]) -> str:
     return f"({head!r} + {square} * {_series_of(square, rest)})" if rest else repr(head)
 
 
+SHRINK_BELOW = 1.5
+
+
+def shrink_near_0(x: Any) -> Any:
+    """x - tanh(x) by the series, for |x| < 1.5."""
+    square = x * x
+    total = horner(SHRINK, square)
+    total *= square
+    total *= x
+    total /= np.cosh(x)
+    return total
+
+
 @_in_double
 def _tanhshrink(special: Any, x: Any) -> Any:
-    near = np.clip(x, -1.5, 1.5)
-    series = near * (near * near * np.polynomial.polynomial.polyval(near * near, SHRINK)) / np.cosh(near)
-    return np.where(np.abs(x) < 1.5, series, x - np.tanh(x))
+    return piecewise(x, [np.abs(x) < SHRINK_BELOW], [shrink_near_0, lambda x: x - np.tanh(x)])
 
 
 def _digits_of_tanh(mp: Any, x: Any, order: int) -> Any:
@@ -268,7 +288,7 @@ def _tanh_sources(name: str, result: str) -> dict[str, str]:
 
 BELOW = f"0.5 * erfc({-math.sqrt(0.5)!r} * {{0:6}})"
 ROWS: dict[str, tuple[Any, ...]] = {
-    "softsign": (lambda special, x: x / (1 + np.abs(check_ordered(x))), lambda mp, x: x / (1 + abs(x)), lambda sp, x: x / (1 + sp.Abs(x)),
+    "softsign_of_real": (lambda special, x: x / (1 + np.abs(check_ordered(x))), lambda mp, x: x / (1 + abs(x)), lambda sp, x: x / (1 + sp.Abs(x)),
                  lambda x: x / (1 + abs(x)), 1, {"Python": "5 {0:6} / (1 + abs({0}))", "C": "5 {0:6} / (1.0 + fabs({0}))"}),
     "gelu_exact": (_gelu, lambda mp, x: x * mp.erfc(-x / mp.sqrt(2)) / 2, lambda sp, x: x * (1 + sp.erf(x / sp.sqrt(2))) / 2,
                    lambda x: x * _below_of_ball(x), 1, _sources(f"5 {{0:6}} * {BELOW}")),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
+from math import factorial
 from typing import Any
 
 import numpy as np
 
 from symgrad.carriers.cells import sinc_recurrence
 from symgrad.carriers.special.expansions import PI, Expansions
+from symgrad.carriers.special.pieces import Pieces, horner, piecewise, with_many_digits
 
 __all__ = ["ROWS"]
 
 LOW, HIGH = -20.0, 16.0  # outside: SciPy's values, and the asymptotic series
+SMALL = 2.0**-10  # of the amplitude of a wave: where a long double has no more digits to lose, next to a zero
 
 
 def _coefficients(mp: Any, centre: Any, count: int) -> list[Any]:
@@ -36,27 +39,63 @@ def _asymptotic() -> list[tuple[Any, Any]]:
     return out
 
 
+@cache
+def _pieces(order: int) -> Pieces:
+    return Pieces(lambda x: NEAR(x, order), lambda mp, x: mp.airyai(x, derivative=order), LOW, HIGH, 288)
+
+
+def _far(x: Any, order: int) -> Any:
+    far = np.minimum(np.asarray(x, np.longdouble), 1e4)
+    exponent, series = 2 * far * np.sqrt(far) / 3, np.zeros_like(far)
+    for pair in reversed(_asymptotic()):
+        series = pair[order] - series / exponent
+    return (-1) ** order * np.exp(-exponent) * far ** ((2 * order - 1) / np.longdouble(4)) * series / (2 * np.sqrt(PI))
+
+
 def _airy(order: int) -> Any:
     def call(special: Any, x: Any) -> Any:
-        if np.iscomplexobj(x):
-            raise TypeError("airy_ai is defined here for real numbers, got complex ones; pass the real part")
-        wide = np.asarray(x, np.longdouble)
-        far = np.clip(wide, HIGH, 1e4)
-        exponent, series = 2 * far * np.sqrt(far) / 3, np.zeros_like(far)
-        for pair in reversed(_asymptotic()):
-            series = pair[order] - series / exponent
-        above = (-1) ** order * np.exp(-exponent) * far ** ((2 * order - 1) / np.longdouble(4)) * series / (2 * np.sqrt(PI))
-        below = special.airy(np.where(wide < LOW, wide, -1).astype(np.float64))[order]
-        y = np.where(wide > HIGH, above, np.where(wide < LOW, below, NEAR(wide, order)))
-        return np.where(np.isnan(wide), np.nan, y).astype(np.asarray(x).dtype)[()]
+        given = _real("airy_ai", x)
+        y = piecewise(given, [(given >= LOW) & (given <= HIGH), given > HIGH],
+                      [lambda x: _pieces(order)(x), lambda x: _far(x, order), lambda x: special.airy(x)[order]])
+        return y.astype(np.asarray(x).dtype)[()]
 
     return call
 
 
-def _j0(special: Any, x: Any, order: int) -> Any:
-    """The derivative of sin(x)/x of an order, by the recurrences of `sinc_derivative`."""
+def _real(name: str, x: Any) -> Any:
+    """The array in float64; complex numbers are refused."""
     if np.iscomplexobj(x):
-        raise TypeError("spherical_bessel_j0 is defined here for real numbers, got complex ones; pass the real part")
+        raise TypeError(f"{name} is defined here for real numbers, got complex ones; pass the real part")
+    return np.asarray(x, np.float64)
+
+
+SERIES = [(-1) ** k / ((2 * k + 1) * factorial(2 * k - 1)) for k in range(1, 16)]
+"""The coefficients of the derivative of sin(x)/x, divided by x, as a series of x²."""
+
+
+def _j0_slope(x: Any) -> Any:
+    """(cos(x) - sin(x)/x) / x, in long doubles where the two terms cancel, and with many digits next to its zeros."""
+    def cancelling(x: Any) -> Any:
+        y = _j0_by_recurrence(x, 1)
+        return with_many_digits(y, np.abs(x * y) < SMALL, x, lambda mp, x: _exact_j0(mp, x, 1))
+
+    return piecewise(x, [np.abs(x * np.cos(x)) > 8], [lambda x: (np.cos(x) - np.sin(x) / x) / x, cancelling])
+
+
+def _j0(special: Any, x: Any, order: int) -> Any:
+    """The derivative of sin(x)/x of an order."""
+    given = _real("spherical_bessel_j0", x)
+    if order == 0:
+        y = piecewise(given, [(given != 0) & ~np.isinf(given), given == 0], [lambda x: np.sin(x) / x, np.ones_like, np.zeros_like])
+    elif order == 1:
+        y = piecewise(given, [np.abs(given) < 3], [lambda x: x * horner(SERIES, x * x), _j0_slope])
+    else:
+        y = _j0_by_recurrence(given, order)
+    return y.astype(np.asarray(x).dtype)[()]
+
+
+def _j0_by_recurrence(x: Any, order: int) -> Any:
+    """The derivative of an order, by the recurrences of `sinc_derivative` in long doubles."""
     u = np.asarray(x, np.longdouble)
     sine, cosine = np.sin(u), np.cos(u)
     waves = (sine, cosine, -sine, -cosine)
@@ -67,7 +106,7 @@ def _j0(special: Any, x: Any, order: int) -> Any:
         upward = (waves[n % 4] - n * upward) / large_u
     for n in range(2 * order + 50, order, -1):
         downward = (waves[n % 4] - small_u * downward) / n
-    return np.where(np.isinf(u), 0, np.where(large, upward, downward)).astype(np.asarray(x).dtype)[()]
+    return np.where(np.isinf(u), 0, np.where(large, upward, downward)).astype(np.float64)
 
 
 def _exact_j0(mp: Any, x: Any, order: int) -> Any:
@@ -117,9 +156,11 @@ def _spherical_bessel_j0_derivative(x, order):
         downward = (waves[n % 4] - near * downward) / n
     return {m}.where(large, upward, downward)
 """
-# name: arrays, digits, formula, balls, arity, sources; SciPy's airy, with errors of 80 ULP at 62, is no source
+# name: arrays, digits, formula, balls, arity, sources; SciPy's airy, which is the source in NumPy, has errors of 80 ULP at 62
 ROWS: dict[str, tuple[Any, ...]] = {
-    "airy_ai": (_airy(0), lambda mp, x: mp.airyai(x), lambda sp, x: sp.airyai(x), lambda x: x.airy_ai()),
-    "airy_ai_slope": (_airy(1), lambda mp, x: mp.airyai(x, derivative=1), lambda sp, x: sp.airyaiprime(x), lambda x: x.airy_ai(derivative=1)),
+    "airy_ai": (_airy(0), lambda mp, x: mp.airyai(x), lambda sp, x: sp.airyai(x), lambda x: x.airy_ai(), 1,
+                {"NumPy": "9 scipy.special.airy({0})[0]"}),
+    "airy_ai_prime": (_airy(1), lambda mp, x: mp.airyai(x, derivative=1), lambda sp, x: sp.airyaiprime(x), lambda x: x.airy_ai(derivative=1), 1,
+                      {"NumPy": "9 scipy.special.airy({0})[1]"}),
     "spherical_bessel_j0_derivative": (_j0, _exact_j0, _formula, _j0_of_ball, 1, {"Python": IN_PYTHON}),
 }

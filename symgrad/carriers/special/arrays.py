@@ -16,6 +16,8 @@ from symgrad.types.dtypes import get_default_dtype
 
 __all__ = ["of_arrays"]
 
+FLOAT64 = np.dtype(np.float64)
+
 
 @functools.cache
 def _scipy() -> Any:
@@ -31,8 +33,14 @@ def _of_arrays(name: str) -> Callable[..., Any]:
     row = SPECIAL[name]
     arrays, count = row.arrays, row.arity
 
+    def compute(args: tuple[Any, ...]) -> Any:
+        with np.errstate(all="ignore"):
+            return getattr(_scipy(), arrays)(*args) if isinstance(arrays, str) else arrays(_scipy(), *args)
+
     def call(*args: Any) -> Any:
         xs, params = args[:count], args[count:]
+        if all([type(x) is np.ndarray and x.dtype is FLOAT64 for x in xs]):
+            return compute(args)
         for x in xs:
             if type(x) is Recorded:
                 return x.recorder.emit(name, xs, params)
@@ -47,8 +55,7 @@ def _of_arrays(name: str) -> Callable[..., Any]:
         small = dtype.kind not in "fc" or dtype.itemsize < 4
         if small:
             xs = tuple([np.asarray(x, np.float32) for x in xs])
-        with np.errstate(all="ignore"):
-            y = getattr(_scipy(), arrays)(*xs, *params) if isinstance(arrays, str) else arrays(_scipy(), *xs, *params)
+        y = compute((*xs, *params))
         return np.asarray(y).astype(dtype)[()] if small else y
 
     call.__name__ = call.__qualname__ = name

@@ -5,80 +5,68 @@ the first of a family in which a derivative is one member, and every member is a
 (1 - cos t)ᵏ e^(-|x| (1 - cos t)) over a period, for K the integral of (cosh t - 1)ᵏ e^(-x (cosh t - 1)) from 0 on. The trapezoidal rule computes
 them to the last digits, from which polynomials in cells are made at the first use.
 
-Against mpmath, J and Y of whole orders up to 32 are within 4 ULP for |x| < 25, next to their zeros as well, where a long double has more digits than
-a float. For larger arguments SciPy's `jv` and `yv` are within 8 ULP but next to zeros: at 3 of 100 points of (25, 300) they lose more (J₅ 1240 ULP at
-50.81, Y₁ 483 ULP at 159.4). Of orders that are not whole, J of order 1/2 has an error of 185 ULP at 10.95. `j0`, `j1`, `y0` and `y1` of SciPy lose
-the digits that the argument has before the point, and are not used.
+J and Y are in `cylinder`.
 """
 
 from __future__ import annotations
 
 import functools
-from math import comb, factorial, prod
+from math import comb, factorial, perm, prod
 from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.cylinder_orders import is_covered, modified_of_real_order
+from symgrad.carriers.special.expansions import PI
 from symgrad.carriers.special.pieces import Pieces, piecewise
 
-__all__ = ["ROWS"]
+__all__ = ["LARGEST_ORDER", "ROWS", "by_order", "of_order", "power_series", "real", "second_kind"]
 
 STEPS = 96  # of the trapezoidal rule: enough for all digits of a long double up to the fifth moment
-LARGEST_ORDER, MIDDLE = 32, 25.0  # whole orders and arguments up to which `jv` and `yv` are not used, since they lose digits next to zeros
-PI = "3.14159265358979323846264338327950288"
+LARGEST_ORDER = 32  # of whole numbers; of higher orders are SciPy's values
 LOG_TWO = 0.6931471805599453
 NEAR_POLE = 0.02  # below it the moments of K are sums without cancellation
 
 
-def _real(x: Any) -> Any:
+def real(x: Any) -> Any:
     """The array, in float64; complex numbers are refused."""
     if np.iscomplexobj(x):
         raise TypeError("Bessel functions are defined here for real numbers, got complex ones; pass the real part")
     return np.asarray(x, np.float64)
 
 
-def _of_order(function: Any, reflected: int) -> Any:
-    """A function (special, x, order) of nonnegative whole orders extended to others: the one of -n is that of n times `reflected`ⁿ."""
-    def call(special: Any, x: Any, order: Any) -> Any:
+def of_order(function: Any, reflected: int) -> Any:
+    """A function (special, x, order, ...) of nonnegative whole orders extended to others: the one of -n is that of n times `reflected`ⁿ."""
+    def call(special: Any, x: Any, order: Any, *rest: int) -> Any:
         sign = 1
         if order == int(order):
             sign, order = (reflected ** abs(int(order)) if order < 0 else 1), abs(int(order))
-        return (sign * function(special, _real(x), order)).astype(np.asarray(x).dtype)[()]
+        return (sign * function(special, real(x), order, *rest)).astype(np.asarray(x).dtype)[()]
 
     return call
 
 
-@functools.lru_cache
-def _oscillating(order: int, second: bool) -> Pieces:
-    """J, or Y, of a whole order."""
-    digits = _y_digits if second else lambda mp, x, order: mp.besselj(order, x)
-    return Pieces(lambda x: _neumann(x, order)[second], lambda mp, x: digits(mp, x, order), 0.5, 26.0, 816)
-
-
-def _j(special: Any, x: Any, order: Any) -> Any:
-    if type(order) is not int or order > LARGEST_ORDER:
-        return special.jv(float(order), x)
-    size = np.abs(x)
-    y = piecewise(size, [size < 1, (size >= 1) & (size < MIDDLE)],
-                     [lambda x: _series(x, order, -1), _oscillating(order, False), lambda x: special.jv(float(order), x)])
-    return np.sign(x) * y if order % 2 else y
-
-
-def _y(special: Any, x: Any, order: Any) -> Any:
-    if type(order) is not int or order > LARGEST_ORDER:
-        return special.yv(float(order), x)
-    near = (special.y0, special.y1)[order] if order < 2 else lambda x: special.yv(float(order), x)
-    return piecewise(x, [x < 0.5, (x >= 0.5) & (x < MIDDLE)],
-                        [near, _oscillating(order, True), lambda x: special.yv(float(order), x)])
+def power_series(x: Any, order: int, sign: int, times: int = 0) -> Any:
+    """The derivative of order `times` of J (sign -1) or I (sign 1), by their power series for 0 <= x < 1."""
+    first = max(0, (times - order + 1) // 2)
+    terms = [sign**i * perm(order + 2 * i, times) / (factorial(i) * factorial(order + i) * 2 ** (order + 2 * i)) for i in range(first, first + 10)]
+    square, power = x * x, order + 2 * first - times
+    total = np.full_like(x, terms.pop())
+    for term in reversed(terms):
+        total *= square
+        total += term
+    return total * x ** power if power else total
 
 
 def _i(special: Any, x: Any, order: Any) -> Any:
     if order in (0, 1):
         return (special.i0, special.i1)[int(order)](x)
+    if type(order) is not int and is_covered(order, 0):  # SciPy's function is NaN for subnormal numbers
+        return piecewise(x, [(x >= 0) & (x < 1)], [lambda x: modified_of_real_order(x, float(order), False), lambda x: special.iv(float(order), x)])
     if type(order) is not int or order > LARGEST_ORDER:
         return special.iv(float(order), x)
     size = np.abs(x)
-    y = piecewise(size, [size < 1], [lambda x: _series(x, order, 1), lambda x: _times_exp(_scaled("bessel_i", order)(x), x)])
+    y = piecewise(size, [size < 1], [lambda x: power_series(x, order, 1), lambda x: _times_exp(_scaled("bessel_i", order)(x), x)])
     return np.sign(x) * y if order % 2 else y
 
 
@@ -94,7 +82,8 @@ def _k1e(special: Any, x: Any) -> Any:
 
 def _k(special: Any, x: Any, order: Any) -> Any:
     if type(order) is not int and not float(order).is_integer():
-        return piecewise(x, [x > 1], [lambda x: special.kve(order, x) * np.exp(-x), lambda x: special.kv(order, x)])
+        near = functools.partial(modified_of_real_order, order=float(order), second=True) if is_covered(order, 0) else lambda x: special.kv(order, x)
+        return piecewise(x, [x > 2, x >= 0], [lambda x: special.kve(order, x) * np.exp(-x), near, lambda x: special.kv(order, x)])
     if order > 1:
         below, here = _k(special, x, 0), _k(special, x, 1)
         for n in range(1, int(order)):
@@ -104,42 +93,6 @@ def _k(special: Any, x: Any, order: Any) -> Any:
         return piecewise(x, [(x > 0) & (x < 1e-9)], [lambda x: 1 / x, special.k1])
     return piecewise(x, [(x > 0) & (x < 1e-9), x >= NEAR_POLE],  # between 1 and 2 SciPy's function has errors of 8.3 ULP
                         [lambda x: (LOG_TWO - np.euler_gamma) - np.log(x), lambda x: _times_exp(_scaled("bessel_k_moment", 0)(x), -x), special.k0])
-
-
-def _series(x: Any, order: int, sign: int) -> Any:
-    """The power series of J (sign -1) and I (sign 1) for |x| < 1."""
-    half = x / 2
-    term = half**order / factorial(order)
-    total = 0.0
-    for i in range(1, 10):
-        total = total + term
-        term = sign * term * (half * half) / (i * (i + order))
-    return total
-
-
-def _neumann(x: Any, order: int) -> tuple[Any, Any]:
-    """J and Y of an order with the digits of a long double, for 0.5 <= x < 25 (DLMF 3.6, 10.8.1, 10.8.3).
-
-    J by the recurrence downwards, divided by J₀ + 2 J₂ + 2 J₄ + ... = 1; Y₀ and Y₁ by series of them, and the recurrence upwards.
-    """
-    x = x.astype(np.longdouble)
-    above, here, total, even, odd, found = np.zeros_like(x), np.ones_like(x), 0 * x, 0 * x, 0 * x, 0 * x
-    for n in range(80, -1, -1):  # `here` is of order n
-        sign = (-1) ** (n // 2)
-        found = here if n == order else found
-        if n % 2 == 0:
-            total += here if n == 0 else 2 * here
-            even += sign * here / (n // 2) if n else 0
-        elif n > 1:
-            k = n // 2
-            odd += sign * n * here / (k * (k + 1))
-        above, here = here, 2 * n * here / x - above
-    zeroth, first = above, -here  # the last step gives the order -1
-    logarithm, pi = np.log(x / 2) + np.longdouble("0.57721566490153286060651209008240243"), np.longdouble(PI)
-    below, here = 2 / pi * (logarithm * zeroth - 2 * even) / total, 2 / pi * ((logarithm - 1) * first - odd - zeroth / x) / total
-    for n in range(1, order):
-        below, here = here, 2 * n * here / x - below
-    return found / total, here if order else below
 
 
 @functools.lru_cache
@@ -154,9 +107,9 @@ def _scaled(name: str, order: int) -> Pieces:
         step = 2 * np.arcsin(np.sqrt(np.minimum(1, spread / np.maximum(x, 1)))) / STEPS
         if name == "bessel_i":  # the cosine of n t is the polynomial of Chebyshev of cos t = 1 - u
             far = _trapezoids(np.sin, x, step, 0, lambda u: np.polynomial.chebyshev.chebval(1 - u, [0] * order + [1]))
-            return np.where(x < 20, _miller(np.minimum(x, 20), order), far * step / np.longdouble(PI))
+            return np.where(x < 20, _miller(np.minimum(x, 20), order), far * step / PI)
         factor = (lambda u: (-1) ** order * (1 - u)) if name == "i1e_derivative" else lambda u: 1
-        return _trapezoids(np.sin, x, step, order, factor) * step / np.longdouble(PI)
+        return _trapezoids(np.sin, x, step, order, factor) * step / PI
 
     centre, low = (0.25, NEAR_POLE) if name == "bessel_k_moment" else (1.0, 1.0 if name == "bessel_i" else 0.0)
     digits = (lambda mp, x: _i1e_digits(mp, x, order)) if name == "i1e_derivative" else None
@@ -175,26 +128,26 @@ def _miller(x: Any, order: int) -> Any:
 
 def _i_moment(special: Any, x: Any, order: int) -> Any:
     if order == 0:
-        return special.i0e(_real(x)).astype(np.asarray(x).dtype)
-    return _scaled("bessel_i_moment", order)(np.abs(_real(x))).astype(np.asarray(x).dtype)
+        return special.i0e(real(x)).astype(np.asarray(x).dtype)
+    return _scaled("bessel_i_moment", order)(np.abs(real(x))).astype(np.asarray(x).dtype)
 
 
 def _i1e_derivative(special: Any, x: Any, order: int) -> Any:
     if order == 0:
-        return special.i1e(_real(x)).astype(np.asarray(x).dtype)
-    y = _scaled("i1e_derivative", order)(np.abs(_real(x)))
+        return special.i1e(real(x)).astype(np.asarray(x).dtype)
+    y = _scaled("i1e_derivative", order)(np.abs(real(x)))
     return (y if order % 2 else np.sign(x) * y).astype(np.asarray(x).dtype)
 
 
 def _k_moment(special: Any, x: Any, order: int) -> Any:
-    given = _real(x)
+    given = real(x)
     near = (lambda x: _k(special, x, 0) * np.exp(x)) if order == 0 else lambda x: _k_moment_near_pole(special, x, order)
     y = piecewise(given, [given >= NEAR_POLE], [_scaled("bessel_k_moment", order), near])
     return y.astype(np.asarray(x).dtype)[()]
 
 
 def _k_moment_near_pole(special: Any, x: Any, order: int) -> Any:
-    terms = [sum(comb(j, i) * special.kn(abs(j - 2 * i), x) for i in range(j + 1)) / 2**j for j in range(order + 1)]
+    terms = [sum(comb(j, i) * _k(special, x, abs(j - 2 * i)) for i in range(j + 1)) / 2**j for j in range(order + 1)]
     total = np.exp(x) * sum((-1) ** (order - j) * comb(order, j) * term for j, term in enumerate(terms))
     return np.where(np.isinf(terms[-1]), terms[-1], total)
 
@@ -246,7 +199,7 @@ def _i_moment_digits(mp: Any, x: Any, order: int) -> Any:
 
 
 @functools.lru_cache(4096)
-def _second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
+def second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
     """Y (sign -1) or K (sign 1) of a whole order for 0 < x < 1000 by its series (DLMF 10.8.1, 10.31.1); mpmath takes a limit.
 
     Neighbouring orders are asked for again by derivatives, so the numbers are kept.
@@ -267,19 +220,12 @@ def _second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
         return (head - (-1) ** order * tail) / 2 if sign > 0 else (tail - head) / mp.pi
 
 
-def _second_digits(name: str, sign: int) -> Any:
-    def call(mp: Any, x: Any, order: Any) -> Any:
-        if x == 0:
-            return mp.inf if sign > 0 else -mp.inf
-        if type(order) is int and 0 < x < 1000:
-            value = _second_kind(mp, x, abs(order), sign, mp.prec)
-            return -value if sign < 0 and order < 0 and order % 2 else value
-        return getattr(mp, name)(order, x) if x > 0 else mp.nan
-
-    return call
-
-
-_y_digits, _k_digits = _second_digits("bessely", -1), _second_digits("besselk", 1)
+def _k_digits(mp: Any, x: Any, order: Any) -> Any:
+    if x == 0:
+        return mp.inf
+    if type(order) is int and 0 < x < 1000:
+        return second_kind(mp, x, abs(order), 1, mp.prec)
+    return mp.besselk(order, x) if x > 0 else mp.nan
 
 
 def _k_moment_digits(mp: Any, x: Any, order: int) -> Any:
@@ -296,6 +242,24 @@ BY_NAME = """
 def _bessel_?(x, order):
     return scipy.special.?0(x) if order == 0 else scipy.special.?1(x) if order == 1 else scipy.special.?v(order, x)
 """  # the general functions have fewer digits for small numbers
+BY_HANKEL = """
+def _bessel_?(x, order):
+    size = {size}
+    far = (size > 25 + order * order / 2) & (size < np.inf)
+    size = np.where(far, size, 50)
+    sums, term = [0, 0, 0, 0], 1 / np.sqrt(np.pi / 2 * size)
+    for k in range(20):
+        sums[k % 4] = sums[k % 4] + term
+        term = term * (4 * order**2 - (2 * k + 1)**2) / (8 * (k + 1)) / size
+    turn = (order / 2 + 0.25) * np.pi
+    cosine = np.cos(size) * np.cos(turn) + np.sin(size) * np.sin(turn)
+    sine = np.sin(size) * np.cos(turn) - np.cos(size) * np.sin(turn)
+    wave = {wave}
+    near = scipy.special.?0(x) if order == 0 else scipy.special.?1(x) if order == 1 else scipy.special.?v(order, x)
+    return np.where(far, np.where(x < 0, 1 - 2 * (order % 2), 1) * wave, near)[()]
+"""  # SciPy's functions reduce a large argument with a rounded multiple of pi, so that no digit is left. DLMF 10.17.3, 10.17.4
+WAVES = {"j": ("np.abs(x) if order % 1 == 0 else x", "(sums[0] - sums[2]) * cosine - (sums[1] - sums[3]) * sine"),
+         "y": ("x", "(sums[0] - sums[2]) * sine + (sums[1] - sums[3]) * cosine")}
 BY_TRAPEZOIDS = """
 def _{name}(x, order):
     if order == 0:
@@ -311,6 +275,15 @@ def _{name}(x, order):
 MODULES = {"NumPy": "scipy.special", "Torch": "torch.special", "Jax": "jax.scipy.special"}
 
 
+def by_order(letter: str, word: str = "", in_c: str = "") -> dict[str, str]:
+    """The sources of a Bessel function: SciPy's, with Hankel's expansion of J and Y, and by order where a language has some."""
+    torch = {f"Torch {n}": f"9 torch.special.{word}{n}({{0}})" for n in (0, 1) if word}
+    jax = {f"Jax {n}": f"9 jax.scipy.special.i{n}({{0}})" for n in (0, 1) if letter == "i"}
+    size, wave = WAVES.get(letter, ("", ""))
+    text = BY_HANKEL.replace("{size}", size).replace("{wave}", wave) if wave else BY_NAME
+    return {"NumPy": text.replace("?", letter), **torch, **jax, **({f"C {n}": f"9 {in_c}({n}, {{0}})" for n in range(6)} if in_c else {})}
+
+
 def _by_trapezoids(name: str, value: str, term: str, factor: str) -> dict[str, str]:
     """The helper in Python for an integral over the period, by language; `value` is the function of the order 0."""
     text = BY_TRAPEZOIDS.replace("{name}", name).replace("{term}", term).replace("{factor}", factor)
@@ -319,20 +292,17 @@ def _by_trapezoids(name: str, value: str, term: str, factor: str) -> dict[str, s
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "bessel_j": (_of_order(_j, -1), lambda mp, x, n: mp.besselj(n, x), lambda sp, x, n: sp.besselj(sp.Rational(n), x),
-                 lambda x, n: x.bessel_j(n), 1, {"NumPy": BY_NAME.replace("?", "j")}),
-    "bessel_y": (_of_order(_y, -1), _y_digits, lambda sp, x, n: sp.bessely(sp.Rational(n), x),
-                 lambda x, n: x.bessel_y(n)),
-    "bessel_i": (_of_order(_i, 1), lambda mp, x, n: mp.besseli(n, x), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
-                 lambda x, n: x.bessel_i(n), 1, {"NumPy": BY_NAME.replace("?", "i")}),
-    "bessel_k": (_of_order(_k, 1), _k_digits, lambda sp, x, n: sp.besselk(sp.Rational(n), x),
-                 lambda x, n: x.bessel_k(n)),
+    "bessel_i": (of_order(_i, 1), lambda mp, x, n: mp.besseli(n, x), lambda sp, x, n: sp.besseli(sp.Rational(n), x),
+                 lambda x, n: x.bessel_i(n), 1, by_order("i", "modified_bessel_i")),
+    "bessel_k": (of_order(_k, 1), _k_digits, lambda sp, x, n: sp.besselk(sp.Rational(n), x),
+                 lambda x, n: x.bessel_k(n), 1, by_order("k", "modified_bessel_k")),
     "i1e_derivative": (_i1e_derivative, _i1e_digits, _i1e_formula,
                        lambda x, n: _i1e_exactly(lambda a, b: (-2 * abs(x)).hypgeom_1f1(type(x)(a) / 2, b), x, x.sgn(), n), 1,
                        _by_trapezoids("i1e_derivative", "i1e", "(1 - u) * ",
                                       "(-1.0)**order * (1.0 if order % 2 else {m}.sign(x)) * 0.6366197723675814")),
-    "k1e": (_k1e, lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x), lambda x: x.bessel_k(1, True), 1,
-            {"NumPy": "scipy.special.k1e"}),
+    "scaled_modified_bessel_k1": (_k1e, lambda mp, x: _k_digits(mp, x, 1) * mp.exp(x), lambda sp, x: sp.exp(x) * sp.besselk(1, x),
+                                  lambda x: x.bessel_k(1, True), 1,
+                                  {"NumPy": "scipy.special.k1e", "Torch": "torch.special.scaled_modified_bessel_k1"}),
     "bessel_i_moment": (_i_moment, _i_moment_digits, _i_moment_formula,
                         lambda x, n: (-2 * abs(x)).hypgeom_1f1(type(x)(2 * n + 1) / 2, n + 1) * prod(range(1, 2 * n, 2)) / factorial(n), 1,
                         _by_trapezoids("bessel_i_moment", "i0e", "", "0.6366197723675814")),

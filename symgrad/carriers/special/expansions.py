@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-__all__ = ["PI", "Expansions"]
+__all__ = ["BERNOULLI", "PI", "Expansions"]
 
 PI = np.longdouble("3.14159265358979323846264338327950288")
+BERNOULLI = [Fraction(p, q) for p, q in ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798),
+                                         (-174611, 330), (854513, 138), (-236364091, 2730))]  # of even numbers from 2. DLMF 24.2
 DIGITS = 200  # of the recurrences for the coefficients, which may lose two thirds of them
 TERMS = 24
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from math import perm
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ __all__ = ["ROWS"]
 
 
 def _real(name: str, function: Any) -> Any:
-    def call(special: Any, x: Any) -> Any:
+    def call(special: Any, x: Any, *order: int) -> Any:
         if np.iscomplexobj(x):
             raise TypeError(f"{name} is defined here for real numbers, got complex ones; pass the real part")
-        return function(special, x)
+        return function(special, x, *order)
 
     return call
 
@@ -51,9 +52,45 @@ def _by_series(low: float, high: float, cells: int) -> Pieces:
     return Pieces(exact, lambda mp, x: mp.ei(x), low, high, cells)
 
 
-# name: arrays, digits, formula, balls, arity
+def _terms(x: Any, order: int) -> Any:
+    """xⁿ - n xⁿ⁻¹ + n (n - 1) xⁿ⁻² - ..., by which eˣ / xⁿ⁺¹ is multiplied in the derivative of eˣ/x of order n."""
+    total = x * 0 + 1
+    for k in range(1, order + 1):
+        total = total * x + (-1) ** k * perm(order, k)
+    return total
+
+
+def _expi_derivative(special: Any, x: Any, order: int) -> Any:
+    given = np.asarray(x, np.float64)
+    y = np.exp(given) / given
+    if order:
+        wide = given.astype(np.longdouble)  # whose range and digits are needed where the terms of the sum are of different sizes
+        y = (np.exp(given) * _terms(wide, order) / wide ** (order + 1)).astype(np.float64)
+    return y.astype(np.asarray(x).dtype)[()]
+
+
+IN_PYTHON = """
+def _expi_derivative(x, order):
+    total, term = 1.0, 1.0
+    for k in range(1, order + 1):
+        term = term * (k - 1 - order)
+        total = total * x + term
+    return {m}.exp(x) / x * (total / x**order)
+"""
+IN_C = """
+static double symgrad_expi_derivative{order}(double x)
+{{
+    return exp(x) / x * {factor};
+}}
+"""
+FACTORS = ("1.0", "((x - 1.0) / x)", "(((x - 2.0) * x + 2.0) / x / x)", "((((x - 3.0) * x + 6.0) * x - 6.0) / x / x / x)")
+# name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "expi": (_real("expi", _expi), lambda mp, x: mp.ei(x), lambda sp, x: sp.Ei(x), lambda x: x.ei()),
+    "expi_derivative": (_real("expi", _expi_derivative), lambda mp, x, n: mp.exp(x) * _terms(x, n) / x ** (n + 1),
+                        lambda sp, x, n: sp.exp(x) / x if n == 0 else sp.exp(x) * _terms(x, n) / x ** (n + 1),
+                        lambda x, n: x.exp() * _terms(x, n) / x ** (n + 1), 1,
+                        {"Python": IN_PYTHON, **{f"C {n}": IN_C.format(order=n, factor=factor) for n, factor in enumerate(FACTORS)}}),
     "exp1": (_real("exp1", lambda special, x: np.where(x < 0, np.nan, -_expi(special, -x)).astype(np.asarray(x).dtype)[()]),
              lambda mp, x: mp.e1(x) if x > 0 else mp.nan, lambda sp, x: sp.expint(1, x), lambda x: x.expint(1)),
     "lambertw": (_real("lambertw", lambda special, x: special.lambertw(x).real.astype(np.asarray(x).dtype)[()]),

@@ -6,24 +6,29 @@ exp(y²) = exp(y²) erfc(y) / (1 - erf(y)).
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from importlib import import_module
 from math import factorial
 from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.special.erfcx import scaled
+from symgrad.carriers.special.erfcx import of_positive, scaled
 from symgrad.carriers.special.expansions import PI
+from symgrad.carriers.special.pieces import Pieces
 
 __all__ = ["ROWS", "sources"]
 
 STEPS = 30  # of Newton's method for balls
+NEAR_END = 0.0625  # the distance to 1 from which on a slope is a polynomial
 MIDDLE = 0.5  # below it the error function is inverted, above its complement
 
 
 def _inverse(special: Any, x: Any, rest: Any) -> tuple[Any, Any]:
     """erfinv(x) and √π/2 exp(erfinv(x)²) for 0 <= x <= 1 and rest = 1 - x, with the digits of a long double: a step of Newton from SciPy's value."""
     low, half_root = x < MIDDLE, np.sqrt(PI) / 2
-    y = np.where(low, special.erfinv(x), special.erfcinv(rest)).astype(np.longdouble)
+    y = np.where(low, special.erfinv(x.astype(float)), special.erfcinv(rest.astype(float))).astype(np.longdouble)
     x, rest = np.where(low, x, 0).astype(np.longdouble), np.where(low, 1, rest).astype(np.longdouble)
     near, far = np.where(low, y, 0), np.where(low, 1, y)
     series = np.zeros_like(y)
@@ -44,29 +49,32 @@ def _of_real(function: Any) -> Any:
     return call
 
 
-def _of_probability(special: Any, p: Any) -> tuple[Any, Any]:
-    rest = 2 * np.minimum(p, 1 - p)
-    return _inverse(special, 1 - rest, rest)
+@cache
+def _slopes() -> Pieces:
+    """√π/2 exp(erfinv(1 - r)²) for r between 1/16 and 1."""
+    return Pieces(lambda rest: _inverse(import_module("scipy.special"), 1 - rest, rest)[1], None, NEAR_END, 1.0, 120)
 
 
-@_of_real
-def _erfinv(special: Any, x: Any) -> Any:
-    return np.copysign(_inverse(special, np.abs(x), 1 - np.abs(x))[0], x)
+def _slope(special: Any, y: Any, rest: Any) -> Any:
+    """√π/2 exp(y²), y = erfinv(1 - rest) >= 0."""
+    out = np.array(_slopes()(rest))
+    far = np.flatnonzero(rest < NEAR_END)
+    if far.size:
+        r = rest.take(far)
+        out.reshape(-1)[far] = np.where(r == 0, np.inf, np.sqrt(np.pi) / 2 * of_positive(special, y(far)) / r)
+    return out
 
 
 @_of_real
 def _erfinv_slope(special: Any, x: Any) -> Any:
-    return _inverse(special, np.abs(x), 1 - np.abs(x))[1]
-
-
-@_of_real
-def _ndtri(special: Any, p: Any) -> Any:
-    return np.copysign(np.sqrt(np.longdouble(2)) * _of_probability(special, p)[0], p - 0.5)
+    x = np.abs(x)
+    return _slope(special, lambda at: special.erfinv(x.take(at)), 1 - x)
 
 
 @_of_real
 def _ndtri_slope(special: Any, p: Any) -> Any:
-    return np.sqrt(np.longdouble(8)) * _of_probability(special, p)[1]
+    rest = 2 * np.minimum(p, 1 - p)
+    return np.sqrt(8.0) * _slope(special, lambda at: special.erfcinv(rest.take(at)), rest)
 
 
 def _exact_inverse(mp: Any, x: Any, rest: Any) -> Any:
@@ -175,16 +183,19 @@ def sources(name: str) -> dict[str, str]:
 
 
 def _helpers(text: str) -> dict[str, str]:
-    return {"NumPy": text.replace("MODULE", "scipy.special"), "Torch": text.replace("MODULE", "torch.special")}
+    return {"NumPy": text.replace("MODULE", "scipy.special"), "Torch": text.replace("MODULE", "torch.special"),
+            "Jax": re.sub(r"MODULE.erfcx\(([^)]*)\)", r"_erfcx_derivative(\1, 0)", text).replace("MODULE", "jax.scipy.special")}
 
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "erfinv": (_erfinv, _exact_erfinv, lambda sp, x: sp.erfinv(x), _erfinv_of_ball, 1, sources("erfinv")),
+    "erfinv": (_of_real(lambda special, x: np.copysign(special.erfinv(x), x)),
+               _exact_erfinv, lambda sp, x: sp.erfinv(x), _erfinv_of_ball, 1, sources("erfinv")),
     "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2),
                      lambda x: type(x).pi().sqrt() / 2 * (_erfinv_of_ball(x) ** 2).exp(), 1,
                      _helpers(ERFINV_SLOPE)),
-    "ndtri": (_ndtri, _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1, sources("ndtri")),
+    "ndtri": (_of_real(lambda special, p: special.ndtri(p)),
+              _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1, sources("ndtri")),
     "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2),
                     lambda p: (2 * type(p).pi()).sqrt() * (_ndtri_of_ball(p) ** 2 / 2).exp(), 1,
                     _helpers(NDTRI_SLOPE)),

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.erfcx import scaled
+from symgrad.carriers.special.errors import bell
 from symgrad.carriers.special.expansions import PI, Expansions
 from symgrad.carriers.special.inverses import sources
+from symgrad.carriers.special.normal import above
+from symgrad.carriers.special.pieces import Pieces, piecewise
 
 __all__ = ["ROWS"]
 
@@ -29,6 +32,7 @@ def _ratio_coefficients(mp: Any, centre: Any, count: int) -> list[Any]:
 
 
 LOWEST, HIGHEST = -10.0, 4.0
+TOP = 8.0  # from here on log Φ is Φ - 1 in float64
 RATIO = Expansions(_ratio_coefficients, LOWEST, HIGHEST, 0.5)
 
 
@@ -58,25 +62,50 @@ def _of_ratio(x: Any, ratio: Any, order: int) -> Any:
     return sum(c * x**i * ratio**j for (i, j), c in _polynomial(order).items())
 
 
+@functools.cache
+def _pieces(order: int) -> Pieces:
+    """log Φ, or φ/Φ."""
+    return Pieces(lambda x: _long(x, order), None, LOWEST, TOP, 288)
+
+
+def _value(special: Any, x: Any) -> Any:
+    """log Φ; above 8 it is Φ - 1."""
+    return piecewise(x, [(x >= LOWEST) & (x <= TOP), x < 0], [
+        lambda x: _pieces(0)(x), lambda x: np.log(special.erfcx(-x * np.sqrt(0.5)) / 2) - x * x / 2, lambda x: -above(special, x)])
+
+
+def _slope(special: Any, x: Any) -> Any:
+    """φ/Φ; above 8 it is φ."""
+    return piecewise(x, [(x >= LOWEST) & (x <= TOP), x < 0], [
+        lambda x: _pieces(1)(x), lambda x: _long(x, 1).astype(np.float64), lambda x: bell(np.minimum(x, 40), 1, 1 / np.sqrt(2 * np.pi))])
+
+
 def _log_ndtr(special: Any, x: Any, order: int = 0) -> Any:
     if np.iscomplexobj(x):
         raise TypeError("log_ndtr is defined here for real numbers, got complex ones; pass the real part")
+    if order > 1:
+        y = _long(np.asarray(x, np.longdouble), order)
+    else:
+        y = (_slope if order else _value)(special, np.asarray(x, np.float64))
+    return y.astype(np.asarray(x).dtype)[()]
+
+
+def _long(x: Any, order: int) -> Any:
+    """The derivative of an order, with the digits of a long double."""
     wide = np.asarray(x, np.longdouble)
     size = np.abs(wide)
     below = scaled(size * np.sqrt(np.longdouble(0.5)), 0) / 2  # Φ(-|x|) exp(x²/2)
     if order == 0:
-        y = np.where(wide < 0, np.log(below) - wide**2 / 2, np.log1p(-below * np.exp(-(wide**2) / 2)))
-    else:
-        near = np.clip(wide, HIGHEST, 150.0)
-        density = np.exp(-(near**2) / 2)
-        above = _of_ratio(near, density / np.sqrt(2 * PI) / (1 - below * density), order - 1)
-        inverse, series = 1 / np.maximum(size, -LOWEST), np.zeros_like(size)
-        for m, c in reversed([*enumerate(_asymptotic())]):
-            series = series * inverse**2 + c * _falling(1 - 2 * m, order - 1)
-        series = (-1) ** (order - 1) * series * inverse ** (order - 2)
-        y = np.where(wide < LOWEST, series, np.where(wide > HIGHEST, above, RATIO(wide, order - 1)))
-        y = np.where(np.isnan(wide), np.nan, y)
-    return y.astype(np.asarray(x).dtype)[()]
+        return np.where(wide < 0, np.log(below) - wide**2 / 2, np.log1p(-below * np.exp(-(wide**2) / 2)))
+    near = np.clip(wide, HIGHEST, 150.0)
+    density = np.exp(-(near**2) / 2)
+    above = _of_ratio(near, density / np.sqrt(2 * PI) / (1 - below * density), order - 1)
+    inverse, series = 1 / np.maximum(size, -LOWEST), np.zeros_like(size)
+    for m, c in reversed([*enumerate(_asymptotic())]):
+        series = series * inverse**2 + c * _falling(1 - 2 * m, order - 1)
+    series = (-1) ** (order - 1) * series * inverse ** (order - 2)
+    y = np.where(wide < LOWEST, series, np.where(wide > HIGHEST, above, RATIO(wide, order - 1)))
+    return np.where(np.isnan(wide), np.nan, y)
 
 
 def _falling(x: int, count: int) -> int:

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from symgrad.carriers.special.erfcx import scaled
 from symgrad.carriers.special.errors import bell, bell_in_c, bell_in_python, hermite
-from symgrad.carriers.special.pieces import piecewise
+from symgrad.carriers.special.pieces import Pieces, clip, piecewise
 
-__all__ = ["ROWS"]
+__all__ = ["ROWS", "above", "ndtr"]
 
+LOWEST, HIGHEST = -10.0, 9.0  # between which Φ is a polynomial in each cell
 HALF_ROOT, ROOT = np.sqrt(0.5), np.sqrt(np.pi)
 
 
-def _ndtr(special: Any, x: Any) -> Any:
-    def tail(x: Any) -> Any:
-        return bell(np.maximum(x, -40), 1, special.erfcx(-x * x.dtype.type(HALF_ROOT)) / 2)
+@cache
+def _pieces() -> Pieces:
+    """Φ from -10 to 9, and at larger numbers 1."""
+    def exact(x: Any) -> Any:
+        size = np.abs(x)
+        tail = scaled(size * np.sqrt(np.longdouble(0.5)), 0) * np.exp(-(size**2) / 2) / 2
+        return np.where(x < 0, tail, 1 - tail)
 
-    return piecewise(x, [x < -1], [tail, special.ndtr])[()]
+    return Pieces(exact, None, LOWEST, HIGHEST, 304)
+
+
+def ndtr(special: Any, x: Any) -> Any:
+    if x.dtype.kind == "c":
+        return special.ndtr(x)
+
+    def tail(x: Any) -> Any:
+        return bell(np.maximum(x, -40), 1, special.erfcx(-x * HALF_ROOT) / 2)
+
+    wide = np.asarray(x, np.float64)
+    return piecewise(wide, [~(wide < LOWEST)], [_pieces(), tail]).astype(x.dtype, copy=False)[()]
+
+
+def above(special: Any, x: Any) -> Any:
+    """The integral of the density from x on."""
+    return ndtr(special, -x)
 
 
 def _ndtr_slope(special: Any, x: Any, order: int) -> Any:
-    x = np.clip(x, -40, 40)
-    return bell(x, 1, hermite(x, order, 1)) * x.dtype.type(HALF_ROOT / ROOT)
+    x = clip(x, -40, 40)
+    factor = x.dtype.type(HALF_ROOT / ROOT)
+    return bell(x, 1, factor * hermite(x, order, 1) if order else factor)
 
 
 def _exact_logit(mp: Any, x: Any) -> Any:
@@ -33,7 +57,7 @@ def _exact_logit(mp: Any, x: Any) -> Any:
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "ndtr": (_ndtr, lambda mp, x: mp.erfc(-x / mp.sqrt(2)) / 2, lambda sp, x: sp.erfc(-x / sp.sqrt(2)) / 2,
+    "ndtr": (ndtr, lambda mp, x: mp.erfc(-x / mp.sqrt(2)) / 2, lambda sp, x: sp.erfc(-x / sp.sqrt(2)) / 2,
              lambda x: (-x / type(x)(2).sqrt()).erfc() / 2, 1,
              {"NumPy": "scipy.special.ndtr", "Torch": "torch.special.ndtr", "Jax": "jax.scipy.special.ndtr",
               "C": "5 0.5 * erfc({0:5} * -0.7071067811865476)"}),

@@ -2,30 +2,86 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Pieces", "piecewise"]
+from symgrad.types.layouts import with_torch_layout
 
-DEGREE = 11
+__all__ = ["Pieces", "clip", "horner", "piecewise", "with_many_digits"]
+
+clip = getattr(np._core.umath, "clip", np.clip)  # the ufunc, of few numbers in a third of the time
+DEGREE = 11  # at most
+NEGLIGIBLE = 2.0**-53  # terms of a higher degree
 DIGITS = 40  # of zeros
+TINIEST = 1e-20  # a smaller zero is 0, which is only approached
+NEAREST = 1e-34  # the relative distance of a zero from a float at which it is that float
+BITS = 140  # of numbers next to zeros, of whose terms as many as 80 cancel
+FEW = 256  # numbers
+TABLE = 4096  # cells, of whose coefficients those of one degree stay in the cache
+BLOCK = 16384  # numbers that are computed at once, so that the arrays of all steps stay in the cache
 
 
 def piecewise(x: Any, conditions: list[Any], functions: list[Any]) -> Any:
     """The first function whose condition holds, else the last one: as `np.piecewise`, without a copy where one function is used throughout."""
     x = np.asarray(x)
-    y, rest = np.empty_like(x), np.ones(x.shape, bool)
-    for condition, function in zip([*conditions, True], functions):
-        at = np.flatnonzero(rest & condition)
+    y: Any = None
+    rest: Any = None  # where no condition held so far, None for everywhere
+    for condition, function in zip(conditions, functions):
+        at = np.asarray(condition if rest is None else rest & condition).ravel().nonzero()[0]
         if at.size == x.size:
-            return function(x)
+            return _laid_out(function(x), x)
         if at.size:
-            y.put(at, function(x.take(at)))
-            rest.put(at, False)
+            y = np.empty(x.shape, x.dtype) if y is None else y
+            y.reshape(-1)[at] = function(x.take(at))  # in a third of the time of `put`
+            rest = ~condition if rest is None else rest & ~condition
+    if y is None:
+        return _laid_out(functions[-1](x), x)
+    at = rest.ravel().nonzero()[0]
+    if at.size:
+        y.reshape(-1)[at] = functions[-1](x.take(at))
+    return _laid_out(y, x)
+
+
+def _laid_out(y: Any, x: Any) -> Any:
+    """The function's values in the memory order that torch gives them."""
+    return with_torch_layout(y, (x,)) if x.ndim > 1 else y
+
+
+def horner(coefficients: Sequence[Any], x: Any) -> Any:
+    """The polynomial with two or more coefficients, the constant one first, at an array."""
+    total = coefficients[-1] * x
+    for c in coefficients[-2:0:-1]:
+        total += c
+        total *= x
+    total += coefficients[0]
+    return total
+
+
+def with_many_digits(y: Any, at: Any, x: Any, digits: Callable[..., Any]) -> Any:
+    """The numbers `y`, those where `at` is true computed again by digits(mp, x): next to zeros, where long doubles are too short."""
+    places = np.flatnonzero(at)
+    if not places.size:
+        return y
+    mp = _context(threading.get_ident())
+    points, inverse = np.unique(np.ravel(x)[places].astype(np.float64), return_inverse=True)
+    y = np.array(y)
+    y.reshape(-1)[places] = np.array([float(digits(mp, mp.mpf(point))) for point in points.tolist()])[inverse]
     return y
+
+
+@functools.lru_cache(16)
+def _context(thread: int) -> Any:
+    """The context of a thread, since functions change its precision for a while; one takes long to make."""
+    import mpmath  # takes long to import
+
+    mp = mpmath.MPContext()
+    mp.prec = BITS
+    return mp
 
 
 class Pieces:
@@ -54,11 +110,26 @@ class Pieces:
             nearest = np.abs(middle - self.zeros[0]).argmin(1)
             self.zeros = self.zeros[:, nearest]
             values /= ((x - self.zeros[0][:, None]) - self.zeros[1][:, None]) * (1 if power is None else p)
-        cosines = np.cos(np.arange(DEGREE + 1)[:, None] * angles) * 2 / (DEGREE + 1)
-        cosines[0] /= 2
-        powers = [np.polynomial.chebyshev.cheb2poly(row).astype(np.longdouble) for row in np.eye(DEGREE + 1)]
-        series = cosines @ values.T  # the coefficients of Chebyshev polynomials
-        self.coefficients = sum(c * np.pad(row, (0, DEGREE - k))[:, None] for k, (c, row) in enumerate(zip(series, powers))).astype(float)
+        series = _to_series(angles) @ values.T  # the coefficients of Chebyshev polynomials
+        parts = max(1, 2 ** math.floor(math.log2(TABLE / (self.last - self.first))))
+        starts = (2 * np.arange(parts) + 1 - parts) / np.longdouble(parts)
+        inner = np.cos(np.arange(DEGREE + 1) * np.arccos(starts[:, None] + nodes / parts)[..., None])  # the polynomials at the nodes of each part
+        values = np.moveaxis(inner @ series, 2, 0).reshape(-1, DEGREE + 1)
+        series = _to_series(angles) @ values.T
+        degree = np.flatnonzero((np.abs(series) > NEGLIGIBLE * np.abs(values).min(1)).any(1))[-1]
+        shifted = np.polynomial.Polynomial([-1, 2])  # of the place in a cell, from 0 to 1
+        powers = [np.polynomial.Chebyshev.basis(k).convert(kind=np.polynomial.Polynomial)(shifted).coef for k in range(degree + 1)]
+        lines = sum(c * np.pad(row.astype(np.longdouble), (0, degree - k))[:, None] for k, (c, row) in enumerate(zip(series, powers)))
+        end = np.pad(lines.sum(0)[-1:], (0, degree))[:, None]  # one more cell, for the highest number
+        self.coefficients = np.hstack([lines, end]).astype(float)
+        self.rows = np.ascontiguousarray(self.coefficients[::-1].T)  # so that the smallest terms are added first
+        self.exponents = np.arange(degree, -1.0, -1)
+        if self.zeros is not None:
+            self.zeros = np.repeat(self.zeros, parts, 1)
+            self.zeros = np.hstack([self.zeros, self.zeros[:, -1:]])
+        self.scale = cells / (high - low) * parts if power is None else parts
+        self.start = round(low * self.scale) if power is None else self.first * parts  # the whole part of the place of the first cell
+        self.end = self.start + (self.last - self.first) * parts
 
     def _place(self, x: Any) -> Any:
         """The position of x, whose whole part is the number of its cell."""
@@ -75,20 +146,48 @@ class Pieces:
         mp.dps = DIGITS
         found = [mp.findroot(lambda t: digits(mp, t), (mp.mpf(float(x[i])), mp.mpf(float(x[i + 1]))), solver="illinois", verify=False)
                  for i in np.flatnonzero(values[1:] * values[:-1] < 0)]
-        return np.array([[float(z) for z in found], [float(z - float(z)) for z in found]]) if found else None
+        found = [z if abs(z) > TINIEST else mp.zero for z in found]
+        exact = [mp.mpf(float(z)) if abs(z - float(z)) < NEAREST * abs(z) else z for z in found]
+        return np.array([[float(z) for z in exact], [float(z - float(z)) for z in exact]]) if found else None
 
     def __call__(self, x: Any) -> Any:
-        x = np.clip(x, self.low, self.high)
-        p = self._place(x)
-        cell = np.clip(p.astype(np.intp), self.first, self.last - 1)
-        t = 2 * (p - cell) - 1
-        cell -= self.first
-        y = self.coefficients[-1].take(cell, mode="clip")
-        for line in self.coefficients[-2::-1]:
-            y *= t
-            y += line.take(cell, mode="clip")
+        if x.size <= 2 * BLOCK:
+            return self._values(x)
+        y, flat = np.empty(x.shape), x.reshape(-1)
+        out = y.reshape(-1)
+        for i in range(0, x.size, BLOCK):
+            out[i:i + BLOCK] = self._values(flat[i:i + BLOCK])
+        return y
+
+    def _values(self, x: Any) -> Any:
+        if self.power is None:
+            x = x if self.zeros is None else clip(x, self.low, self.high)
+            t = clip(x * self.scale, self.start, self.end)  # exact if the cells are as long as a power of two
+        else:
+            x = clip(x, self.low, self.high)
+            p = self._place(x)
+            t = p * self.scale
+        cell = np.floor(t)
+        t -= cell
+        cell = cell.astype(np.intp)
+        cell -= self.start
+        if cell.size > FEW:
+            part = np.empty(cell.shape)
+            y = self.coefficients[-1].take(cell, mode="clip")
+            for line in self.coefficients[-2::-1]:
+                y *= t
+                y += line.take(cell, mode="clip", out=part)
+        else:  # in few calls
+            y = np.vecdot(self.rows.take(cell, 0, mode="clip"), t[..., None] ** self.exponents)
         if self.zeros is not None:
             y *= (x - self.zeros[0].take(cell, mode="clip")) - self.zeros[1].take(cell, mode="clip")
             if self.power is not None:
                 y *= p
-        return y * self._weight(p)
+        return y if self.power is None else y * self._weight(p)
+
+
+def _to_series(angles: Any) -> Any:
+    """The matrix from values at the zeros of the Chebyshev polynomial of degree DEGREE + 1 to the coefficients of Chebyshev polynomials."""
+    cosines = np.cos(np.arange(DEGREE + 1)[:, None] * angles) * 2 / (DEGREE + 1)
+    cosines[0] /= 2
+    return cosines

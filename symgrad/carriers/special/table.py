@@ -6,6 +6,7 @@ Parameters that are numbers, such as an order, follow the values.
 
 `sources` says how it is written by language: NumPy, Torch, Jax and C, or Python for the first three. A source is the name of a function, a format as
 in `symgrad.codegen.languages`, or the definition of a helper, where `{m}` is the module of arrays. A ufunc of SciPy is known by its name.
+A name followed by parameters, as in "C 0", is the source for these.
 What has no source is refused by the printer of the language with a TypeError.
 """
 
@@ -18,15 +19,24 @@ from symgrad.carriers.special import (
     activations,
     airy,
     bessel,
+    betas,
+    cylinder,
+    elementary,
+    elliptic,
     erfcx,
     errors,
+    fresnel,
     gammas,
+    gates,
+    incomplete_gamma,
     integrals,
     inverses,
     log_normal,
     normal,
     polynomials,
+    printed,
     waves,
+    zeta,
 )
 
 __all__ = ["SPECIAL", "Row"]
@@ -43,5 +53,8 @@ class Row(NamedTuple):
     sources: Mapping[str, str] = {}
 
 
-FAMILIES = (activations, airy, bessel, erfcx, errors, gammas, integrals, inverses, log_normal, normal, polynomials, waves)
+FAMILIES = (activations, airy, bessel, betas, cylinder, elementary, elliptic, erfcx, errors, fresnel, gammas, gates, incomplete_gamma, integrals,
+            inverses, log_normal, normal, polynomials, waves, zeta)
 SPECIAL: dict[str, Row] = {name: Row(*row) for family in FAMILIES for name, row in family.ROWS.items()}
+for _name, _sources in printed.PRINTED.items():
+    SPECIAL[_name] = SPECIAL[_name]._replace(sources={**SPECIAL[_name].sources, **_sources})

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.special.expansions import PI, Expansions
+from symgrad.carriers.special.pieces import with_many_digits
 
 __all__ = ["ROWS"]
 
+SMALL = 2.0**-10  # of the wave: where a long double has no more digits to lose, next to a zero
 LOW, HIGH = 3.0, 40.0  # below: the power series of Ci; above: asymptotic series
 EULER = np.longdouble("0.57721566490153286060651209008240243")
 
@@ -55,7 +57,9 @@ def _sine_or_cosine_integral(kind: int) -> Any:
             near, series = np.minimum(size, LOW), np.zeros_like(size)
             for k in range(18, 0, -1):
                 series = -(near**2) * (1 / np.longdouble(2 * k * factorial(2 * k)) + series)
-            y = np.where(wide < 0, np.nan, np.where(size < LOW, EULER + np.log(near) + series, y))
+            y = np.where(size < LOW, EULER + np.log(near) + series, y)
+            y = with_many_digits(y, np.abs(y) < SMALL / np.maximum(size, 1), size, lambda mp, x: mp.ci(x))
+            y = np.where(wide < 0, np.nan, y)
         else:
             y = np.copysign(y, wide)
         return np.where(np.isnan(wide), np.nan, y).astype(np.asarray(x).dtype)[()]

@@ -32,14 +32,15 @@ MAX_TIED = 12  # tied elements up to which all pairs are considered
 
 # The derivative that is returned at a kink, by the name of the op or the kind of its switch. examples/guide/torch.md lists the same conventions.
 CONVENTIONS = {
-    **dict.fromkeys(("abs", "relu", "hypot", "direction", *LENGTHS), "the derivative of least norm: 0"),
+    **dict.fromkeys(("abs", "relu", "hypot", "direction", "atan2", "p_norm", "singular_values", *LENGTHS), "the derivative of least norm: 0"),
     **dict.fromkeys(("clamp_number", "clamp_below", "clamp_above"), "0 at the bounds"),
     **dict.fromkeys(("maximum", "minimum", *EXTREMES), "tied elements share equally"),
     **dict.fromkeys(SELECTING, "the selected element gets the whole derivative"),
     **dict.fromkeys(("sign", "floor", "ceil", "round", "trunc", "floor_divide", "rounded_quotient"), "0 everywhere"),
     **dict.fromkeys(("frac", "remainder", "fmod_number", "fmod_tensor"), "the slope between the jumps"),
     **dict.fromkeys(COMPARISONS, "the side that the comparison gives at equality"),
-    **dict.fromkeys(("sqrt", "rsqrt", "pow"), "the formula's own: infinite at 0 where the slope is"),
+    **dict.fromkeys(("softmax", "log_softmax", "logsumexp"), "the limit; elements that are equal and infinite share equally"),
+    **dict.fromkeys(("sqrt", "rsqrt", "cbrt", "pow"), "the formula's own: infinite at 0 where the slope is"),
 }
 
 
@@ -98,7 +99,7 @@ class _Formula(NamedTuple):
     slopes: tuple[Callable[..., Any], ...]
 
 
-INFINITE_SLOPE = {"sqrt": 0, "rsqrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
+INFINITE_SLOPE = {"sqrt": 0, "rsqrt": 0, "cbrt": 0, "pow": 0}  # ops with an infinite slope where an argument is 0
 CARRIER = {name: getattr(precise, name) for name in dir(precise) if callable(getattr(precise, name)) and not name.startswith("_")}
 
 

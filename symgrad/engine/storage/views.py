@@ -17,15 +17,16 @@ import numpy as np
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
 from symgrad.engine.hooks import move_hooks, move_retained
-from symgrad.engine.storage.versions import counter_of, owner, written_since
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.storage.versions import counter_of, written_since
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import NOT_A_LEAF, Tensor, wrap
+from symgrad.engine.tensor import NOT_A_LEAF, Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, DETACHED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
-__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "as_strided", "base_of", "own", "reading", "recast",
+__all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "base_of", "own", "reading", "recast",
            "refuse_in_place", "register_view", "unregister_view"]
 
 ref = weakref.ref
@@ -220,9 +221,11 @@ def unregister_view(view: Tensor) -> None:
 
 def own(out: Any, given: Sequence[Any]) -> Any:
     """The result of a composite function, as a view only if its base is an argument and not an intermediate value."""
-    if isinstance(out, Tensor) and (base := base_of(out)) is not None:
-        if not any(t is base or base_of(t) is base for t in given if isinstance(t, Tensor)):
-            unregister_view(out)
+    if isinstance(out, Tensor) and out._view is not None and (base := base_of(out)) is not None:
+        for t in given:
+            if t is base or isinstance(t, Tensor) and base_of(t) is base:
+                return out
+        unregister_view(out)
     return out
 
 
@@ -299,6 +302,7 @@ def is_leaf_unrefreshed(self: Tensor) -> bool:
     return node is None or isinstance(node, Leaf) or not node.requires_grad
 
 
+@taking_tensors
 def detach_(self: Tensor) -> Tensor:
     """Leave the graph, in place: the tensor becomes a leaf that does not require grad.
 
@@ -360,38 +364,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return self
 
 
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of the tensor's storage by sizes, strides and the offset of the first element, counted in elements.
-
-    Elements of the storage that the input does not contain are constants for derivatives. Raises RuntimeError if the view exceeds the storage.
-
-    >>> import symgrad
-    >>> symgrad.arange(9.0).as_strided((3,), (4,))
-    tensor([0., 4., 8.])
-    """
-    array = input._array()
-    root, item = owner(array), array.itemsize
-    offset = (address(array) - address(root)) // item if storage_offset is None else storage_offset
-    size, stride = tuple(map(int, size)), tuple(map(int, stride))
-    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride, offset)):
-        raise RuntimeError(f"as_strided: sizes {list(size)}, strides {list(stride)} and the storage offset {offset} must be as many, and not "
-                           f"negative")
-    last = offset + sum(s * (n - 1) for n, s in zip(size, stride)) if all(size) else 0
-    if last >= root.nbytes // item and all(size):
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring a "
-                           f"storage size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}")
-    view = np.ndarray(size, array.dtype, root, offset * item if all(size) else 0, tuple(s * item for s in stride))
-    p = input._node
-    node = None
-    if p is not None and p.flags & TRACKED and thread.modes.grad:
-        node = reading(view, array, p, p.flags & TRACKED)
-    return register_view(wrap(view, node), input)
-
-
 METHODS = MethodTable(
     _base=property(base_of, doc="The base of this view, None for a tensor that is not a view."),
     _is_view=lambda self: base_of(self) is not None,
     _is_leaf_unrefreshed=is_leaf_unrefreshed,
-    as_strided=as_strided,
     detach_=detach_,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
 from typing import Any
 
@@ -10,18 +12,16 @@ import numpy as np
 from symgrad.carriers.batched import Shape
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.recorded import is_recorded
-from symgrad.engine.saved import TYPES
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import INFERENCE, Node
-from symgrad.types.dtypes import dtype_of
+from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
+from symgrad.types.promotion import category
 from symgrad.types.strides import address, dense, overlaps
 
 __all__ = ["InferenceError", "alike", "check_memory", "check_result", "into", "is_written_as_value", "refuse_inference", "refuse_overlap",
-           "replace_value", "write"]
-
-KINDS = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}  # a result is never written into a dtype of a lower kind
+           "replace_value", "taking_out", "write"]
 
 
 def check_memory(name: str, target: Any, repeated: bool = False) -> None:
@@ -42,8 +42,9 @@ def check_result(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype
     if shape != target.shape:
         raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(shape)}: {name} writes into the "
                            f"tensor itself, which cannot grow")
-    if KINDS.get(target.dtype.kind, 9) < KINDS.get(dtype.kind, 0):
-        raise RuntimeError(f"result type {TYPES[dtype_of(dtype).name]} can't be cast to the desired output type {TYPES[dtype_of(target.dtype).name]}")
+    if category(target.dtype) < category(dtype):
+        names = " can't be cast to the desired output type ".join(SCALAR_TYPES[dtype_of(d).name] for d in (dtype, target.dtype))
+        raise RuntimeError(f"result type {names}")
 
 
 def _in_batch(name: str) -> RuntimeError:
@@ -95,7 +96,7 @@ def replace_value(target: Tensor, result: Tensor, name: str) -> Tensor:
 
     Raises Unrecordable for a tensor whose memory others share.
     """
-    if result._value.shape != target._value.shape or KINDS.get(target._value.dtype.kind, 9) < KINDS.get(result._value.dtype.kind, 0):
+    if result._value.shape != target._value.shape or category(target._value.dtype) < category(result._value.dtype):
         check_result(name, np.empty(target._value.shape, target._value.dtype), result._value.shape, result._value.dtype)
     if target._view is not None or thread.modes.program.shares_memory(target):
         raise Unrecordable(f"{name} writes into an argument, a captured tensor, or memory that several tensors share")
@@ -114,18 +115,70 @@ def write(target: Any, value: Any, name: str) -> None:
     np.copyto(target, value, casting="unsafe")
 
 
-def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor:
-    """Compute into the tensor `out`, which is resized if necessary; nothing is recorded.
+STRICT = {name: "Found dtype {} but expected {}" for name in ("neg", "abs", "sign", "sgn", "floor", "ceil", "round", "trunc", "clamp", "clamp_min",
+                                                               "clamp_max", "bitwise_not")}
+STRICT |= {name: "Expected out tensor to have dtype {1}, but got {0} instead" for name in ("argmax", "argmin", "gather", "mm", "mv", "dot", "matmul",
+                                                                                           "addmm", "index_select", "norm")}
+STRICT |= {name: "Expected the dtype for input and out to match, but got {1} for input's dtype and {0} for out's dtype." for name in ("amax", "amin")}
+STRICT["where"] = "Expected out type to be {1} but got {0}"
+CAST = frozenset(("sum", "prod", "cumsum", "cumprod"))  # these compute in the dtype of `out`
 
-    Raises RuntimeError if an operand or `out` requires grad, TypeError if `out` is not a Tensor.
+
+def _check_out(name: str, target: Any, dtype: np.dtype) -> None:
+    """Raise torch's error for an `out` of a dtype that the function does not write to, though the result could be converted to it."""
+    if target.dtype == dtype:
+        return
+    found, expected = (SCALAR_TYPES[dtype_of(d).name] for d in (target.dtype, dtype))
+    if name in ("all", "any"):
+        if target.dtype not in (np.uint8, np.bool_):
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {found}")
+    elif name in STRICT:
+        raise RuntimeError(STRICT[name].format(found, expected))
+
+
+def taking_out(function: Any) -> Any:
+    """The function with a keyword `out`, a tensor into which the result is written."""
+    @functools.wraps(function)
+    def into_out(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return function(*args, **kwargs) if out is None else into(out, function.__name__, function, *args, **kwargs)
+
+    given = inspect.signature(function)
+    keyword = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Tensor | None")
+    into_out.__signature__ = given.replace(parameters=[*given.parameters.values(), keyword])  # type: ignore[attr-defined]
+    return into_out
+
+
+def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Any:
+    """Compute into the tensor `out`, or into a tuple of tensors, which are resized if necessary; nothing is recorded.
+
+    Raises RuntimeError if an operand or `out` requires grad, TypeError if `out` is not a Tensor, or not one for each result.
+    Nothing is written before everything has been checked.
     """
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    for x in (out, *args, *kwargs.values()) if thread.modes.grad else ():
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    for t in outs:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+    for x in (*outs, *args, *kwargs.values()) if thread.modes.grad else ():
         if any(isinstance(t, Tensor) and t.requires_grad for t in (x if isinstance(x, (list, tuple)) else (x,))):
             raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                                f"requires grad.")
+    if name in CAST and "dtype" not in kwargs and out._value.dtype.kind != "b":
+        kwargs["dtype"] = dtype_of(out._value.dtype)
     result = compute(*args, **kwargs)
+    results = (result,) if isinstance(result, Tensor) else tuple(result)
+    if (outs is out) == isinstance(result, Tensor) or len(outs) != len(results):
+        raise TypeError(f"{name}(): argument 'out' must be {'one Tensor' if isinstance(result, Tensor) else f'a tuple of {len(results)} Tensors'}, "
+                        f"one for each result")
+    targets = [_target(t, r, name) for t, r in zip(outs, results)]
+    for t, r, target in zip(outs, results, targets):
+        if target is not t._value:
+            t._rebind(target)
+        write(target, r._value, name)
+    return out if isinstance(result, Tensor) else type(result)(tuple(outs))
+
+
+def _target(out: Tensor, result: Tensor, name: str) -> Any:
+    """The array into which a result is written: that of `out`, or a new one if it has another shape; all checks pass first."""
     if special:
         result._escape()
     value = result._value
@@ -133,16 +186,17 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Tensor
     if isinstance(out._value, DuckArray) or isinstance(value, DuckArray):
         raise _in_batch(f"{name} with out=")
     refuse_inference(out._node)
+    _check_out(name, target, value.dtype)
+    if name in ("all", "any"):
+        value = value.astype(target.dtype)
     if target.shape != value.shape:
+        check_memory(name, target)
         if target.size:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not match the "
                           f"required output shape {list(value.shape)}. This behavior is deprecated, and in a future PyTorch release outputs will "
                           f"not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
-                          f"zero elements with t.resize_(0).", UserWarning, stacklevel=3)
+                          f"zero elements with t.resize_(0).", UserWarning, stacklevel=4)
         target = np.empty(value.shape, target.dtype)
     check_memory(name, target)
     check_result(name, target, value.shape, value.dtype)
-    if target is not out._value:
-        out._rebind(target)
-    write(target, value, name)
-    return out
+    return target

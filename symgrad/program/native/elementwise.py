@@ -184,9 +184,9 @@ class Elementwise:
         return self.call("pow", a, b)
 
     def exp2_derivative(self, x: Any, order: int) -> Ref:
-        doubled = self.astype(self.compare("gt", x, 1), self.dtype)
-        factor = self.to("mul", self.to("add", 1, doubled), math.log(2.0) ** order)
-        return self.to("mul", self.to("exp2", self.to("sub", x, doubled)), factor)
+        large = self.astype(self.compare("gt", x, 2 * order), self.dtype)
+        factor = self.to("mul", self.to("add", 1, self.to("mul", 2**order - 1, large)), math.log(2.0) ** order)
+        return self.to("mul", self.to("exp2", self.to("sub", x, self.to("mul", order, large))), factor)
 
     def log_derivative(self, x: Any, base: int) -> Ref:
         return self.to("div", 1 / math.log(base), x)

@@ -293,12 +293,16 @@ class _Words(Elementwise):
         count = self._reduce("sum", self.astype(largest, self.dtype), dim, keepdim)
         return self.to("add", self.call("log1p", self.to("add", others, self.to("sub", count, 1))), self.reshape(peak, others.shape))
 
+    def _below_peak(self, x: Ref, dim: Any) -> Ref:
+        peak = self._reduce("amax", x, dim, True)
+        return self.where(self.compare("eq", x, peak), 0, self.to("sub", x, peak))
+
     def softmax(self, x: Ref, dim: Any) -> Ref:
-        out = self.call("exp", self.to("sub", x, self._peak(x, dim)))
+        out = self.call("exp", self._below_peak(x, dim))
         return self.to("div", out, self._reduce("sum", out, dim, True))
 
     def log_softmax(self, x: Ref, dim: Any) -> Ref:
-        x = self.to("sub", x, self._peak(x, dim))
+        x = self._below_peak(x, dim)
         return self.to("sub", x, self.logsumexp(x, dim, True))
 
     def centred(self, x: Ref, dim: Any) -> Ref:

@@ -16,6 +16,7 @@ from pathlib import Path
 __all__ = ["clear", "contents", "folder", "stored"]
 
 LIMIT = 2**29  # bytes of objects in a folder
+PART = 16  # a process counts the bytes of a folder again when it has written this part of the limit
 SUFFIX = ".symgrad.so"
 SIZE = 8  # bytes of the size of the notes
 DIGEST = hashlib.sha256().digest_size
@@ -78,8 +79,15 @@ def stored(key: str, build: Callable[[Path], bytes]) -> tuple[Path, bytes]:
                 part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-            _trim(path.parent)
+            _uncounted[path.parent] = _uncounted.get(path.parent, LIMIT) + path.stat().st_size
+            if _uncounted[path.parent] > LIMIT // PART:
+                _trim(path.parent)
+                _uncounted[path.parent] = 0
     return path, notes
+
+
+_uncounted: dict[Path, int] = {}
+"""The bytes that this process has written to a folder since it counted all: to look at thousands of objects takes as long as to compile one."""
 
 
 def _trim(path: Path) -> None:

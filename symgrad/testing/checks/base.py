@@ -48,7 +48,7 @@ def check(name: str, draws: str = "points", when: When = lambda attack: "", most
                 raise CheckFailure(result.failure)
             return result
 
-        del function.__wrapped__  # type: ignore[attr-defined]  # whose signature is not the one people call
+        del function.__wrapped__  # whose signature is not the one people call
         function.check_name = name  # type: ignore[attr-defined]
         CHECKS[name] = Check(name, body, draws, when, most, function)
         return function

@@ -68,7 +68,7 @@ def check_compiled(attack: Attack, example: Example) -> None:
                 pairs = zip(_arrays(compiled(*map(wrap, xs))), _arrays(function(*map(wrap, xs))))
                 return [Sides(f"the compiled {name} is not that of the op", a, b, _size(attack, b), order, (), True) for a, b in pairs]
 
-            agree_at(at, lambda xs, *rest, sides=sides: sides(xs))  # type: ignore[misc]
+            agree_at(at, lambda xs, *rest, sides=sides: sides(xs))
 
 
 def _arrays(tree: Any) -> Sequence[Array]:

@@ -263,7 +263,7 @@ def check_batching(attack: Attack, example: Example) -> None:
                     if c is None and not any(np.any(p) for p in parts):
                         continue
                     join = sum if axis is None else functools.partial(np.stack, axis=axis)
-                    right, size = join(parts), join([np.abs(p) for p in parts])  # type: ignore[operator]
+                    right, size = join(parts), join([np.abs(p) for p in parts])
                     out.append(Sides(f"the pullback {what} is not that of a loop", np.zeros_like(right) if c is None else as_double(c),
                                      np.asarray(right),
                                      np.asarray(size), 1, (i,)))

@@ -90,7 +90,7 @@ class DataLoader:
 
     @property
     def _indices(self) -> Iterable[Any]:
-        return self.batch_sampler if self._batched else self.sampler  # type: ignore[no-any-return]
+        return self.batch_sampler if self._batched else self.sampler
 
     def _fetch(self) -> Fetch:
         if isinstance(self.dataset, IterableDataset):

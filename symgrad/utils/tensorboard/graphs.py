@@ -54,7 +54,7 @@ def _expression(vertex: Vertex) -> Any:
             arguments.append(symbolic.Expressions.fill([symbolic.sympy.Symbol(_name(v), **assumptions)], ()))
         else:
             arguments.append(symbolic.lift_value(number))
-    found = vertex.op.forward(symbolic, *arguments, *vertex.rest.values())  # type: ignore[union-attr, misc]
+    found = vertex.op.forward(symbolic, *arguments, *vertex.rest.values())  # type: ignore[union-attr]
     return found.item() if hasattr(found, "item") else found
 
 
@@ -66,7 +66,7 @@ def _number(vertex: Vertex) -> Any:
 def _name(vertex: Vertex) -> str:
     """The symbol of a vertex or its label; the value of a constant number."""
     if isinstance(vertex.node, Leaf) and vertex.node.symbol is not None:
-        return vertex.node.symbol  # type: ignore[no-any-return]
+        return vertex.node.symbol
     number = _number(vertex)
     return vertex.label if number is None else _text_of(number)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import jax  # noqa: F401
 import pytest
 
 from tests.power import measuring
@@ -15,14 +16,12 @@ def cases(table):
 @pytest.mark.sweep
 @pytest.mark.parametrize("entry, seed", cases(WRONG))
 def test_a_wrong_op_is_caught(entry, seed):
-    pytest.importorskip("jax")
     assert measuring.attacked(entry, seed)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("entry, seed", cases(RIGHT))
 def test_a_right_op_is_not_accused(entry, seed):
-    pytest.importorskip("jax")
     assert measuring.attacked(entry, seed) == {}
 
 

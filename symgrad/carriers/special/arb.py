@@ -1,0 +1,18 @@
+"""Arb's numbers of many digits, by python-flint where it is installed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+__all__ = ["arb_module"]
+
+
+@cache
+def arb_module() -> Any:
+    """The module `flint`, or None."""
+    try:
+        import flint
+    except ImportError:
+        return None
+    return flint

@@ -1,0 +1,106 @@
+"""Ops with a kernel for many numbers, which takes the place of their rule in a numeric pullback."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, cast
+
+import numpy as np
+
+from symgrad.carriers import numeric
+from symgrad.carriers.choosing import MANY
+from symgrad.carriers.kernels import KERNELS, Kernel
+from symgrad.carriers.transforms import TRANSFORMS
+from symgrad.engine.operands import Lifted
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.freed import freed
+from symgrad.graph.modes import special, thread
+from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TRACKED, Node, node_class
+from symgrad.graph.op import REGISTRY, Op
+
+__all__ = ["by_transforms", "transpose_of_numbers", "with_kernel"]
+
+float64 = np.dtype(np.float64)
+
+
+@functools.cache
+def _kernel_class(base: type[Node], kernel: Kernel) -> type[Node]:
+    """The node class of a call with a kernel."""
+    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> Any:
+        found = None
+        if xp is numeric and (type(g) is np.float64 or type(g) is np.ndarray and g.dtype is float64):
+            found = kernel.pull(g, y, self.kept if keeps else None, *args)
+        return base.vjp(xp, g, y, args, needs) if found is None else found
+
+    def release(self: Any) -> None:
+        self.flags |= RELEASED
+        if not self.flags & NAMED:
+            self.args, self.value, self.kept = None, freed, None
+
+    keeps = kernel.value is not None
+    words: dict[str, Any] = {"__slots__": ("kept",) if keeps else (), "vjp": vjp, "finite": kernel.finite, "__module__": base.__module__,
+                             "__doc__": base.__doc__}
+    if keeps:
+        words |= {"release": release, "saves": None}
+    return type(base.__name__, (base,), words)
+
+
+def with_kernel(op: Op, plain: Lifted) -> Lifted:
+    """The function of an op: `plain`, except on many float64 numbers that require grad, if there is a kernel."""
+    if op.name not in KERNELS or REGISTRY.get(op.name) is not op:
+        return plain
+    arity, kernel, plain_class = op.arity, KERNELS[op.name], cast(Any, node_class(op))
+    value = kernel.value
+
+    def function(input: Any, *rest: Any, **words: Any) -> Tensor:
+        if not isinstance(input, Tensor) or type(x := input._value) is not np.ndarray or x.size < MANY or words:
+            return plain(input, *rest, **words)
+        p = input._node_slot
+        if x.dtype is not float64 or not x.flags.c_contiguous or special and not thread.modes.plain:
+            return plain(input, *rest)
+        if value is None:
+            out = plain(input, *rest)
+            node: Any = out._node_slot
+            if node is not None and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
+                node.__class__ = _kernel_class(node.__class__, kernel)
+            return out
+        if p is None or not p.flags & GRADIENT or any([isinstance(z, Tensor) for z in rest]) or (found := value(x, *rest)) is None:
+            return plain(input, *rest)
+        y, kept = found
+        node = _kernel_class(plain_class, kernel)((x, *rest), (p,), y, p.flags & TRACKED)
+        node.kept = kept
+        return wrap(y, node)
+
+    return function
+
+
+def _is_alike(y: Any, args: tuple, arity: int | None, is_reduced: bool) -> bool:
+    """Whether the tensors among the arguments, and a value that is not one number, are arrays of one shape in row-major order, or Python numbers."""
+    shape = args[0].shape if type(args[0]) is np.ndarray else None
+    return shape is not None and (type(y) is np.float64 if is_reduced else type(y) is np.ndarray and y.shape == shape) and all([
+        type(a) in (int, float) or type(a) is np.ndarray and a.dtype is float64 and a.shape == shape and a.flags.c_contiguous for a in args[:arity]])
+
+
+def by_transforms(op: Op) -> Lifted:
+    """The rule of an op for numbers that calls a transform, if there is one, for arrays of double precision."""
+    if op.name not in TRANSFORMS:
+        return op.forward
+    value, taken, _, _ = TRANSFORMS[op.name]
+
+    def of_value(xp: Any, x: Any, *rest: Any) -> Any:
+        return value(x, *rest) if type(x) is np.ndarray and x.dtype.char == taken and x.size else op.forward(xp, x, *rest)
+
+    return of_value
+
+
+def transpose_of_numbers(op: Op) -> Lifted | None:
+    """The transpose of a linear op of one argument, which for arrays of double precision calls a transform, if there is one; None for other ops."""
+    rule = getattr(op.vjp, "transpose", None)
+    if op.name not in TRANSFORMS or rule is None:
+        return rule
+    _, _, transpose, taken = TRANSFORMS[op.name]
+
+    def of_cotangent(xp: Any, g: Any, shape: Any, *rest: Any) -> Any:
+        return transpose(g, shape, *rest) if type(g) is np.ndarray and g.dtype.char == taken and g.size else rule(xp, g, shape, *rest)
+
+    return of_cotangent

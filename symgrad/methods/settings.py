@@ -1,0 +1,147 @@
+"""Settings of torch that its programs read and write, and its functions of sizes, which are integers here.
+
+NumPy on one CPU computes every result in the same way each time and in full precision, so that the settings change no result; they are kept, so
+that a program finds what it has set.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import warnings
+from typing import Any
+
+from symgrad.autograd.anomaly import set_detect_anomaly
+
+__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+           "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_anomaly_enabled",
+           "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_warn_always", "sym_float",
+           "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "use_deterministic_algorithms"]
+
+_settings: dict[str, Any] = {"deterministic": 0, "precision": "highest", "warn_always": False}
+MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+def _check_bool(name: str, mode: Any) -> None:
+    if not isinstance(mode, bool):
+        raise TypeError(f"{name}(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for deterministic algorithms; all are. Raises TypeError unless the mode is a bool."""
+    _check_bool("use_deterministic_algorithms", mode)
+    _settings["deterministic"] = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic algorithms were asked for."""
+    return bool(_settings["deterministic"])
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether deterministic algorithms were asked for with a warning in place of an error."""
+    return bool(_settings["deterministic"] == 1)
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Ask for deterministic algorithms by "default" (0, not), "warn" (1) or "error" (2).
+
+    Raises TypeError and RuntimeError for other modes.
+    """
+    if not isinstance(debug_mode, (str, int)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str) and debug_mode not in MODES:
+        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}")
+    number = MODES[debug_mode] if isinstance(debug_mode, str) else debug_mode
+    if number not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {number}")
+    _settings["deterministic"] = number
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2, as `set_deterministic_debug_mode` says."""
+    return int(_settings["deterministic"])
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow products of float32 in less precision, "high" or "medium" instead of "highest"; they are always in full precision."""
+    if precision not in ("highest", "high", "medium"):
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the currentsetFloat32MatmulPrecision call has no effect.",
+                      UserWarning, stacklevel=2)
+        return
+    _settings["precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` has set."""
+    return str(_settings["precision"])
+
+
+def set_warn_always(b: bool) -> None:
+    """Ask for every warning instead of the first of each; Python's filters decide about that here."""
+    _settings["warn_always"] = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` has set."""
+    return bool(_settings["warn_always"])
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask for subnormal numbers to be taken as zero. They are kept, so that the answer is False: the mode is not supported."""
+    _check_bool("set_flush_denormal", mode)
+    return False
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch the mode of `autograd.set_detect_anomaly` on or off."""
+    set_detect_anomaly(mode, check_nan)
+
+
+# Sizes
+
+
+def sym_float(a: Any) -> float:
+    """The number as a float."""
+    return builtins.float(a)
+
+
+def sym_int(a: Any) -> int:
+    """The number as an integer, rounded towards zero."""
+    return math.floor(a) if a >= 0 else math.ceil(a)
+
+
+def sym_ite(b: bool, t: Any, f: Any) -> Any:
+    """`t` if `b`, else `f`, which must be of one type. Raises AssertionError otherwise."""
+    if not isinstance(b, bool):
+        raise AssertionError(f"expected SymBool or bool, got {type(b)}")
+    if type(t) is not type(f):
+        raise AssertionError(f"type mismatch: {type(t)} vs {type(f)}")
+    return t if b else f
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger of two numbers, a float if one of them is."""
+    largest = max(a, b)
+    return builtins.float(largest) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else largest
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, a float if one of them is."""
+    least = min(a, b)
+    return builtins.float(least) if isinstance(a, builtins.float) or isinstance(b, builtins.float) else least
+
+
+def sym_not(a: Any) -> bool:
+    """Whether the value is false."""
+    return not a
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number. Raises ValueError for a negative one."""
+    return math.sqrt(a)
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of several numbers, or of a sequence of them."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)

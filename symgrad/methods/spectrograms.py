@@ -1,0 +1,163 @@
+"""Short-time Fourier transforms, with torch's names: products with a window that moves along a signal, transformed one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symgrad import fft
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.tables import MethodTable
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+
+__all__ = ["istft", "stft"]
+
+METHODS = MethodTable()
+
+
+def _reflected(n: int, width: int, mode: str) -> np.ndarray:
+    """The indices of a signal with a border on both sides."""
+    return np.pad(np.arange(n), width, mode={"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])  # type: ignore[call-overload]
+
+
+def _full_window(name: str, window: Tensor | None, n_fft: int, win_length: int, dtype: Any) -> Any:
+    """The window in the middle of zeros."""
+    if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
+        raise RuntimeError(f"{name}: expected a 1D window tensor of size equal to win_length={win_length}, but got window with size "
+                           f"{list(window.shape)}")
+    inside: Any = wrap(np.ones(win_length, dtype.to_real().numpy)) if window is None else window
+    left = (n_fft - win_length) // 2
+    if win_length == n_fft:
+        return inside
+    ends = [traced.zeros_like(inside, (n,)) for n in (left, n_fft - win_length - left)]
+    return traced.cat([ends[0], inside, ends[1]], 0)
+
+
+def _lengths(name: str, n_fft: int, hop_length: int | None, win_length: int | None) -> tuple[int, int]:
+    hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    if hop <= 0:
+        raise RuntimeError(f"{name}: expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < length <= n_fft:
+        raise RuntimeError(f"{name}: expected 0 < win_length <= n_fft, but got win_length={length}")
+    return hop, length
+
+
+@METHODS.define
+@taking_tensors
+def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
+         pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None,
+         align_to_window: bool | None = None) -> Tensor:
+    """The Fourier transforms of a signal times a window at steps of `hop_length` (a quarter of `n_fft`): (T,) or (B, T) give (..., F, frames).
+
+    With `center` the frames are around multiples of the step, and the signal is padded by n_fft / 2 on both sides. `normalized` divides by √n_fft.
+    A real signal has the n_fft / 2 + 1 frequencies from 0 on, unless `onesided` is False. Without `return_complex` the result of a real signal has
+    a last dimension of real and imaginary parts, which must be asked for by False.
+
+    Raises RuntimeError for sizes that do not fit.
+
+    >>> import symgrad
+    >>> symgrad.stft(symgrad.ones(8), 4, return_complex=True).abs()[:, 0]
+    tensor([4., 0., 0.])
+    """
+    hop, length = _lengths("stft", n_fft, hop_length, win_length)
+    is_complex = input.is_complex() or window is not None and window.is_complex()
+    if return_complex is None:
+        if not is_complex:
+            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
+                               "return_complex=True in a future PyTorch release.")
+        return_complex = True
+    if center and align_to_window:
+        raise RuntimeError("stft align_to_window should only be set when center = false.")
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"stft: expected a tensor of floating point or complex values, but got {input.dtype}")
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {input.ndim}D tensor")
+    onesided = not is_complex if onesided is None else onesided
+    if onesided and is_complex:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    signal: Any = input if input.ndim == 2 else input.unsqueeze(0)
+    if center:
+        if pad_mode == "constant":
+            border = traced.zeros_like(signal, (signal.shape[0], n_fft // 2))
+            signal = traced.cat([border, signal, border], 1)
+        else:
+            if pad_mode not in ("reflect", "replicate", "circular"):
+                raise NotImplementedError(f"Unrecognised padding mode {pad_mode}")
+            if n_fft // 2 >= signal.shape[1]:
+                raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({n_fft // 2}, "
+                                   f"{n_fft // 2}) at dimension 2 of input [1, {signal.shape[0]}, {signal.shape[1]}]")
+            signal = traced.index_select(signal, 1, wrap(_reflected(signal.shape[1], n_fft // 2, pad_mode)))
+    window, size = _full_window("stft", window, n_fft, length, input.dtype), n_fft
+    if align_to_window:
+        window, size = window[(n_fft - length) // 2:(n_fft - length) // 2 + length], length
+    if not 0 < n_fft <= signal.shape[1] and not align_to_window or size > signal.shape[1]:
+        raise RuntimeError(f"stft: expected 0 < n_fft < {signal.shape[1]}, but got n_fft={n_fft}")
+    frames = traced.unfold(signal, 1, size, hop) * window
+    if size != n_fft:
+        before = (n_fft - length) // 2
+        ends = [traced.zeros_like(frames, (*frames.shape[:2], n)) for n in (before, n_fft - length - before)]
+        frames = traced.cat([ends[0], frames, ends[1]], -1)
+    norm = "ortho" if normalized else "backward"
+    out: Any = fft.rfft(frames, n_fft, -1, norm) if onesided else fft.fft(frames, n_fft, -1, norm)
+    out = traced.transpose(out, 1, 2)
+    out = out if input.ndim == 2 else traced.squeeze(out, 0)
+    return out if return_complex else traced.view_as_real(out)
+
+
+@METHODS.define
+@taking_tensors
+def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None, center: bool = True,
+          normalized: bool = False, onesided: bool | None = None, length: int | None = None, return_complex: bool = False) -> Tensor:
+    """The inverse of `stft`: the sum of the transformed frames times the window, divided by the sum of its squares (Griffin and Lim 1984).
+
+    `length` is that of the signal, whose end may be missing in the frames. Raises RuntimeError for sizes that do not fit and for a window whose
+    squares have a sum that is zero somewhere.
+
+    >>> import symgrad
+    >>> x = symgrad.arange(8.0)
+    >>> w = symgrad.hann_window(4)
+    >>> symgrad.istft(symgrad.stft(x, 4, window=w, return_complex=True), 4, window=w)
+    tensor([0.0000, 1.0000, 2.0000, 3.0000, 4.0000, 5.0000, 6.0000, 7.0000])
+    """
+    if not input.is_complex():
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+    hop, size = _lengths("istft", n_fft, hop_length, win_length)
+    if not input.numel():
+        raise RuntimeError("istft: input tensor cannot be empty.")
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.ndim}")
+    spectra: Any = traced.transpose(input if input.ndim == 3 else input.unsqueeze(0), 1, 2)
+    frames, bins = spectra.shape[1:]
+    onesided = bins != n_fft if onesided is None else onesided
+    if bins != (n_fft // 2 + 1 if onesided else n_fft):
+        raise RuntimeError(f"istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft"
+                           f"{' / 2 + 1' * bool(onesided)} when onesided={onesided}, but got {bins}")
+    if return_complex and onesided:
+        raise RuntimeError("istft: cannot have onesided output if window or input is complex")
+    full = _full_window("istft", window, n_fft, size, input.dtype)
+    norm = "ortho" if normalized else "backward"
+    if return_complex:
+        pieces: Any = fft.ifft(spectra, n_fft, -1, norm)
+    else:
+        pieces = fft.irfft(spectra if onesided else spectra[..., :n_fft // 2 + 1], n_fft, -1, norm)
+    total = n_fft + hop * (frames - 1)
+    at = wrap((np.arange(frames)[:, None] * hop + np.arange(n_fft)).reshape(-1))
+
+    def overlapped(x: Any) -> Any:
+        flat = traced.reshape(x, (x.shape[0], -1))
+        return traced.index_add(traced.zeros_like(flat, (x.shape[0], total)), 1, at, flat)
+
+    signal = overlapped(pieces * full)
+    weight = overlapped(traced.broadcast_to(traced.reshape(full * full, (1, 1, n_fft)), (1, frames, n_fft)))
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else total - n_fft // 2 if center else total
+    kept = min(end, total)
+    signal, weight = traced.narrow(signal, 1, start, kept - start), traced.narrow(weight, 1, start, kept - start)
+    if not bool((traced.abs(weight) > 1e-11).all()):
+        raise RuntimeError("window overlap add min: 1")
+    signal = signal / weight
+    if end > total:
+        signal = traced.cat([signal, traced.zeros_like(signal, (signal.shape[0], end - total))], 1)
+    return signal if input.ndim == 3 else traced.squeeze(signal, 0)

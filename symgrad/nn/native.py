@@ -1,0 +1,158 @@
+"""Functions of `nn` as torch has them in its top module.
+
+Losses take their reduction as a number, by default 0 for none, as calls of torch do; parameters stand in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.tensor import Tensor
+from symgrad.nn import functional
+from symgrad.nn.borders import constant_pad_nd
+from symgrad.nn.distances import cdist
+from symgrad.nn.dropout import feature_dropout, native_dropout
+from symgrad.nn.functional import (
+    bilinear,
+    celu_,
+    channel_shuffle,
+    cosine_similarity,
+    native_channel_shuffle,
+    pairwise_distance,
+    pdist,
+    pixel_shuffle,
+    pixel_unshuffle,
+    rms_norm,
+    selu_,
+    threshold_,
+)
+from symgrad.nn.normalization import native_batch_norm, native_group_norm, native_layer_norm, norm_except_dim
+from symgrad.nn.products import embedding_renorm_
+from symgrad.nn.reductions import reduced
+
+__all__ = ["alpha_dropout", "alpha_dropout_", "batch_norm", "bilinear", "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle",
+           "constant_pad_nd", "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding", "embedding_renorm_",
+           "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "group_norm",
+           "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "native_batch_norm",
+           "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "norm_except_dim",
+           "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
+           "selu_", "threshold_", "triplet_margin_loss"]
+
+NONE = 0
+WORDS = {NONE: "none", 1: "mean", 2: "sum"}
+
+
+def _word(reduction: Any) -> str:
+    """The reduction of a number. Raises ValueError for another value, RuntimeError for a word."""
+    if isinstance(reduction, str):
+        raise TypeError(f"argument 'reduction' must be int, not str: 0 is none, 1 is mean and 2 is sum; symgrad.nn.functional takes {reduction!r}")
+    if reduction not in WORDS:
+        raise ValueError(f"{reduction} is not a valid value for reduction; it is 0 for none, 1 for mean and 2 for sum")
+    return WORDS[reduction]
+
+
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
+                                     reduction: int = NONE) -> Tensor:
+    """`nn.functional.binary_cross_entropy_with_logits`; the reduction is 0 for none, 1 for the mean and 2 for the sum.
+
+    Raises ValueError for sizes that differ.
+
+    >>> import symgrad
+    >>> symgrad.binary_cross_entropy_with_logits(symgrad.tensor([0.0]), symgrad.tensor([1.0]))
+    tensor([0.6931])
+    """
+    return functional.binary_cross_entropy_with_logits(input, target, weight, pos_weight=pos_weight, reduction=_word(reduction))
+
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE) -> Tensor:
+    """`nn.functional.cosine_embedding_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
+    return functional.cosine_embedding_loss(input1, input2, target, margin, reduction=_word(reduction))
+
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = NONE) -> Tensor:
+    """`nn.functional.hinge_embedding_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
+    return functional.hinge_embedding_loss(input, target, margin, reduction=_word(reduction))
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: int = NONE, *, log_target: bool = False) -> Tensor:
+    """`nn.functional.kl_div`; the reduction is 0 for none, 1 for the mean over all elements and 2 for the sum."""
+    each = functional.kl_div(input, target, reduction="none", log_target=log_target)
+    return reduced(each, _word(reduction))
+
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE) -> Tensor:
+    """`nn.functional.margin_ranking_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
+    return functional.margin_ranking_loss(input1, input2, target, margin, reduction=_word(reduction))
+
+
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+    """`nn.functional.poisson_nll_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
+    return functional.poisson_nll_loss(input, target, log_input, full, eps=eps, reduction=_word(reduction))
+
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+                        swap: bool = False, reduction: int = NONE) -> Tensor:
+    """`nn.functional.triplet_margin_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
+    return functional.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_word(reduction))
+
+
+@taking_tensors
+def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """`nn.functional.embedding`, with the weight first; `padding_idx` -1 is none."""
+    return functional.embedding(indices, weight, None if padding_idx == -1 else padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+
+
+@taking_tensors
+def layer_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+               cudnn_enable: bool = True) -> Tensor:
+    """`nn.functional.layer_norm`."""
+    return functional.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+@taking_tensors
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+               cudnn_enabled: bool = True) -> Tensor:
+    """`nn.functional.group_norm`."""
+    return functional.group_norm(input, num_groups, weight, bias, eps)
+
+
+@taking_tensors
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: bool,
+               momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
+    """`nn.functional.batch_norm`, with the weight and the bias first."""
+    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+@taking_tensors
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+                  use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
+    """`nn.functional.instance_norm`, with the weight and the bias first."""
+    return functional.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:
+    """`nn.functional.rrelu`, with slopes from a generator."""
+    return functional.rrelu(input, lower, upper, training, generator=generator)
+
+
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None) -> Tensor:
+    """`rrelu`, written into the input itself."""
+    return functional.rrelu(input, lower, upper, training, True, generator=generator)
+
+
+def _with_switch(function: Callable[..., Any], inplace: bool) -> Callable[..., Any]:
+    """A dropout in torch's order, where the probability and the switch have no defaults."""
+    def dropped(input: Tensor, p: float, train: bool) -> Tensor:
+        return function(input, p, train, inplace)
+
+    name = function.__name__ + "_" * inplace
+    dropped.__name__ = dropped.__qualname__ = name
+    dropped.__doc__ = f"`nn.functional.{function.__name__}`{', written into the input itself' * inplace}; `train` switches it on."
+    return dropped
+
+
+dropout, dropout_ = (_with_switch(functional.dropout, inplace) for inplace in (False, True))
+alpha_dropout, alpha_dropout_ = (_with_switch(functional.alpha_dropout, inplace) for inplace in (False, True))
+feature_alpha_dropout, feature_alpha_dropout_ = (_with_switch(functional.feature_alpha_dropout, inplace) for inplace in (False, True))
+feature_dropout_ = _with_switch(feature_dropout, True)

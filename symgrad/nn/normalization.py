@@ -1,0 +1,231 @@
+"""Normalisations, with torch's names: of layers, groups, batches and instances, by mean squares and by neighbouring channels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.autograd.modes import no_grad
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.nn.borders import constant_pad_nd
+from symgrad.ops.rules import in_float32
+from symgrad.types.dtypes import finfo
+
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm", "native_group_norm",
+           "native_layer_norm", "norm_except_dim", "rms_norm"]
+
+
+def _normalized(input: Any, dims: Sequence[int], eps: float) -> tuple[Any, Any, Any]:
+    """(x - mean) / sqrt(var + eps) over some dimensions, the mean, and 1 / sqrt(var + eps).
+
+    Two bytes are computed in four, because the derivative of the root overflows in float16 where the variance is small.
+    """
+    if input.dtype.name in ("float16", "bfloat16"):
+        return tuple(x.to(input.dtype) for x in _normalized(input.float(), dims, eps))
+    var, mean = traced.var_mean(input, tuple(dims), correction=0, keepdim=True)
+    scale = traced.rsqrt(var + eps)
+    return (input - mean) * scale, mean, scale
+
+
+def _affine(x: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
+    """x weight + bias, where the two are optional and are brought into a shape."""
+    weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def _check_layer(name: str, input: Any, given: int | Sequence[int], **parameters: Any) -> tuple[int, ...]:
+    """The normalized dimensions. Raises RuntimeError unless the input ends with the shape, and parameters have it."""
+    shape = (given,) if isinstance(given, int) else tuple(given)
+    if not shape:
+        raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape "
+                           f"= {list(shape)}")
+    for word, w in parameters.items():
+        if w is not None and tuple(w.shape) != shape:
+            raise RuntimeError(f"Expected {word} to be of same shape as normalized_shape, but got {word} of shape {list(w.shape)} and "
+                               f"normalized_shape = {list(shape)}")
+    if tuple(input.shape[input.ndim - len(shape):]) != shape or input.ndim < len(shape):
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+                           f"size{list(input.shape)}")
+    return tuple(range(input.ndim - len(shape), input.ndim))
+
+
+@taking_tensors
+def layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+               eps: float = 1e-5) -> Tensor:
+    """(x - mean) / √(var + eps) weight + bias, with mean and variance over the last dimensions, which have the `normalized_shape`.
+
+    Raises RuntimeError for shapes that do not fit.
+
+    >>> import symgrad
+    >>> layer_norm(symgrad.tensor([1.0, 3.0]), (2,), eps=0.0)
+    tensor([-1.,  1.])
+    """
+    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+
+
+@taking_tensors
+def native_layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None, bias: Tensor | None,
+                      eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, the means, and the factors 1 / √(var + eps)."""
+    dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    out, mean, scale = _normalized(input, dims, eps)
+    return _affine(out, weight, bias), mean, scale
+
+
+@taking_tensors
+def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """x / √(mean(x²) + eps) weight over the last dimensions, which have the `normalized_shape`; `eps` is by default that of the dtype.
+
+    Raises RuntimeError for shapes that do not fit.
+    """
+    dims = _check_layer("rms_norm", input, normalized_shape, weight=weight)
+    return _rms(input, dims, finfo(input.dtype).eps if eps is None else eps, weight)
+
+
+@in_float32
+def _rms(input: Any, dims: Any, eps: float, weight: Any) -> Any:
+    return _affine(input * traced.rsqrt(traced.mean(traced.square(input), dims, True) + eps), weight, None)
+
+
+@taking_tensors
+def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """Normalisation over groups of channels, which are the second dimension, and all further dimensions, for each member of the batch.
+
+    Raises RuntimeError unless the number of channels is divisible, and for shapes that do not fit.
+    """
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    n, c, *rest = input.shape
+    return native_group_norm(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
+
+
+@taking_tensors
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
+                      eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm` of N members with C channels of HxW elements, the means, and the factors 1 / √(var + eps)."""
+    if group <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
+    if C % group:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(input.shape)} and "
+                           f"num_groups={group}")
+    for word, w in (("weight", weight), ("bias", bias)):
+        if w is not None and tuple(w.shape) != (C,):
+            raise RuntimeError(f"Expected {word} to be a vector of size equal to the number of channels in input, but got {word} of shape "
+                               f"{list(w.shape)} and input of shape {list(input.shape)}")
+    out, mean, scale = _normalized(traced.reshape(input, (N, group, C // group * HxW)), (2,), eps)
+    out = _affine(traced.reshape(out, input.shape), weight, bias, (C, *(1,) * (input.ndim - 2)))
+    return out, traced.reshape(mean, (N, group)), traced.reshape(scale, (N, group))
+
+
+def _update(running: Any, new: Any, momentum: float) -> None:
+    """Move running statistics towards new ones."""
+    if running is not None:
+        with no_grad():
+            running.copy_((1 - momentum) * running + momentum * new.detach())
+
+
+@taking_tensors
+def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None, bias: Tensor | None = None,
+               training: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Normalisation of each channel, which are the second dimension, over the batch and all further dimensions.
+
+    In training the statistics are those of the input, and the running ones, if they are given, move towards them in place; else the running ones
+    are used. Raises ValueError for one value per channel in training, RuntimeError for shapes that do not fit and without statistics.
+    """
+    if input.ndim < 2 and not input.numel():
+        return input.clone()
+    if training and input.shape[0] * math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def _check_channels(count: int, **parameters: Tensor | None) -> None:
+    """Raise RuntimeError unless each parameter has one element for each channel."""
+    for word, w in parameters.items():
+        if w is not None and w.numel() != count:
+            raise RuntimeError(f"{word} should contain {count} elements not {w.numel()}")
+
+
+@taking_tensors
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+                      training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm`, and in training the means and the factors 1 / √(var + eps); else two empty tensors."""
+    if not hasattr(eps, "__float__"):
+        raise TypeError(f"native_batch_norm(): argument 'eps' (position 8) must be float, not {type(eps).__name__}")
+    if not (input.is_floating_point() or input.is_complex()):
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.scalar_type}'; convert the input with .to()")
+    for word, w in (("running_mean", running_mean), ("running_var", running_var)):
+        if w is None and not training:
+            raise RuntimeError(f"{word} must be defined in evaluation mode")
+    if input.ndim < 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): batch_norm needs channels, in the second dimension")
+    c, dims = input.shape[1], (0, *range(2, input.ndim))
+    _check_channels(c, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    shape = (c, *(1,) * (input.ndim - 2))
+    if training:
+        out, mean, scale = _normalized(input, dims, eps)
+        count = input.numel() // max(c, 1)
+        _update(running_mean, traced.reshape(mean, (c,)), momentum)
+        _update(running_var, traced.var(input, dims, correction=count > 1), momentum)
+        saved = (traced.reshape(mean, (c,)), traced.reshape(scale, (c,)))
+    else:
+        mean, var = (traced.reshape(s, shape) for s in (running_mean, running_var))
+        out, empty = (input - mean) * traced.rsqrt(var + eps), traced.zeros_like(input.detach(), (0,))
+        saved = (empty, empty)
+    return (_affine(out, weight, bias, shape), *saved)
+
+
+@taking_tensors
+def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+                  bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Normalisation of each channel of each member of the batch over all further dimensions.
+
+    The running statistics, if they are given, move towards the means over the batch in place; without `use_input_stats` they are used themselves.
+    Raises ValueError for one element per channel, RuntimeError without statistics.
+    """
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    _check_channels(input.shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    dims = tuple(range(2, input.ndim))
+    out, mean, _ = _normalized(input, dims, eps)
+    _update(running_mean, traced.mean(traced.reshape(mean, mean.shape[:2]), 0), momentum)
+    _update(running_var, traced.mean(traced.var(input, dims, correction=1), 0), momentum)
+    return _affine(out, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+
+
+@taking_tensors
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x / (k + alpha mean(x²))^beta, the mean over `size` neighbouring channels, with zeros beyond the first and the last.
+
+    Raises ValueError for fewer than three dimensions.
+    """
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+    squares = constant_pad_nd(traced.square(input), (*(0,) * (2 * (input.ndim - 2)), size // 2, (size - 1) // 2))
+    return input / (k + alpha * traced.mean(traced.unfold(squares, 1, size, 1), -1)) ** beta
+
+
+@taking_tensors
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The p-norm over all dimensions but one, of which the others keep size 1; over all for `dim` -1.
+
+    >>> import symgrad
+    >>> norm_except_dim(symgrad.tensor([[3.0, 4.0], [0.0, 2.0]]), 2, 0)
+    tensor([[5.],
+            [2.]])
+    """
+    if dim == -1:
+        return traced.norm(v, pow)
+    if dim not in (0, v.ndim - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    rows = traced.reshape(v, (v.shape[0], -1)) if dim == 0 else traced.reshape(v, (-1, v.shape[-1]))
+    shape = (v.shape[0], *(1,) * (v.ndim - 1)) if dim == 0 else (*(1,) * (v.ndim - 1), v.shape[-1])
+    return traced.reshape(traced.norm(rows, pow, 1 if dim == 0 else 0), shape)

@@ -1,0 +1,174 @@
+"""Norms of vectors: (Σ|x|ᵖ)^(1/p) of every p."""
+
+import math
+
+from symgrad.graph.op import composite, primitive
+from symgrad.ops.reduction import EXAMPLES, or_infinity, reduction_arguments
+from symgrad.ops.rules import axes, expand_reduced, in_float32, is_complex, real_product, unsqueeze_reduced
+from symgrad.types.failures import UnsupportedDtype
+from symgrad.types.layouts import is_plain
+
+
+def _or_one(xp, y):
+    """y, and 1 where it is 0."""
+    return xp.where(xp.eq(y, 0), xp.ones_like(y), y)
+
+
+def _p_norm_arguments(xp, input, p, dim=None, keepdim=False):
+    return input, p, axes(dim, input.ndim), bool(keepdim)
+
+
+def _p_norm(xp, x, p, dim, keepdim):
+    """The powers are those of ratios to the element that has the largest, so that none overflows; in a formula they are those of the elements."""
+    size = xp.abs(x)
+    scale = xp.reference(size, size if p > 0 else -size, dim)
+    scale = xp.where(xp.eq(scale + scale, scale), xp.ones_like(scale), scale)  # not 0 and not infinite
+    total = xp.sum((size / scale) ** p, dim, True)
+    total = xp.pow(total, xp.ones_like(total) / p) * scale
+    if getattr(scale.dtype, "kind", "") == "V":  # bfloat16, of which powers are float32
+        total = xp.astype(total, scale.dtype)
+    return total if keepdim else xp.reshape(total, tuple(n for i, n in enumerate(x.shape) if i not in dim))
+
+
+def _is_smooth(x, p):
+    return p > 0 and p % 2 == 0 and not is_complex(x)
+
+
+def _power_of_size(xp, x, p):
+    """|x|ᵖ, and 0 where x is 0."""
+    size = xp.abs(x)
+    zero = xp.eq(size, 0)
+    return xp.where(zero, xp.zeros_like(size), xp.where(zero, xp.ones_like(size), size) ** p)
+
+
+def largest(xp, order, dim):
+    """Whether an element is the largest along `dim`, or the first of several; false in a formula, since it has no reference."""
+    place, count = 0, 1
+    for d in dim:
+        place = place + count * xp.cumsum(xp.ones_like(order), d)
+        count *= order.shape[d] + 1
+    return xp.eq(place, xp.reference(place, order, dim))
+
+
+def ratios(xp, y, x, p, dim, keepdim):
+    """x / y, and 0 where y is 0, for the norm y.
+
+    What is differentiated further has the largest element as a constant 1 among ratios to it, so that no terms of its derivative cancel. A formula
+    has no largest element.
+    """
+    quotient = x / or_infinity(xp, unsqueeze_reduced(xp, y, x.shape, dim, keepdim))
+    if is_plain(x):
+        return quotient
+    order = xp.abs(x) if p > 0 else -xp.abs(x)
+    longest = xp.reference(order, order, dim)
+    usable = xp.ne(longest + longest, longest)  # neither 0 nor infinite
+    top = xp.logical_and(usable, largest(xp, order, dim))
+    scale = xp.where(usable, xp.sum(xp.where(top, x, xp.zeros_like(x)), dim, True), xp.ones_like(longest))
+    ratio = xp.where(top, xp.ones_like(x), x / scale)
+    total = xp.sum(xp.square(ratio) if p == 2 and not is_complex(x) else ratio**p if _is_smooth(x, p) else _power_of_size(xp, ratio, p), dim, True)
+    total = xp.where(usable, total, xp.ones_like(total))
+    sign = scale / xp.abs(scale) if is_complex(x) else xp.sign(scale)
+    return xp.where(usable, ratio * sign / (xp.sqrt(total) if p == 2 else xp.pow(total, xp.ones_like(total) / p)), quotient)
+
+
+def _norm_vjp(xp, g, y, x, dim, keepdim):
+    return expand_reduced(xp, g, x.shape, dim, keepdim) * ratios(xp, y, x, 2, dim, keepdim)
+
+
+def _norm_jvp(xp, t, y, x, dim, keepdim):
+    return xp.sum(real_product(xp, ratios(xp, y, x, 2, dim, keepdim), t), dim, keepdim)
+
+
+primitive("vector_norm", lambda xp, input, dim, keepdim: xp.norm(input, dim, keepdim), vjp=_norm_vjp, jvp=_norm_jvp, public=False,
+          prepare=reduction_arguments, examples=EXAMPLES, layout="rows", node_name="LinalgVectorNorm", doc="√Σ|x|²; the derivative at 0 is 0.")
+
+
+def _p_norm_slope(xp, y, x, p, dim, keepdim):
+    """sign(r) |r|ᵖ⁻¹ for r = x / y, and 0 where x or y is 0: a product of numbers of moderate size."""
+    ratio = ratios(xp, y, x, p, dim, keepdim)
+    if _is_smooth(x, p):
+        return ratio ** (p - 1)
+    unit = ratio / _or_one(xp, xp.abs(ratio)) if is_complex(x) else xp.sign(ratio)
+    return unit * _power_of_size(xp, ratio, p - 1)
+
+
+primitive("p_norm", _p_norm, public=False, prepare=_p_norm_arguments, examples=((3.0, (0,), False), (4.0, (0, 1), True)), shapes=((2, 2),),
+          layout="rows", node_name="LinalgVectorNorm",
+          vjp=lambda xp, g, y, x, p, dim, keepdim: expand_reduced(xp, g, x.shape, dim, keepdim) * _p_norm_slope(xp, y, x, p, dim, keepdim),
+          jvp=lambda xp, t, y, x, p, dim, keepdim: xp.sum(real_product(xp, _p_norm_slope(xp, y, x, p, dim, keepdim), t), dim, keepdim),
+          doc="(Σ|x|ᵖ)^(1/p), without overflow; the derivative by an element 0 is 0.")
+
+
+def _across(xp, t, r, dim):
+    """t - r Σ r t, the part of t across the unit vector r: without the multiple of r that makes the element of the largest r zero, which would
+    cancel."""
+    size = xp.abs(r)
+    if is_plain(t) and is_plain(r):
+        longest, there = xp.reference(r, size, dim), xp.reference(t, size, dim)
+    else:
+        top = largest(xp, size, dim)
+        longest, there = (xp.sum(xp.where(top, x, xp.zeros_like(x)), dim, True) for x in (r, t))
+    t = t - there / _or_one(xp, longest) * r
+    return t - r * xp.sum(r * t, dim, True)
+
+
+def _normalized_slope(xp, t, y, x, dim, eps):
+    """The derivative along t, a symmetric map."""
+    length = xp.norm(x, dim, True) if is_plain(x) else xp.sum(y * x, dim, True)  # the second is below `eps` where the first is
+    if eps == 0:
+        return _across(xp, t, y, dim) / length
+    above = xp.gt(length, eps)
+    return xp.where(above, _across(xp, t, y, dim) / xp.where(above, length, xp.ones_like(length)), t / eps)
+
+
+def _normalized(xp, input, dim, eps):
+    if is_complex(input):  # in a formula their rules would be those of real numbers
+        raise UnsupportedDtype(f"normalized: not implemented for complex numbers, got {input.dtype}; divide them by their norms")
+    return input / xp.maximum(xp.norm(input, dim=dim, keepdim=True), eps)
+
+
+primitive("normalized", _normalized, public=False, layout="rows", node_name="Div", examples=(((0,), 0.0), ((0, 1), 0.0)), shapes=((2, 2),),
+          prepare=lambda xp, input, dim, eps: (input, axes(dim, input.ndim), float(eps)),
+          vjp=lambda xp, g, y, x, dim, eps: _normalized_slope(xp, g, y, x, dim, eps),
+          jvp=lambda xp, t, y, x, dim, eps: _normalized_slope(xp, t, y, x, dim, eps),
+          doc="The input divided by its Euclidean norms along `dim`, or by `eps` where they are smaller.")
+
+
+def unit_vectors(xp, input, dim, eps):
+    """`normalized`, of complex numbers, too."""
+    return input / xp.clamp_min(xp.norm(input, 2, dim, True), eps) if is_complex(input) else xp.normalized(input, dim, eps)
+
+
+@composite("norm", kinks=(([0.0, 0.0],), ([0.0, 0.0], 1), ([0.0, 0.0], 3), ([2.0, -2.0], math.inf)), usage="symgrad.norm(a, 1, dim=0)")
+def norm(xp, input, p=2, dim=None, keepdim=False, *, dtype=None):
+    """The p-norm (Σ|x|^p)^(1/p) over `dim`, or over all elements; p may be a number, inf, -inf, "fro", or "nuc" for matrices."""
+    if not (input.is_floating_point() or input.is_complex()):
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_type}; convert it "
+                           f"with .to(float64) first")
+    if dtype is not None:
+        return xp.linalg_vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+    if p in (2, "fro", None):
+        return xp.vector_norm(input, dim, keepdim)
+    if p == "nuc":
+        return xp.nuclear_norm(input, axes(dim, input.ndim), keepdim)
+    if not isinstance(p, (int, float)):
+        raise ValueError(f"norm: p must be a number, inf, -inf, 'fro' or 'nuc', not {p!r}")
+    return _norm_of_power(xp, input, p, dim, keepdim)
+
+
+@in_float32
+def _norm_of_power(xp, input, p, dim, keepdim):
+    size = xp.abs(input)
+    if p == math.inf or p == -math.inf:
+        return (xp.amax if p > 0 else xp.amin)(size, dim, keepdim)
+    if p == 0:
+        return xp.sum(xp.where(xp.eq(size, 0), size, xp.ones_like(size)), dim, keepdim)
+    if p == 1:
+        return xp.sum(size, dim, keepdim)
+    if p > 0:
+        return xp.p_norm(input, p, dim, keepdim)
+    if not size.numel() and not math.prod(size.shape[i] for i in axes(dim, size.ndim)):
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {p} norm on an empty tensor because the operation does not have an identity")
+    zero = xp.eq(size, 0)  # one zero makes the norm 0, with derivative 0
+    total = xp.p_norm(xp.where(xp.any(zero, dim, True), xp.ones_like(size), input), p, dim, keepdim)
+    return xp.where(xp.any(zero, dim, keepdim), xp.zeros_like(total), total)

@@ -1,0 +1,119 @@
+"""Spreads: variances and standard deviations, from the distances of the elements from their mean."""
+
+import math
+
+from symgrad.graph.op import composite, linear, primitive
+from symgrad.ops.norms import largest, ratios
+from symgrad.ops.reduction import EXAMPLES, check_floating, mean, mean_arguments, or_infinity
+from symgrad.ops.rules import axes, expand_reduced, is_complex, real_product, reduced_count, unsqueeze_reduced
+from symgrad.types.layouts import is_plain
+
+
+def _variance_arguments(xp, input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    check_floating(input, "std and var only support floating point and complex dtypes")
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    elif hasattr(correction, "shape"):
+        correction = correction.item()
+    return input, axes(dim, input.ndim), correction, bool(keepdim)
+
+
+linear("centred", lambda xp, input, dim: xp.centred(input, dim), lambda xp, g, shape, dim: xp.centred(g, dim), public=False,
+       examples=(((0,),), ((0, 1),)), doc="The difference of every element and the mean along `dim`.")
+
+
+def _degrees_of_freedom(x, dim, correction):
+    n = reduced_count(x.shape, dim)
+    return n - correction if n and n > correction else math.nan
+
+
+def _divisor(x, dim, correction):
+    """The degrees of freedom by which a gradient is divided; that of nothing is divided by 1, so that its own derivative is 0."""
+    return _degrees_of_freedom(x, dim, correction) if reduced_count(x.shape, dim) else 1
+
+
+def _var(xp, input, dim, correction, keepdim):
+    centred = xp.centred(input, dim)
+    return xp.sum(real_product(xp, centred, centred), dim, keepdim) / _degrees_of_freedom(input, dim, correction)
+
+
+def _var_vjp(xp, g, y, x, dim, correction, keepdim):
+    return expand_reduced(xp, 2 * g / _divisor(x, dim, correction), x.shape, dim, keepdim) * xp.centred(x, dim)
+
+
+def _var_jvp(xp, t, y, x, dim, correction, keepdim):
+    return 2 * xp.sum(real_product(xp, xp.centred(x, dim), t), dim, keepdim) / _degrees_of_freedom(x, dim, correction)
+
+
+def _std_slope(xp, y, x, dim, correction, keepdim):
+    """(x - mean) / ‖x - mean‖ / √degrees of freedom, and 0 where all elements are equal.
+
+    What is differentiated further is computed from the distances of the others from their own mean, and from that of the element farthest from it,
+    beside which the others would vanish: the sum of their squares is that of the distances from the mean.
+    """
+    n, freedom = reduced_count(x.shape, dim), _degrees_of_freedom(x, dim, correction)
+    centred = xp.centred(x, dim)
+    if is_plain(x) or is_complex(x) or n < 2:
+        return centred / unsqueeze_reduced(xp, or_infinity(xp, y), x.shape, dim, keepdim) / freedom
+    size = xp.abs(centred)
+    farthest, zero = largest(xp, size, dim), xp.zeros_like(x)
+    count = n - xp.sum(xp.indicator(farthest, x), dim, True)
+    root = xp.sqrt((n - 1) * xp.ones_like(count) / n)  # with the digits of the carrier
+    for _ in range(2):  # the second time for the rounding error of the mean
+        x = x - xp.sum(xp.where(farthest, zero, x), dim, True) / count
+    root_of_freedom = xp.sqrt(freedom * xp.ones_like(count))
+    y = unsqueeze_reduced(xp, y, x.shape, dim, keepdim) * root_of_freedom
+    slope = ratios(xp, y, xp.where(farthest, root * x, x), 2, dim, True)
+    slope = xp.where(farthest, root * slope, slope)
+    exists = xp.ne(xp.reference(xp.ones_like(x), size, dim), 0)  # not in a formula, where the mean is that of all elements, and the sum is 0
+    mean = xp.where(exists, xp.sum(slope, dim, True) / count, xp.zeros_like(count))
+    return xp.where(farthest, slope, slope - mean) / root_of_freedom
+
+
+def _std_vjp(xp, g, y, x, dim, correction, keepdim):
+    return expand_reduced(xp, g, x.shape, dim, keepdim) * _std_slope(xp, y, x, dim, correction, keepdim)
+
+
+def _std_jvp(xp, t, y, x, dim, correction, keepdim):
+    return xp.sum(real_product(xp, _std_slope(xp, y, x, dim, correction, keepdim), t), dim, keepdim)
+
+
+VARIANCE_EXAMPLES = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
+
+primitive("var", _var,
+          kinks=(([1.0],), ([1.0, 1.0],)), vjp=_var_vjp, jvp=_var_jvp, prepare=_variance_arguments, examples=VARIANCE_EXAMPLES, layout="rows",
+          usage="symgrad.var(a, dim=1, correction=0)", doc="The variance, Σ (x - mean)² / (n - correction).")
+def _std(xp, input, dim, correction, keepdim):
+    length = xp.norm(xp.centred(input, dim), dim, keepdim)
+    return length / xp.sqrt(_degrees_of_freedom(input, dim, correction) * xp.ones_like(length))
+
+
+primitive("std", _std, kinks=(([1.0],), ([1.0, 1.0],)), prepare=_variance_arguments, examples=VARIANCE_EXAMPLES, layout="rows",
+          vjp=_std_vjp, jvp=_std_jvp,
+          usage="symgrad.std(a, dim=0)", doc="The standard deviation, the square root of `var`; the derivative at 0 is 0.")
+
+
+def _define_with_mean(name, vjp, jvp, forward, node_name):
+    """The pair of a spread and the mean, whose nodes are both named after the pair."""
+    primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_variance_arguments, examples=VARIANCE_EXAMPLES[:1], layout="rows", public=False,
+              node_name=node_name, doc=f"The `{name}` that `{name}_mean` gives.")
+    linear(f"mean_with_{name}", mean,
+           lambda xp, g, shape, dim, keepdim: expand_reduced(xp, g / (reduced_count(shape, dim) or 1), shape, dim, keepdim),
+           prepare=mean_arguments, examples=EXAMPLES[:1], layout="rows", public=False, node_name=node_name,
+           doc=f"The mean that `{name}_mean` gives.")
+
+    def both(xp, input, dim=None, unbiased=None, *, correction=None, keepdim=False):
+        check_floating(input, f"{name}_mean only support floating point and complex dtypes")
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        first = getattr(xp, f"{name}_of_both")(input, dim, unbiased, correction=correction, keepdim=keepdim)
+        return first, getattr(xp, f"mean_with_{name}")(input, dim, keepdim)
+
+    both.__doc__ = f"The pair of `{name}` and `mean`."
+    composite(f"{name}_mean", usage=f"symgrad.{name}_mean(a, dim=1)")(both)
+
+
+_define_with_mean("var", _var_vjp, _var_jvp, _var, "VarMean")
+_define_with_mean("std", _std_vjp, _std_jvp, _std, "StdMean")

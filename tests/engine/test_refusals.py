@@ -1,0 +1,68 @@
+"""What is refused before anything is computed: arguments that are no tensors, and numbers beyond the range of a dtype."""
+
+import inspect
+
+import pytest
+
+import symgrad as sg
+from symgrad.engine.refusals import taking_tensors
+
+F = sg.nn.functional
+CALLS = {
+    "bincount(): argument 'input' (position 1) must be Tensor, not float": lambda: sg.bincount(0.5),
+    "bilinear(): argument 'input2' (position 2) must be Tensor, not list": lambda: F.bilinear(sg.ones(2, 3), [0, 1], sg.ones(2, 3, 3)),
+    "block_diag(): argument 'tensors' (position 1) must be Tensor, not float": lambda: sg.block_diag(sg.ones(1, 1), 2.0),
+    "exp_(): argument 'input' (position 1) must be Tensor, not float": lambda: sg.exp_(0.5),
+    "linear(): argument 'weight' (position 2) must be Tensor, not str": lambda: F.linear(sg.ones(2), "none"),
+    "mse_loss(): argument 'target' (position 2) must be Tensor, not int": lambda: F.mse_loss(sg.ones(2), 1),
+    "nll_loss(): argument 'target' (position 2) must be Tensor, not list": lambda: F.nll_loss(sg.ones(2, 2), [0, 1]),
+    "masked_fill(): argument 'mask' (position 2) must be Tensor, not int": lambda: sg.masked_fill(sg.ones(2), 3, 1.0),
+}
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_an_argument_that_is_no_tensor_is_named(text):
+    with pytest.raises(TypeError) as found:
+        CALLS[text]()
+    assert str(found.value) == text
+
+
+def test_an_attribute_that_lacks_elsewhere_is_no_fault_of_the_arguments():
+    @taking_tensors
+    def function(input, factor=2):
+        return input.numel() * object().missing
+
+    assert list(inspect.signature(function).parameters) == ["input", "factor"]
+    with pytest.raises(AttributeError, match="missing"):
+        function(sg.ones(2))
+
+
+MAKE = [lambda number, dtype: sg.scalar_tensor(number, dtype=dtype), lambda number, dtype: sg.tensor(number, dtype=dtype),
+        lambda number, dtype: sg.full((), number, dtype=dtype), lambda number, dtype: sg.zeros((), dtype=dtype).fill_(number)]
+
+
+@pytest.mark.parametrize("make", MAKE)
+def test_numbers_beyond_the_range_of_a_dtype_are_refused(make):
+    for number, dtype in ((300, sg.uint8), (-256, sg.uint8), (-1.0, sg.uint8), (-129, sg.int8), (2.0**63, sg.int64), (float("nan"), sg.int32),
+                          (float("inf"), sg.int64)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            make(number, dtype)
+    for number, dtype, expected in ((-5, sg.uint8, 251), (-255, sg.uint8, 1), (-128, sg.int8, -128), (2.5, sg.int8, 2),
+                                    (2**63 - 1, sg.int64, 2**63 - 1), (True, sg.uint8, 1)):
+        assert make(number, dtype).item() == expected and make(number, dtype).dtype is dtype
+
+
+def test_orders_of_norms_and_parameters_of_windows_may_be_tensors_without_dimensions():
+    x = sg.tensor([3.0, 4.0])
+    assert [sg.linalg.vector_norm(x, p).item() for p in (sg.tensor(1), sg.tensor(2.0), True, False)] == [7.0, 5.0, 7.0, 2.0]
+    assert sg.linalg.norm(x, sg.tensor(1)).item() == 7 and sg.linalg.matrix_norm(sg.eye(2), sg.tensor(1)).item() == 1
+    assert sg.equal(sg.hamming_window(4, True, sg.tensor(1), sg.tensor(0.5)), sg.hamming_window(4, True, 1.0, 0.5))
+    for refused in (sg.tensor([1.0]), sg.tensor(1.0, requires_grad=True), [1.0]):
+        with pytest.raises(TypeError):
+            sg.linalg.vector_norm(x, refused)
+        with pytest.raises(TypeError):
+            sg.hamming_window(4, True, refused)
+
+
+def test_integers_of_few_bits_do_not_wrap_around_in_glu():
+    assert F.glu(sg.tensor([2, 255], dtype=sg.uint8)).item() == 2

@@ -1,0 +1,227 @@
+"""Promotion beside torch: every pair of dtypes, as arrays, 0-d tensors and Python numbers, in operations, in-place operations and `out=`."""
+
+import itertools
+import operator
+import warnings
+
+import pytest
+
+import symgrad
+
+torch = pytest.importorskip("torch")
+
+NAMES = ("bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128").split()
+FUNCTIONS = """add sub mul div pow floor_divide remainder fmod eq lt ge maximum fmin atan2 hypot logaddexp copysign heaviside nextafter gcd
+bitwise_and
+bitwise_left_shift logical_and logical_xor ldexp xlogy float_power rsub isclose dist special.xlog1py""".split()
+OTHERS = {
+    "div, floor": lambda m, a, b: m.div(a, b, rounding_mode="floor"), "div, trunc": lambda m, a, b: m.div(a, b, rounding_mode="trunc"),
+    "add, alpha": lambda m, a, b: m.add(a, b, alpha=2), "sub, alpha": lambda m, a, b: m.sub(a, b, alpha=2),
+    "where": lambda m, a, b: m.where(m.tensor([True, False]), a, b), "lerp": lambda m, a, b: m.lerp(a, b, 0.5),
+    "lerp, weight": lambda m, a, b: m.lerp(a, a, b), "clamp, min": lambda m, a, b: m.clamp(a, min=b), "clamp": lambda m, a, b: m.clamp(a, b, b),
+    "cat": lambda m, a, b: m.cat([a, b]), "stack": lambda m, a, b: m.stack([a, b]), "hstack": lambda m, a, b: m.hstack([a, b]),
+    "scatter": lambda m, a, b: a.scatter(0, m.tensor([0, 1]), b), "index_put": lambda m, a, b: a.index_put((m.tensor([0, 1]),), b),
+    "index_add": lambda m, a, b: a.index_add(0, m.tensor([0, 1]), b), "index_copy": lambda m, a, b: a.index_copy(0, m.tensor([0, 1]), b),
+    "index_fill": lambda m, a, b: a.index_fill(0, m.tensor([0]), b), "masked_fill": lambda m, a, b: a.masked_fill(m.tensor([True, False]), b),
+    "masked_scatter": lambda m, a, b: a.masked_scatter(m.tensor([True, False]), b), "slice_scatter": lambda m, a, b: m.slice_scatter(a, b),
+    "addcmul": lambda m, a, b: m.addcmul(a, a, b), "addcdiv": lambda m, a, b: m.addcdiv(a, b, b), "addr": lambda m, a, b: m.addr(a, a, b),
+    "dot": lambda m, a, b: m.dot(a, b), "matmul": lambda m, a, b: m.matmul(a, b), "mv": lambda m, a, b: m.mv(m.stack([a, a]), b),
+    "addmm": lambda m, a, b: m.addmm(a, b.reshape(2, 1), b.reshape(1, 2)), "outer": lambda m, a, b: m.outer(a, b),
+    "inner": lambda m, a, b: m.inner(a, b), "kron": lambda m, a, b: m.kron(a, b), "copy_": lambda m, a, b: a.copy_(b),
+    "equal": lambda m, a, b: m.tensor(m.equal(a, b)), "mse_loss": lambda m, a, b: m.nn.functional.mse_loss(a, b),
+    "l1_loss": lambda m, a, b: m.nn.functional.l1_loss(a, b),
+} | {f"out={f}": lambda m, a, b, f=f: getattr(m, f)(a, a, out=b.clone()) for f in ("add", "pow", "atan2", "eq", "bitwise_and", "maximum", "copysign")
+} | {f"{f}_": lambda m, a, b, f=f: getattr(a.clone(), f + "_")(b) for f in ("add", "div", "pow", "atan2", "floor_divide", "eq", "bitwise_and")
+} | {f: lambda m, a, b, f=f: getattr(operator, f)(a, b) for f in ("add", "sub", "truediv", "pow", "mod", "and_", "iadd", "itruediv", "ipow", "iand")
+} | {f"out={f} of one": lambda m, a, b, f=f: getattr(m, f)(a, out=b.clone()) for f in ("exp", "sqrt", "sigmoid", "neg", "floor", "square")
+} | {f"out={f} along 0": lambda m, a, b, f=f: getattr(m, f)(a, 0, out=b.clone()) for f in ("sum", "cumsum", "mean", "all", "argmax", "amax")}
+
+INTENDED = {  # where torch and symgrad differ on purpose
+    "complex and half": "torch has complex32, which NumPy does not have: parts of float16 give complex64, so that `out=` and norms differ, too",
+    "pow of bool": "torch returns a boolean unchanged for the exponent True; bool ** bool is refused here as for two tensors",
+    "complex number in bool": "torch converts a complex number that fills booleans; here it is refused, as for other real dtypes",
+    "sum into bool": "torch sums into an `out` of booleans by `any`; here a sum is no truth value",
+    "complex into real": "torch writes the real part of a complex mean into a real `out`; here no function with `out=` drops the imaginary part",
+    "losses": "torch fails where it writes a loss of promoted operands into the dtype of the first; here the promoted dtype is kept",
+    "more": "torch has no kernel for the dtype, or takes no Python number in this place; symgrad computes it with the promoted dtype",
+    "unsigned and complex": "a number of 16 to 64 unsigned bits and a complex one are promoted by torch in one order of groups only",
+}
+
+
+def operands(m):
+    for name in NAMES:
+        yield f"{name}[2]", m.tensor([1, 1], dtype=getattr(m, name))
+        yield f"{name}[]", m.tensor(1, dtype=getattr(m, name))
+    for number in (True, 1, 1.0, 1j):
+        yield type(number).__name__, number
+
+
+def answer(m, function, *args):
+    """The dtype of the result, or the error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            out = function(m, *[x.clone() if isinstance(x, m.Tensor) else x for x in args])
+        return str(getattr(out, "dtype", out)).replace("complex32", "complex64"), None
+    except Exception as error:  # every error is an answer
+        return None, error
+
+
+def is_more(error):
+    """Whether torch refuses only because it has no kernel, or no signature with a number."""
+    message = str(error)
+    return isinstance(error, NotImplementedError) and "not implemented for" in message or isinstance(error, TypeError) and any(
+        words in message for words in ("must be Tensor", "invalid combination", "expected Tensor as element"))
+
+
+def reason(op, first, second, ours, theirs, error):
+    """The reason of a difference in the table, or None."""
+    pair, both = first + second, {first.partition("[")[0], second.partition("[")[0]}
+    if ours is not None and theirs is None and is_more(error):
+        return "more"
+    if both & {"complex", "complex64", "complex128"} and both & {"float16", "bfloat16"}:
+        return "complex and half"
+    if op in ("pow", "pow_", "ipow") and both == {"bool"}:
+        return "pow of bool"
+    if both == {"bool", "complex"} and op in ("masked_fill", "scatter", "copy_"):
+        return "complex number in bool"
+    if op in ("out=sum along 0", "out=cumsum along 0") and second.startswith("bool"):
+        return "sum into bool"
+    if op == "out=mean along 0" and first.startswith("complex"):
+        return "complex into real"
+    if op.endswith("_loss"):
+        return "losses"
+    return "unsigned and complex" if "uint" in pair and ("complex" in pair or op in ("xlogy", "special.xlog1py", "equal", "ldexp")) else None
+
+
+@pytest.fixture(autouse=True)
+def single():
+    """Torch's default dtype."""
+    before = symgrad.get_default_dtype()
+    symgrad.set_default_dtype(symgrad.float32)
+    yield
+    symgrad.set_default_dtype(before)
+
+
+def called(name):
+    def function(m, a, b):
+        for word in name.split("."):
+            m = getattr(m, word)
+        return m(a, b)
+
+    return OTHERS.get(name, function)
+
+
+def test_every_pair_of_dtypes_is_promoted_as_by_torch():
+    def asked(m, name, a, b):
+        dtype, error = answer(m, lambda m: getattr(m, name)(getattr(m, a), getattr(m, b)))
+        return dtype, str(error)
+
+    for name, a, b in itertools.product(("promote_types", "can_cast"), NAMES, NAMES):
+        assert asked(symgrad, name, a, b) == asked(torch, name, a, b), (name, a, b)
+
+
+def test_the_result_type_of_arrays_values_and_numbers_is_torchs():
+    def asked(m, a, b):
+        dtype, error = answer(m, lambda m, a, b: m.result_type(a, b), a, b)
+        return dtype, str(error)
+
+    for (a, x), (b, z) in itertools.product(zip(operands(torch), operands(symgrad)), repeat=2):
+        assert asked(symgrad, x[1], z[1]) == asked(torch, a[1], b[1]), (a[0], b[0])
+
+
+@pytest.mark.sampled(10)
+@pytest.mark.parametrize("name", [*FUNCTIONS, *OTHERS])
+def test_operations_promote_and_refuse_as_torch_does(name):
+    function, different = called(name), []
+    for (first, x), (second, z) in itertools.product(zip(operands(torch), operands(symgrad)), repeat=2):
+        if not isinstance(first[1], torch.Tensor) and not isinstance(second[1], torch.Tensor):
+            continue
+        (theirs, error), (ours, mine) = answer(torch, function, first[1], second[1]), answer(symgrad, function, x[1], z[1])
+        if ours != theirs and reason(name, first[0], second[0], ours, theirs, error) not in INTENDED:
+            different.append((first[0], second[0], "torch:", theirs or error, "here:", ours or mine))
+    assert not different, different[:4]
+
+
+REFUSED = """b - b; b - 1; 1 - b; -b; +b; m.rsub(i, b); b ** b; b // b; b % b; m.fmod(b, b); b << b; m.bitwise_and(f, f); c < c; c < 1; c > 1j; c // c
+c % 1; m.fmod(c, c); m.floor(c); m.floor(b); m.round(b); m.ceil(b); m.trunc(b); m.sign(c); m.relu(b); m.argmax(b); m.argmin(b)
+m.add(i, i, alpha=2.5); m.sub(i, i, alpha=1.5); m.add(f, f, alpha=1j); f @ d; m.dot(f, d); m.mm(f[None], d[:, None]); m.inner(f, d)
+m.tensordot(f, d, 1); m.addmm(f, d[None], d[None]); m.addmv(f, d[None], d); f.index_add(0, i - 1, d); f.index_copy(0, i - 1, d)
+f.index_put((i - 1,), d); f.scatter(0, i - 1, d); f.scatter_add(0, i - 1, d); f.masked_scatter(b, d); f.lerp(d, 0.5); f.lerp(f, d)
+i.lerp(i, 0.5); m.isclose(f, d); m.heaviside(f, d); i ** -1; m.mean(i); m.topk(b, 1); m.isposinf(c); m.isin(b, b); m.isin(c, c); i.norm()
+m.trapezoid(b); m.gradient(i.to(m.uint8)); m.addcdiv(f, i, i); m.nn.functional.relu6(b); m.linalg.vector_norm(i)
+i.add_(1.5); i.mul_(f); f.add_(c); b.add_(i); i.div_(i); b.mul_(1.5); i.copy_(i).pow_(0.5); m.neg(i, out=f); m.floor(f, out=d); m.all(i, 0, out=f)
+m.amax(i, 0, out=f); m.argmax(i, out=f); m.clamp(i, 0, out=f); m.exp(f, out=i)""".replace("\n", "; ").split("; ")
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_is_refused_is_refused_with_torchs_words(call):
+    errors = []
+    for m in (torch, symgrad):
+        values = {"m": m, "b": m.tensor([True]), "i": m.tensor([1]), "f": m.tensor([1.0]), "d": m.tensor([1.0], dtype=m.float64),
+                  "c": m.tensor([1j], dtype=m.complex64)}
+        with pytest.raises(Exception) as caught:  # noqa: B017  the kind of error is what is compared
+            eval(call, values)
+        errors.append(caught.value)
+    theirs, ours = errors
+    assert type(ours) is type(theirs)
+    spoken = {"long int": "Long", "float": "Float", "double": "Double"}
+    expected = " ".join(spoken.get(word.strip("`"), word) for word in str(theirs).split("\n")[0].split(" ")[:7])
+    found = " ".join(spoken.get(word.strip("`"), word) for word in str(ours).split(" ")[:9])
+    assert expected.split(" ")[0] in found and sum(word in found for word in expected.split(" ")) >= len(expected.split(" ")) - 2, (theirs, ours)
+
+
+INTEGERS = """m.round(i); m.square(i); m.square(b); u.sum(); u.prod(); u.cumsum(0); u.cumprod(0); b.sum(); i.sum(dtype=m.int32); u.sum(dtype=m.uint8)
+m.trace(u[:4].reshape(2, 2)); u * -1; u + 300; u > -1; u == -56; u // -1; u % 300; m.where(u > 1, u, -1); -1 & u; u | 300; ~u; -u; m.abs(i)
+i // 2; i % 3; i % -3; m.fmod(i, 3); m.remainder(i, -2); m.div(i, 2, rounding_mode="trunc"); i / 2; 2 ** i.abs(); (-1) ** i; i ** 2; i ** i
+i << 2; i >> 1; m.all(u); m.any(u, 0); m.all(i); m.argmax(u); i.max(); b.max(0).values; i.sort().values; b.sort().values; i.to(m.uint8); m.exp(i)
+m.sqrt(u); m.sigmoid(b); m.logsumexp(i, 0); m.logaddexp(i.float(), i.float()); m.atan2(i, u); m.hypot(i.float(), u); m.sinc(i); m.cat([b, i])
+m.stack([u, i]); m.nn.functional.relu6(i); m.nn.functional.hardtanh(i); m.clamp(i, 0.5); m.clamp(u, 2); m.lerp(i.float(), i.float(), 0.5)
+m.addmv(i[:1], i[None], i); m.bincount(u); m.nan_to_num(i)
+m.isfinite(i); m.sum(i, 0, out=m.empty((), dtype=m.uint8)); m.unravel_index(u, (20, 20))[0]
+m.count_nonzero(i); m.nansum(u); m.linalg.vander(u); i.float().half().sum(); m.sum(b, dtype=m.float16); m.gcd(i, u); m.lcm(i, i)
+m.bitwise_left_shift(u, 3); m.floor_divide(u, 7); m.true_divide(u, 7); m.tensor([250], dtype=m.uint8) + m.tensor([10], dtype=m.uint8)
+m.tensor([65535], dtype=m.uint16) * 1; m.tensor([2**63], dtype=m.uint64).to(m.float64)
+m.tensor([7], dtype=m.uint32).to(m.uint16); m.zeros(2, dtype=m.uint64).sum()""".replace("\n", "; ").split("; ")
+
+
+@pytest.mark.parametrize("call", INTEGERS)
+def test_integers_and_booleans_have_torchs_dtypes_and_values(call):
+    results = []
+    for m in (torch, symgrad):
+        values = {"m": m, "i": m.tensor([7, -7, 1, 0, -2, 4]), "u": m.tensor([1, 200, 3, 100, 7, 0], dtype=m.uint8),
+                  "b": m.tensor([True, False, True])}
+        if "bincount" in call:
+            values["u"] = m.tensor([1, 2, 2], dtype=m.uint8)
+        out = eval(call, values)
+        results.append((str(out.dtype), out.to(m.float64).reshape(-1).tolist()))
+    (dtype, theirs), (mine, ours) = results
+    assert mine == dtype and ours == pytest.approx(theirs, rel=1e-6, abs=1e-7, nan_ok=True)
+
+
+ROUNDED = """m.sigmoid(x)
+m.tanh(x); m.nn.functional.silu(x); m.nn.functional.gelu(x); m.nn.functional.mish(x); m.nn.functional.softplus(x); m.softmax(x, 0)
+m.log_softmax(x, 0); m.logsumexp(x, 0); x.std(); x.var(); x.norm(); x.norm(3); m.linalg.vector_norm(x, 4); x.sum(); x.mean(); x.prod(); x.cumsum(0)
+m.nan_to_num(x); m.expm1(x); m.erf(x); x.cumprod(0); m.logaddexp(x, -x); m.special.ndtr(x); m.dist(x, -x, 3); x * 1.7; x.add(x, alpha=0.3)
+m.nn.functional.rms_norm(x, (6,)); m.atan2(x, x + 1); x ** 3; m.sinc(x)""".replace("\n", "; ").split("; ")
+
+
+@pytest.mark.parametrize("call", ROUNDED)
+@pytest.mark.parametrize("name, digits", [("float16", 11), ("bfloat16", 8)])
+def test_half_precision_is_rounded_once(name, digits, call):
+    """The value is the one in float32, rounded: within a unit in the last place of torch's; the gradient has the dtype of the input."""
+    values = [3.0, -1.25, 0.5, 30.0, 0.125, -2.5]
+    x = symgrad.tensor(values, dtype=getattr(symgrad, name), requires_grad=True)
+    out = eval(call, {"m": symgrad, "x": x})
+    wide = eval(call, {"m": symgrad, "x": x.detach().to(symgrad.float32)})
+    theirs = eval(call, {"m": torch, "x": torch.tensor(values)})
+    assert str(out.dtype) == f"torch.{name}"
+    for found, exact, other in zip(out.detach().reshape(-1).tolist(), wide.reshape(-1).tolist(), theirs.reshape(-1).tolist()):
+        if found == float("inf"):
+            assert exact > 65504 and name == "float16"
+            continue
+        unit = max(abs(exact) * 2.0 ** (1 - digits), 2.0**-24 if name == "float16" else 2.0**-133)
+        assert abs(found - exact) <= (0.5001 if call in ("m.sigmoid(x)", "m.softmax(x, 0)", "x.std()", "x.norm()", "x.sum()") else 1.01) * unit
+        assert abs(found - other) <= 1.01 * unit + 2e-7
+    out.sum().backward()
+    assert x.grad.dtype is x.dtype
