@@ -8,7 +8,6 @@ from symgrad.types.dtypes import dtype_of
 from symgrad.types.promotion import common
 
 BOTH = ("input other",) * 2
-_LOG2 = math.log(2)
 
 
 @composite("deg2rad", elementwise=True, usage="symgrad.deg2rad(x)")
@@ -80,11 +79,21 @@ _define_ignoring_nan("fmax", "maximum", "gt", "lt")
 _define_ignoring_nan("fmin", "minimum", "lt", "gt")
 
 
-elementwise("sigmoid2_slope_of_difference", None, lambda xp, y, a, b: -_LOG2 * y * xp.tanh(_LOG2 / 2 * (a - b)),
-            lambda xp, y, a, b: _LOG2 * y * xp.tanh(_LOG2 / 2 * (a - b)), public=False, method=False,
+def _log_2(xp, like):
+    """log(2) with all digits of the carrier, which a Python number does not have, in the shape and dtype of `like`."""
+    return xp.exp2_derivative(xp.zeros_like(like), 1)
+
+
+def _sigmoid2_slope_pushforward(xp, y, a, b):
+    log_2 = _log_2(xp, y)
+    return log_2 * y * xp.tanh(log_2 / 2 * (b - a))
+
+
+elementwise("sigmoid2_slope_of_difference", None, lambda xp, y, a, b: _sigmoid2_slope_pushforward(xp, y, a, b),
+            lambda xp, y, a, b: _sigmoid2_slope_pushforward(xp, y, b, a), public=False, method=False,
             doc="1 / ((1 + 2**(other - input)) (1 + 2**(input - other))).")
-elementwise("sigmoid2_of_difference", None, lambda xp, y, a, b: _LOG2 * xp.sigmoid2_slope_of_difference(a, b),
-            lambda xp, y, a, b: -_LOG2 * xp.sigmoid2_slope_of_difference(a, b), public=False, method=False,
+elementwise("sigmoid2_of_difference", None, lambda xp, y, a, b: _log_2(xp, y) * xp.sigmoid2_slope_of_difference(a, b),
+            lambda xp, y, a, b: -_log_2(xp, y) * xp.sigmoid2_slope_of_difference(a, b), public=False, method=False,
             doc="1 / (1 + 2**(other - input)), accurate where the difference is large and rounded.")
 elementwise("logaddexp2", None, lambda xp, y, a, b: xp.sigmoid2_of_difference(a, b), lambda xp, y, a, b: xp.sigmoid2_of_difference(b, a),
             refuses="c", kinks=((0.0, -math.inf), (-math.inf, -math.inf)), special=((0.0, 0.0),), saved=BOTH,
