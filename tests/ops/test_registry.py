@@ -2,11 +2,16 @@
 
 import os
 
+import numpy as np
 import pytest
 
 import symgrad
+from symgrad.algebra.ladder import AGREED
+from symgrad.engine.recording import core
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.extending import BUILT_IN
+from symgrad.reference.exact import Exact, agreement
+from symgrad.reference.run import Run
 from symgrad.testing import check_op
 from symgrad.testing.profiles import Profile
 from symgrad.types.domains import COMPLEX
@@ -19,6 +24,7 @@ FIRST = list({op.name: pytest.param(op, parameters, id=name_of(op, parameters)) 
 BRIEF = Profile("brief", 3, 1, 0.0)  # as dev, with fewer random examples and first derivatives alone
 PROVABLE = [pytest.param(op, id=op.name) for op in dict.fromkeys(op for op, _ in CASES)
             if op.differentiable and op.name not in exempt("formula")]
+ORDINARY = (0.375, 1.625, -0.875, 3.0)
 CUT_OFF = 1e-12  # the rule of binary_cross_entropy is that of torch: where x (1 - x) is smaller, it is not the derivative
 SECONDS = 600.0  # so that a busy machine changes no verdict
 
@@ -54,6 +60,17 @@ def hold_under_attack(op, parameters, profile):
         assert passed >= ({"adjoint", "linearity", "formulas", *["mixed"] * deep} | numbers) - set(attack.claims.without)
     if COMPLEX in op.domain and op.name not in exempt("complex"):
         assert "complex" in passed
+
+
+@pytest.mark.parametrize("op, parameters", [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in CASES
+                                            if op.kind == "elementwise" and op.differentiable and COMPLEX not in op.domain
+                                            and op.name not in exempt("formula") | exempt("proof")])
+def test_second_derivatives_to_fifty_digits(op, parameters):
+    """Rules that hold a float where a constant of the carrier is due, as log(2), are right to sixteen digits, and here wrong."""
+    leaves = [symgrad.tensor([next(x for x in (*ORDINARY[i:], *ORDINARY) if x in op.domain[i])], requires_grad=True) for i in range(op.arity)]
+    exact = Exact(Run(leaves, core(op)(*leaves, *parameters).sum(), None), 2, np.ones(op.arity))
+    digits, culprit = agreement(exact)
+    assert culprit is None and digits >= AGREED
 
 
 @pytest.mark.sampled(2)
