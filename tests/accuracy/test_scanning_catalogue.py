@@ -59,6 +59,7 @@ def shares(calls, points):
     return within, compared
 
 
+@pytest.mark.sweep
 def test_the_digits_of_some_ops():
     names = {"gelu", "bessel_j0", "legendre_polynomial_p", "logaddexp2", "polygamma"}
     calls = {op.name: (op, parameters) for op, parameters in CALLS if op.name in names}

@@ -145,6 +145,7 @@ def test_benchmark_problems(name):
     assert h.report.form == {"rosenbrock": "sparse", "logistic": "X' D X", "factorization": "I kron A"}.get(name.split("-")[0], "J' S J")
 
 
+@pytest.mark.sweep
 def test_the_hessian_of_a_large_model_is_never_dense():
     """The matrix is a million by a million; only its factors are computed."""
     n, rows = 1_000_000, symgrad.tensor(np.random.default_rng(3).normal(size=(2, 1_000_000)))

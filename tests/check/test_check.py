@@ -65,6 +65,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.sweep
 def test_arguments_with_the_same_gradient_have_each_their_part_of_a_direction():
     report = symgrad.check(lambda x, y, z: ((x + y).sin() ** 2).sum() + z.sum(), np.arange(6) / 8, np.arange(6) / 4, np.zeros(0), points=3)
     assert report.verdict == "proved", report

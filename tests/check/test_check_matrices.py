@@ -26,6 +26,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_without_a_formula_are_verified_by_values_in_many_digits(name):
     function, inputs = FUNCTIONS[name]

@@ -54,11 +54,13 @@ def test_tolerances_and_the_range_excuse_lost_digits(options):
     assert check(haversine, 1.0, **options).verdict == "proved"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{"atol": 1e-30}, {"rtol": 1e-9}, {"range": (1e-9, 1e3)}, {"ulp": 1000}])
 def test_tolerances_and_ranges_that_do_not_excuse_the_lost_digits(options):
     assert check(haversine, 1.0, **options).verdict == "imprecise"
 
 
+@pytest.mark.sweep
 def test_a_wrong_derivative_outside_the_range_is_not_reported_and_one_inside_is():
     assert check(Beyond.apply, 1.0).verdict == "refuted"
     for ends in ((1e-3, 30.0), (0, 2.0), (0.5, 1.5)):
@@ -85,6 +87,7 @@ def test_no_tolerance_excuses_a_formula_that_is_disproved(options):
     assert report.verdict == "refuted" and "sympy.diff gives" in report.reason
 
 
+@pytest.mark.sweep
 def test_every_kind_of_argument_is_compared():
     def function(a, *rest, scale=2.0, **more):
         return scale * (1 - symgrad.cos(a)) * rest[0].sum() * more["c"]
@@ -128,6 +131,7 @@ def haversine(x=1.0):
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("options, code, verdict", [
     ("", 0, "proved"), ("--ulp 4", 0, "imprecise"), ("--ulp 4 --strict", 3, "imprecise"), ("--atol 1e-10 --strict", 0, "proved"),
     ("--range 0.1,1e3 --strict", 0, "proved"), ("--rtol 1e-9 --strict", 3, "imprecise")])

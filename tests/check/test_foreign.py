@@ -262,6 +262,7 @@ def test_a_symgrad_function_with_a_branch_is_a_formula():
     assert report.verdict == "refuted" and report.against == "the function huber"
 
 
+@pytest.mark.sweep
 def test_integer_arguments_keep_their_values_and_may_be_in_the_formula():
     def power(x, n: int = 3, scale=2.0, label="none", flag=False):
         return scale * x**n
@@ -362,6 +363,7 @@ FINDING = {"order", "where", "point", "value", "truth", "ulp", "bound", "conditi
            "operation"}
 
 
+@pytest.mark.sweep
 def test_a_report_is_text_json_markdown_html_and_rich():
     def raising(x):
         return math.log(1 + math.exp(x))

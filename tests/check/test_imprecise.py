@@ -117,6 +117,7 @@ def test_own_functions_and_narrow_types_are_imprecise():
     assert report.verdict == "imprecise" and report.counterexample.point["x"] == np.float32(report.counterexample.point["x"])
 
 
+@pytest.mark.sweep
 def test_tolerances_and_the_range_of_the_points():
     pair, formula = IMPRECISE["cancellation in the value"]
     assert check(pair, formula, atol=1e-12).verdict == "verified"

@@ -234,6 +234,7 @@ def test_every_rule_on_single_complex_numbers_is_proved_or_the_op_takes_none():
     assert all(p.reason for p in proofs if p.verdict == "not checkable")
 
 
+@pytest.mark.sweep
 def test_parts_and_absolute_values_are_proved_by_real_and_imaginary_parts():
     for name in [op.name for op in REGISTRY.values() if COMPLEX in op.domain and op.name not in exempt("formula")] + ["abs"]:
         proof = prove(name, 2, complex=True, points=6)

@@ -2,6 +2,7 @@
 
 import nbclient
 import nbformat
+import pytest
 
 from tests.support.pages import ROOT
 
@@ -14,6 +15,7 @@ def shown(cell):
     return [{kind: text.partition("Largest error of the floats")[0] for kind, text in output.data.items()} for output in cell.outputs]
 
 
+@pytest.mark.sweep
 def test_the_notebook_shows_what_is_stored():
     stored, run = (nbformat.read(NOTEBOOK, as_version=4) for _ in range(2))
     nbclient.NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()

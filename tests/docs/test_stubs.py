@@ -59,6 +59,7 @@ def defined(path):
     return names, methods
 
 
+@pytest.mark.sweep
 def test_the_stub_files_are_current():
     checked = python("-m", "symgrad.stubs", "--check")
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -48,6 +48,7 @@ def derivatives(function, columns, differentiable):
     return [y.detach().numpy(), *[g.numpy() for g in autograd.grad(y.sum(), xs, materialize_grads=True)]]
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("op, parameters", CASES)
 def test_an_op_is_recovered_from_its_formula(op, parameters):
     call = core(op)

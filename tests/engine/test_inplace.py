@@ -106,6 +106,7 @@ def test_every_in_place_method_is_tested():
     assert have == {f"{c.id}_" for c in CASES} | set(RESHAPING) | RANDOM | ALONE | {f"{name}_" for name in INTEGER}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", [op.name for op in REGISTRY.values() if op.takes_out])
 def test_an_op_that_takes_an_out_array_needs_no_temporary(name):
     op = REGISTRY[name]

@@ -155,6 +155,7 @@ def test_programs_are_formulas(program):
     assert float(found) == pytest.approx(program(x, y).item(), rel=1e-12)
 
 
+@pytest.mark.sweep
 def test_programs_shrink_to_one_simple_op():
     found = simplest(programs())
     assert repr(found) == "def program(x):\n    a = sin(x)\n    return a\n# x = [0.125, -0.125]"

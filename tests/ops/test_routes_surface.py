@@ -33,6 +33,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_second_and_third_derivatives(name):
     f = FUNCTIONS[name]

@@ -67,6 +67,7 @@ def test_digits_next_to_zeros():
                 assert abs(y - true) <= 8 * np.spacing(abs(float(true))), (name, order, x)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("letter, order", [("j", 0), ("j", 5), ("j", 2.75), ("y", 1)])
 @pytest.mark.parametrize("times", [0, 2])
 def test_large_arguments_have_all_digits(letter, order, times):

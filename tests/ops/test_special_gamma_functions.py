@@ -144,6 +144,7 @@ def test_numbers_follow_the_concentration_along_their_distribution_function():
         np.testing.assert_allclose(found(a.detach()).numpy(), reverse.detach().numpy(), tolerance, 1e-16)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("concentration", [0.01, 0.7, 40.0, 1e4])
 def test_expectations_have_the_derivative_of_the_expectation(concentration):
     """E z = a and E z² = a (a + 1), up to five standard errors."""

@@ -38,7 +38,7 @@ def accused(entry: Entry, seed: int) -> list[dict[str, str]]:
     return [found for each in seeds if (found := measuring.attacked(entry, each, profile="dev" if THOROUGH else measuring.BRIEF))]
 
 
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 @wrong
 def test_a_wrong_op_is_caught(entry, seed):
     assert is_caught(entry, seed)

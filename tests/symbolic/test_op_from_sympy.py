@@ -85,7 +85,7 @@ AT_ZERO = {"sinc_like": (1, 0, -1 / 3, 0), "exprel": (1, 1 / 2, 1 / 3, 1 / 4), "
            "tanh_ratio": (1, 0, -2 / 3, 0), "cubic_rest": (0, 0, 0, 1), "softsign": (0, 1, 0, 0), "pieces": (0, 1, 1, 1)}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", AT_ZERO)
 def test_at_the_singularity_itself(name):
     for order, true in enumerate(AT_ZERO[name]):
@@ -170,6 +170,7 @@ def test_constant_and_linear_partials(made):
     assert func.hessian(lambda s: f(s, 2.0).sum())(symgrad.tensor([1.0, 2.0])).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
+@pytest.mark.sweep
 def test_transforms(made):
     f = made("transformed_op", sin(x) / x)
     at = symgrad.tensor([0.0, 0.3, 2.0])
@@ -256,6 +257,7 @@ def test_quotients_of_several_arguments(made):
     assert planck(0.0, 2.0).item() == 0 and func.grad(func.grad(planck))(symgrad.tensor(0.0), 2.0).item() == 4.0  # of T x² - x³/2 + ...
 
 
+@pytest.mark.sweep
 def test_a_series_ends_at_a_kink(made):
     f = made("kinked_near", Piecewise((sin(x) / x, x < sympy.Rational(3, 10)), (x**2, True)))
     assert f(symgrad.tensor([0.0, 0.29, 0.31, 2.0])).tolist() == pytest.approx([1.0, math.sin(0.29) / 0.29, 0.31**2, 4.0], rel=1e-15)

@@ -27,7 +27,7 @@ def exact(e, values):
         return float(sympy.re(e.evalf(30, subs=values)))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:.*loses its value:RuntimeWarning")
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_ops_are_made_of_special_functions(name, made):

@@ -164,6 +164,7 @@ def test_a_failure_that_does_not_repeat_is_noted_and_not_shrunk():
     assert len(calls) == 4
 
 
+@pytest.mark.sweep
 def test_random_failures_do_not_break_the_report():
     rng = np.random.default_rng(0)
 

@@ -158,6 +158,7 @@ def each(stack):
     return np.asarray(stack).reshape(-1, *np.shape(stack)[-2:])
 
 
+@pytest.mark.sweep
 @given(st.data(), BATCHES, DTYPES)
 def test_shapes_and_dtypes_are_as_requested(data, batch, dtype):
     for strategy in (symmetric, positive_definite, orthogonal, triangular, low_rank, singular, degenerate):
