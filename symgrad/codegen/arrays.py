@@ -18,7 +18,8 @@ import numpy as np
 from symgrad.carriers import PROTOCOL, numeric
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.codegen.languages import LONGEST, Jax, NumPy, Source, Text, Torch, helpers_called, short_name
+from symgrad.codegen.languages import Jax, NumPy, Source, Torch, short_name
+from symgrad.codegen.texts import LONGEST, Text, helpers_called
 from symgrad.program.program import LISTS, Operand, Program, Step, arguments
 
 __all__ = ["ArraySource"]

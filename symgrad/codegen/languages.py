@@ -6,8 +6,7 @@ A value that is used more than once, or is long, gets a line of its own.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import Any, ClassVar
 
@@ -20,43 +19,13 @@ from sympy.printing.pycode import PythonCodePrinter
 from symgrad.carriers.special.printed_integrals import SHARED
 from symgrad.carriers.special.table import SPECIAL
 from symgrad.codegen.equations import Result
+from symgrad.codegen.texts import LONGEST, Text, helpers_called
+from symgrad.codegen.translated import Translated
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
 from symgrad.symbolic.conversion import number_of
 from symgrad.symbolic.programs import OpProgram, OpStep, Place
 
-__all__ = ["C", "Jax", "NumPy", "Source", "Text", "Torch", "short_name"]
-
-
-LONGEST = 70  # characters up to which an expression is written inside another
-
-
-class Text(str):
-    """An expression as text, which is put in parentheses if it binds less tightly than the format requires."""
-
-    precedence: int
-
-    def __new__(cls, text: str, precedence: int = 9) -> Text:
-        out = super().__new__(cls, text)
-        out.precedence = precedence
-        return out
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def __format__(self, least: str) -> str:
-        return f"({self!s})" if self.precedence < int(least or 0) else str(self)
-
-
-def helpers_called(text: str, helpers: Mapping[str, str]) -> str:
-    """The helpers that a text calls, and those that these call, in the order of the table."""
-    found: set[str] = set()
-    pending = [text]
-    while pending:
-        text = pending.pop()
-        new = {name for name in helpers.keys() - found if re.search(rf"\b{name}\b", text)}
-        found |= new
-        pending += [helpers[name] for name in new]
-    return "".join(helper for name, helper in helpers.items() if name in found)
+__all__ = ["C", "Jax", "NumPy", "Source", "Torch", "short_name"]
 
 
 class Source(CodePrinter):
@@ -216,6 +185,19 @@ def short_name(word: str, parameters: tuple[Any, ...]) -> str:
     return next((short for short, given in WITH_PARAMETERS.get(word, {}).items() if given == parameters), word)
 
 
+DEFINITION = "\ndef "
+
+
+def _count(definition: str) -> int:
+    """How many parameters a helper has."""
+    return definition.partition(")")[0].count(",") + 1
+
+
+def _places(first: int, last: int, text: str = "{{{}}}", between: str = ", ") -> str:
+    """The places of operands in a format."""
+    return between.join(text.format(i) for i in range(first, last))
+
+
 def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]]:
     """The special functions that a language has, and their helpers, for a module of arrays with this name."""
     ops: dict[str, str] = {}
@@ -227,24 +209,36 @@ def _special(language: str, m: str = "") -> tuple[dict[str, str], dict[str, str]
             if text := row.sources.get(" ".join((language, *map(str, parameters)))):
                 if text[0] == "\n":
                     helper = f"_{short}" if m else f"symgrad_{short}"
-                    helpers[helper], text = "\n" * bool(m) + text, f"9 {helper}({', '.join(f'{{{i}}}' for i in range(row.arity))})"
+                    helpers[helper], text = "\n" * bool(m) + text, f"9 {helper}({_places(0, row.arity)})"
                 ops[short] = text
-        source = row.sources.get(language) or m and row.sources.get("Python")
+        source = row.sources.get(language) or row.sources.get("Python")
         if language == "NumPy" and isinstance(row.arrays, str):  # a ufunc
             source = f"scipy.special.{row.arrays}"
         if not source:
             continue
         count = row.arity
-        if source[0] == "\n":
-            helper, count = f"_{name}" if m else f"symgrad_{name}", source.partition(")")[0].count(",") + 1
+        if not m and source.startswith(DEFINITION):  # to be translated
+            source = f"9 symgrad_{name}{_places(row.arity, _count(source), '_{{{}}}', '')}({_places(0, row.arity)})"
+        elif source[0] == "\n":
+            helper, count = f"_{name}" if m else f"symgrad_{name}", _count(source)
             helpers[helper], source = "\n" * bool(m) + source.replace("{m}", m), helper
-        ops[name] = source if "{" in source else f"9 {source}({', '.join(f'{{{i}}}' for i in range(count))})"
+        ops[name] = source if "{" in source else f"9 {source}({_places(0, count)})"
         for short, parameters in WITH_PARAMETERS.get(name, {}).items():
             text = ops[name]
             for i, parameter in enumerate(parameters):
                 text = text.replace(f"{{{row.arity + i}}}", str(parameter))
             ops.setdefault(short, text)
     return ops, helpers
+
+
+def _to_translate() -> dict[str, str]:
+    """The helpers in Python of which those in C are translated."""
+    texts = {name: shared if isinstance(shared, str) else shared["C"] for name, shared in SHARED.items()}
+    for name, row in SPECIAL.items():
+        for source in (row.sources.get("C", ""), row.sources.get("Python", "")):
+            if source.startswith(DEFINITION):
+                texts.setdefault(f"_{name}", source)
+    return texts
 
 
 def _helpers(m: str, broadcast: str, axis: str) -> dict[str, str]:
@@ -323,7 +317,7 @@ class C(Source, C99CodePrinter):
         "logical_and": "1 {0:2} && {1:2}", "logical_or": "1 {0:2} || {1:2}", "logical_not": "6 !{0:6}",
         "softplus": "4 fmax({0}, 0.0) + log1p(exp(-fabs({0})))", "logsigmoid": "4 fmin({0}, 0.0) - log1p(exp(-fabs({0})))",
         "logaddexp": "4 fmax({0}, {1}) + log1p(exp(-fabs({0:4} - {1:5})))", "sigmoid": "5 1.0 / (1.0 + exp(-{0:7}))"}
-    helpers = special[1] | {  # math.h of C99 does not declare the Bessel functions of POSIX
+    helpers = Translated(_to_translate(), special[1] | {  # math.h of C99 does not declare the Bessel functions of POSIX
         **{name: f"\ndouble {name}(int order, double x);\n" for name in ("jn", "yn")},
         "symgrad_mod": _static("mod(double a, double b)", "double r = fmod(a, b);", "return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;"),
         "symgrad_sign": _static("sign(double x)", "return (double)((x > 0.0) - (x < 0.0));"),
@@ -333,7 +327,7 @@ class C(Source, C99CodePrinter):
         **{f"symgrad_sinc{n}": _static(f"sinc{n}(double x)", f"double u = {math.pi!r} * x;", "double s = sin(u);", "double c = cos(u);",
                                        f"return u > -2.0 && u < 2.0 ? {_sinc(n)[0]} : {_sinc(n)[1]};") for n in (1, 2, 3)},
         "symgrad_direction": _static("direction(double x, double y)", "double h = hypot(x, y);", "return h == 0.0 ? 0.0 : x / h;"),
-    }
+    }, ops)
     header = "#include <math.h>\n"
     assignment = "const double {} = {};"
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.codegen.languages import Text
+from symgrad.codegen.texts import Text
 from symgrad.compiled.function import CompiledFunction
 from symgrad.program.program import LISTS, Program, Step, arguments
 

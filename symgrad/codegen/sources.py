@@ -13,8 +13,9 @@ from typing import Any
 
 from symgrad.codegen.arrays import ArraySource
 from symgrad.codegen.equations import Equations, Result, equations_of
-from symgrad.codegen.languages import C, Jax, NumPy, Source, Text, Torch
+from symgrad.codegen.languages import C, Jax, NumPy, Source, Torch
 from symgrad.codegen.pictures import argument_names, recorded
+from symgrad.codegen.texts import Text
 from symgrad.symbolic.definitions import Unknown
 from symgrad.symbolic.parameters import identifiers
 from symgrad.symbolic.programs import Place, Writer

@@ -91,6 +91,4 @@ def test_they_are_known_by_name():
     for language in (symgrad.to_torch, symgrad.to_jax):
         source = language(formula, symbols=(phi, m), derivatives=1)
         assert all(f"_{name}(" in source for name in ("ellipk", "ellipe", "ellipkinc", "ellipeinc", "ellipk_derivative"))
-    assert "symgrad_ellipk(m)" in symgrad.to_c(sympy.elliptic_k(m))
-    with pytest.raises(TypeError, match="ellipe cannot be written here"):
-        symgrad.to_c(sympy.elliptic_e(m))
+    assert "symgrad_ellipk(m)" in symgrad.to_c(sympy.elliptic_k(m)) and "symgrad_ellipe(m)" in symgrad.to_c(sympy.elliptic_e(m))

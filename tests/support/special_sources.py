@@ -6,9 +6,11 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.codegen.languages import helpers_called
+from symgrad.codegen.languages import C
+from symgrad.codegen.texts import helpers_called
 from symgrad.graph.op import REGISTRY
 from symgrad.symbolic.catalogue import WITH_PARAMETERS
+from tests.support.c_interpreter import compiled
 from tests.support.points import numbers
 
 CASES = [(name, parameters) for name in SPECIAL
@@ -32,16 +34,26 @@ def written(language, name, parameters):
         text = language.ops[name]
     arguments = "xyz"[:SPECIAL[name].arity]
     body = text.partition(" ")[2].format(*arguments, *parameters)
-    return f"{language.header}{helpers_called(body, language.helpers)}\n\ndef f({', '.join(arguments)}):\n    return {body}\n"
+    head = f"{language.header}{helpers_called(body, language.helpers)}\n"
+    if language is C:
+        return f"{head}double f(double {', double '.join(arguments)})\n{{\n    return {body};\n}}\n"
+    return f"{head}\ndef f({', '.join(arguments)}):\n    return {body}\n"
 
 
-def check(language, name, parameters, convert):
+def _function(language, source, convert):
+    """The function `f` of a source, which takes arrays and gives one."""
+    if language is C:
+        return np.vectorize(compiled(source)["f"], [float])
+    space = {}
+    exec(source, space)
+    return lambda *xs: np.asarray(space["f"](*map(convert, xs)), np.float64)
+
+
+def check(language, name, parameters, convert=np.asarray):
     """Hold the numbers of a source to those of the op."""
     source, xs = written(language, name, parameters), points(name)
     assert source is not None, f"{name}{parameters} has no source"
-    space = {}
-    exec(source, space)
-    found = np.asarray(space["f"](*map(convert, xs)), np.float64)
+    found = _function(language, source, convert)(*xs)
     expected = getattr(numeric, name)(*xs, *parameters)
     size = np.abs(expected[np.isfinite(expected)]).max()
     with np.errstate(all="ignore"):

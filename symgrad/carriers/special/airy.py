@@ -145,6 +145,7 @@ def _j0_of_ball(x: Any, order: int) -> Any:
 
 IN_PYTHON = """
 def _spherical_bessel_j0_derivative(x, order):
+    x = {m}.clip(x, -1e300, 1e300)
     sine, cosine = {m}.sin(x), {m}.cos(x)
     waves = (sine, cosine, -sine, -cosine)
     large = {m}.abs(x) > order + 1

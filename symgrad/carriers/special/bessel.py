@@ -264,12 +264,12 @@ BY_TRAPEZOIDS = """
 def _{name}(x, order):
     if order == 0:
         return {value}(x)
-    size = {m}.abs(x)
+    size = {m}.clip({m}.abs(x), None, 1e300)
     step = {m}.arcsin({m}.sqrt({m}.clip((20.0 + 4 * order) / {m}.clip(size, 1.0, None), 0.0, 1.0))) / 64
     total = 0 * size
     for k in range(1, 65):
         u = 2 * {m}.sin(step * k)**2
-        total = total + {term}u**order * {m}.exp(-size * u) * (1.0 if k < 64 else 0.5)
+        total = total + {term}u**order * {m}.exp(-size * u) * (1 - k // 64 / 2)
     return total * step * {factor}
 """
 MODULES = {"NumPy": "scipy.special", "Torch": "torch.special", "Jax": "jax.scipy.special"}
@@ -287,7 +287,8 @@ def by_order(letter: str, word: str = "", in_c: str = "") -> dict[str, str]:
 def _by_trapezoids(name: str, value: str, term: str, factor: str) -> dict[str, str]:
     """The helper in Python for an integral over the period, by language; `value` is the function of the order 0."""
     text = BY_TRAPEZOIDS.replace("{name}", name).replace("{term}", term).replace("{factor}", factor)
-    return {language: text.replace("{value}", f"{module}.{value}") for language, module in MODULES.items()}
+    first_kind = text.replace("{value}(x)", f"_first_kind(x, {value[1]})")
+    return {"C": first_kind, **{language: text.replace("{value}", f"{module}.{value}") for language, module in MODULES.items()}}
 
 
 # name: arrays, digits, formula, balls, arity, sources

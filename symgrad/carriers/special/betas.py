@@ -250,7 +250,7 @@ def _beta_derivative(a, b, m, n):
         return (-1) ** (m + n) * 0.2 * ({m}.exp(-c[..., None] * left - d[..., None] * right) * left**m * right**n).sum(-1)
 
     if m and n:
-        return {m}.where(((a < 2) | (b < 2)) & ((a < 4e15) & (b < 4e15)), integral(), moment(m, n))
+        return {m}.where(((a < 2) | (b < 2)) & ((a > 0) & (a < 4e15) & (b > 0) & (b < 4e15)), integral(), moment(m, n))
     return moment(m, n)
 """  # the integral is that of `_mixed`
 BETA = """

@@ -101,8 +101,9 @@ def _erfcx_derivative(x, order):
     z, low = {m}.abs(x)[..., None], {m}.clip(x, -27.0, 0.0)
     u = {m}.arange(-68.0, 64.0) / 16 + 0 * z
     v = {m}.exp(u - {m}.exp(-u))
-    t = v / (1 + z)
-    weight = (1 + {m}.exp(-u)) / 16 * t * {m}.exp(-t * (t + 2 * z))
+    part = 1 / (1 + z)
+    t = v * part
+    weight = (1 + {m}.exp(-u)) / 16 * t * {m}.exp(-t * t - 2 * v * (1 - part))
 
     def moment(n):  # the integral of t**n exp(-t * t - 2 * t * z) from 0 on
         return (weight * t**n).sum(-1)
@@ -116,6 +117,7 @@ def _erfcx_derivative(x, order):
 """
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
-    "erfcx": (_erfcx, _exact_erfcx, _erfcx_formula, _erfcx_of_ball, 1, {"Python": "9 _erfcx_derivative({0}, 0)"}),
+    "erfcx": (_erfcx, _exact_erfcx, _erfcx_formula, _erfcx_of_ball, 1,
+              {"Python": "9 _erfcx_derivative({0}, 0)", "C": "9 symgrad_erfcx_derivative_0({0})"}),
     "erfcx_derivative": (_erfcx, _exact_erfcx, _erfcx_formula, _erfcx_of_ball, 1, {"Python": IN_PYTHON}),
 }

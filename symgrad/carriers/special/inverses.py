@@ -166,14 +166,30 @@ def _ndtri_of_ball(p: Any) -> Any:
 
 ERFINV_SLOPE = """
 def _erfinv_slope(x):
-    y = {m}.abs(MODULE.erfinv(x))
+    y = {m}.clip({m}.abs(MODULE.erfinv(x)), None, 1e300)
     return 0.886226925452758 * {m}.where(y < 0.7, {m}.exp(y * y), MODULE.erfcx(y) / (1 - {m}.abs(x)))
 """
 NDTRI_SLOPE = """
 def _ndtri_slope(x):
-    y = {m}.abs(MODULE.ndtri(x))
+    y = {m}.clip({m}.abs(MODULE.ndtri(x)), None, 1e300)
     tail = MODULE.erfcx(0.7071067811865476 * y) / {m}.where(x < 0.5, x, 1 - x)
     return {m}.where(y < 1, 2.5066282746310002 * {m}.exp(0.5 * y * y), 1.2533141373155001 * tail)
+"""
+ERFINV_IN_C = """
+def _erfinv(x):
+    size, near = {m}.abs(x), {m}.clip(x, -0.5, 0.5)
+    y = 0.886226925452758 * near
+    for k in range(6):
+        y = y + 0.886226925452758 * {m}.exp(y * y) * (near - {m}.erf(y))
+    far = {m}.where(size < 1, _tail_of_erf({m}.clip(1 - size, 5e-17, 0.5)), {m}.where(size == 1, {m}.inf, {m}.nan))
+    return {m}.where(size < 0.5, y, {m}.sign(x) * far)
+"""
+NDTRI_IN_C = """
+def _ndtri(p):
+    side = {m}.where(p < 0.5, p, 1 - p)
+    tail = -1.4142135623730951 * _tail_of_erf(2 * {m}.where((side > 0) & (side < 0.25), side, 0.25))
+    low = {m}.where(side > 0, tail, {m}.where(side == 0, -{m}.inf, {m}.nan))
+    return {m}.where({m}.abs(p - 0.5) < 0.25, 1.4142135623730951 * _erfinv(2 * p - 1), {m}.where(p < 0.5, low, -low))
 """
 
 
@@ -184,18 +200,21 @@ def sources(name: str) -> dict[str, str]:
 
 def _helpers(text: str) -> dict[str, str]:
     return {"NumPy": text.replace("MODULE", "scipy.special"), "Torch": text.replace("MODULE", "torch.special"),
-            "Jax": re.sub(r"MODULE.erfcx\(([^)]*)\)", r"_erfcx_derivative(\1, 0)", text).replace("MODULE", "jax.scipy.special")}
+            **{language: re.sub(r"MODULE.erfcx\(([^)]*)\)", r"_erfcx_derivative(\1, 0)", text).replace("MODULE.", module)
+               for language, module in (("Jax", "jax.scipy.special."), ("C", "_"))}}
 
 
 # name: arrays, digits, formula, balls, arity, sources
 ROWS: dict[str, tuple[Any, ...]] = {
     "erfinv": (_of_real(lambda special, x: np.copysign(special.erfinv(x), x)),
-               _exact_erfinv, lambda sp, x: sp.erfinv(x), _erfinv_of_ball, 1, sources("erfinv")),
+               _exact_erfinv, lambda sp, x: sp.erfinv(x), _erfinv_of_ball, 1,
+               {**sources("erfinv"), "C": ERFINV_IN_C}),
     "erfinv_slope": (_erfinv_slope, _exact_erfinv_slope, lambda sp, x: sp.sqrt(sp.pi) / 2 * sp.exp(sp.erfinv(x) ** 2),
                      lambda x: type(x).pi().sqrt() / 2 * (_erfinv_of_ball(x) ** 2).exp(), 1,
                      _helpers(ERFINV_SLOPE)),
     "ndtri": (_of_real(lambda special, p: special.ndtri(p)),
-              _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1, sources("ndtri")),
+              _exact_ndtri, lambda sp, p: sp.sqrt(2) * sp.erfinv(2 * p - 1), _ndtri_of_ball, 1,
+              {**sources("ndtri"), "C": NDTRI_IN_C}),
     "ndtri_slope": (_ndtri_slope, _exact_ndtri_slope, lambda sp, p: sp.sqrt(2 * sp.pi) * sp.exp(sp.erfinv(2 * p - 1) ** 2),
                     lambda p: (2 * type(p).pi()).sqrt() * (_ndtri_of_ball(p) ** 2 / 2).exp(), 1,
                     _helpers(NDTRI_SLOPE)),

@@ -51,22 +51,15 @@ DENSITY = """
 def _gamma_density(shape, x, n):
     small = shape < 1
     a = {m}.where(small, shape + 1, shape)
-    wide, near = {m}.clip(a, 16.0, None), (a > 16) & (x > a / 2) & (x < 2 * a)
-    gap = {m}.log1p({m}.clip((x - a) / wide, -0.5, 1.0)) + (0.5 + sum(c * wide ** (1 - 2 * k) for k, c in enumerate(SERIES, 1))) / wide
-    terms = [{m}.where(near, gap, {m}.log(x) - DIGAMMA(a)), *[-POLYGAMMA for j in range(1, n)]]
+    terms = [_above_digamma(a, {m}.log(x), x), *[-POLYGAMMA for j in range(1, n)]]
     few = {m}.clip(a, None, 100.0)
     power = x**({m}.clip(shape, None, 100.0) - 1)
     out = [{m}.where(a < 100, power * {m}.exp(-x) / GAMMA(few), {m}.exp((a - 1) * {m}.log(x) - x - LGAMMA(a)))]
     for k in range(n):
         out.append(sum(math.comb(k, j) * out[j] * terms[k - j] for j in range(k + 1)))
-    return {m}.where(small, shape * out[n] + n * out[n - 1], out[n])
-""".replace("SERIES", str(tuple(float(b) / (2 * k) for k, b in enumerate(BERNOULLI[:8], 1))))
-# with Γ(a) = Γ(a + 1) / a for small a, and log a - ψ(a) of large a, next to which log x - ψ(a) would cancel. DLMF 5.11.2
-INCOMPLETE_GAMMA = """
-def _gammainc_derivative(a, x, n):
-    below, lower, upper = _parts_of_gamma(a, x, n)
-    return {m}.where(below, lower, -upper)
-"""
+    found = {m}.where(small, shape * out[n] + n * out[n - 1], out[n])
+    return {m}.where((shape > 0) & (x >= 0), {m}.where(x == {m}.inf, 0.0, found), {m}.nan)
+"""  # with Γ(a) = Γ(a + 1) / a for small a
 ZETA = """
 def _zeta_derivative(s, q, n, m):
     def times(f, g):
@@ -151,10 +144,16 @@ PRINTED: dict[str, dict[str, str]] = {
     "ellipeinc_derivative": {"Python": INCOMPLETE.replace("?", "ellipeinc").replace("POWER", "0.5")},
     "airy_ai": {"Python": CURVE.format(name="airy_ai", slope=False)},
     "airy_ai_prime": {"Python": CURVE.format(name="airy_ai_prime", slope=True)},
-    "bessel_j": {"Python": "\ndef _bessel_j(x, order):\n    return _of_bessel(x, order, False)\n"},
-    "bessel_y": {"Python": "\ndef _bessel_y(x, order):\n    return _of_bessel(x, order, True)\n"},
+    **{f"bessel_{letter}": {"Python": f"\ndef _bessel_{letter}(x, order):\n    return _of_bessel(x, order, {letter == 'y'})\n",
+                            "C": f"\ndef _bessel_{letter}(x, order):\n    return (-1)**min(order, 0) * {{m}}.{letter}n(abs(order), x)\n"}
+       for letter in "jy"},
     "bessel_k": {"Python": "\ndef _bessel_k(x, order):\n    return {m}.exp(-x) * _k_integral(x, order, 0)\n"},
-    "bessel_i": {"Python": "\ndef _bessel_i(x, order):\n    half = {m}.exp({m}.abs(x) / 2)\n    return _first_kind(x, abs(order)) * half * half\n"},
+    "bessel_i": {"Python": """
+def _bessel_i(x, order):
+    x = {m}.clip(x, -2000.0, 2000.0)
+    half = {m}.exp({m}.abs(x) / 2)
+    return _first_kind(x, abs(order)) * half * half
+"""},
     "bessel_k_moment": {"Python": "\ndef _bessel_k_moment(x, order):\n    return _k_integral(x, 0, order)\n"},
     "scaled_modified_bessel_k1": {"Python": "\ndef _scaled_modified_bessel_k1(x):\n    return _k_integral(x, 1, 0)\n"},
     **{f"bessel_{letter}_derivative": {"Python": f"""
@@ -163,7 +162,7 @@ def _bessel_{letter}_derivative(x, order, times):
 """} for letter in "jy"},
     "sine_integral": {"Python": """
 def _sine_integral(x):
-    near, far = {m}.clip(x, -4.0, 4.0), {m}.clip({m}.abs(x), 4.0, None)
+    near, far = {m}.clip(x, -4.0, 4.0), {m}.clip({m}.abs(x), 4.0, 1e300)
     total, term = 0.0, near
     for k in range(1, 40, 2):
         total = total + term / k
@@ -174,7 +173,7 @@ def _sine_integral(x):
 """},
     "cosine_integral": {"Python": """
 def _cosine_integral(x):
-    near, far = {m}.clip(x, None, 4.0), {m}.clip(x, 4.0, None)
+    near, far = {m}.clip(x, None, 4.0), {m}.clip(x, 4.0, 1e300)
     total, term = 0.5772156649015329 + {m}.log(near), 1.0
     for k in range(2, 42, 2):
         term = -term * near * near / ((k - 1) * k)
@@ -184,14 +183,14 @@ def _cosine_integral(x):
 """},
     "fresnel_s": {"Python": """
 def _fresnel_s(x):
-    far = {m}.clip({m}.abs(x), 1.5, None)
+    far = {m}.clip({m}.abs(x), 1.5, 1e17)
     f, g = _auxiliary_of_fresnel(far)
     rest = 0.5 - f * _fresnel_cosine(far, 0) - g * _fresnel_sine(far, 0)
     return {m}.where({m}.abs(x) < 1.5, _near_fresnel({m}.clip(x, -1.5, 1.5), 1), {m}.sign(x) * rest)
 """},
     "fresnel_c": {"Python": """
 def _fresnel_c(x):
-    far = {m}.clip({m}.abs(x), 1.5, None)
+    far = {m}.clip({m}.abs(x), 1.5, 1e17)
     f, g = _auxiliary_of_fresnel(far)
     rest = 0.5 + f * _fresnel_sine(far, 0) - g * _fresnel_cosine(far, 0)
     return {m}.where({m}.abs(x) < 1.5, _near_fresnel({m}.clip(x, -1.5, 1.5), 0), {m}.sign(x) * rest)
@@ -224,11 +223,11 @@ static double symgrad_exp1(double x)
 """},  # the power series, and the continued fraction. DLMF 6.6.2, 6.9.1
     "expi": {"Python": """
 def _expi(x):
-    near, far = {m}.where(x > 0, {m}.clip(x, None, 40.0), 1.0), {m}.clip(x, 40.0, None)
+    near, far = {m}.where(x > 0, {m}.clip(x, None, 40.0), 1.0), {m}.clip(x, 40.0, 1e3)
     distance = (near - 0.3725074107813666) - 1.3140183414386028e-17
     small = near < 0.1
     total = {m}.where(small, {m}.log(near) + 0.5772156649015329, {m}.log1p({m}.clip(distance, -0.3, None) / 0.3725074107813666))
-    base, power, factor = {m}.where(small, 0.0, 0.3725074107813666), 0.0, 1.0
+    base, power, factor = {m}.where(small, 0 * near, 0.3725074107813666), 0.0, 1.0
     step = {m}.where(small, near, distance)
     for k in range(1, 120):
         power, factor = near * power + base**(k - 1) * step, factor / k
@@ -262,16 +261,17 @@ static double symgrad_lambertw(double x)
            ("silu_derivative", ("z", "0.0 * z", "1.0 + 0.0 * z"), ("1.0 + 0.0 * z", "0.0 * z", "z")),
            ("mish_derivative", ("2.0 * z", "z * z", "2.0 + 0.0 * z"), ("2.0 * z", "1.0 + 0.0 * z", "2.0 * z * z")))},
     "gamma_density": with_gammas(DENSITY),
-    "gammainc_derivative": dict.fromkeys(("Torch", "Jax"), INCOMPLETE_GAMMA),
-    "gammainc": {"Torch": """
+    "gammainc_derivative": {**dict.fromkeys(("Torch", "Jax"), "9 _gammainc_derivative({0}, {1}, {2})"),  # of order 2 the integral cancels
+                            "NumPy 1": "9 _gammainc_derivative({0}, {1}, 1)", "C 1": "9 symgrad_gammainc_derivative_1({0}, {1})"},
+    "gammainc": dict.fromkeys(("Torch", "C"), """
 def _gammainc(a, x):
     below, lower, upper = _parts_of_gamma(a, x, 0)
-    return torch.where(below, lower, 1 - upper)
-"""}, "gammaincc": {"Torch": """
+    return {m}.where(below, lower, 1 - upper)
+"""), "gammaincc": dict.fromkeys(("Torch", "C"), """
 def _gammaincc(a, x):
     below, lower, upper = _parts_of_gamma(a, x, 0)
-    return torch.where(below, 1 - lower, upper)
-"""},
+    return {m}.where(below, 1 - lower, upper)
+"""),
     "zeta_derivative": {"Python": ZETA},
     "gelu_derivative": {"Python": """
 def _gelu_derivative(x, order):

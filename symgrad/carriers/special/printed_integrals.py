@@ -12,7 +12,7 @@ __all__ = ["SHARED", "with_gammas"]
 SHARED: dict[str, str | dict[str, str]] = {
     "_between": """
 def _between(x, count=230):
-    t = ({m}.zeros_like(x[..., None]) + {m}.arange(2 * count + 1) - count) * (3.6 / count)
+    t = ({m}.zeros_like(x[..., None]) + {m}.arange(-count, count + 1)) * (3.6 / count)
     s = 3.141592653589793 * {m}.sinh(t)
     low, high = 1 / (1 + {m}.exp(-s)), 1 / (1 + {m}.exp(s))
     return low, high, 3.6 / count * 3.141592653589793 * {m}.cosh(t) * low * high
@@ -22,16 +22,16 @@ def _whole(x, first, count):
     return {m}.zeros_like(x[..., None]) + {m}.arange(first, first + count)
 """,
     "_elliptic": """
-def _elliptic(phi, p, power, n, count=230):
+def _elliptic(phi, p, power, n):
     turns = {m}.round(phi / 3.141592653589793)
     rest = (phi - turns * 3.141592653589793) - turns * 1.2246467991473532e-16
-    part = _within(rest, (1.5707963267948966 - {m}.abs(rest)) + 6.123233995736766e-17, p, power, n, count)
-    full = _within(1.5707963267948966 + 0 * rest, 0.0, p, power, n, count)
+    part = _within(rest, (1.5707963267948966 - {m}.abs(rest)) + 6.123233995736766e-17, p, power, n)
+    full = _within(1.5707963267948966 + 0 * rest, 0 * rest, p, power, n)
     return part + {m}.where(turns == 0, 0.0, 2 * turns * full)
 """,  # by the first quarter of the period, which ends at π/2 itself and not at the number below it
     "_within": """
-def _within(phi, gap, p, power, n, count):
-    low, high, weight = _between(phi + 0 * p, count)
+def _within(phi, gap, p, power, n):
+    low, high, weight = _between(phi + 0 * p)
     phi, gap, p = (phi + 0 * p)[..., None], (gap + 0 * p)[..., None], (p + 0 * phi)[..., None]
     s, c = {m}.sin(phi * low), {m}.sin({m}.abs(phi) * high + gap)
     factor = 1.0
@@ -53,17 +53,19 @@ def _complete(p, power, n, count):
 """,  # by the logarithm of the tangent times the root of p, whose peak is at 1 for every size of p
     "_k_integral": """
 def _k_integral(x, order, power):
-    size = {m}.where(x > 0, x, 1.0)
-    last = 2 * {m}.arcsinh({m}.sqrt((40 + 4 * power) / size))
-    last = 2 * {m}.arcsinh({m}.sqrt((40 + 4 * power + abs(order) * last * 1.5) / size))
-    low, high, weight = _between(size)
+    size = {m}.where((x > 0) & (x < {m}.inf), x, 1.0)
+    near = {m}.clip(size, 1e-18, None)
+    last = 2 * {m}.arcsinh({m}.sqrt((40 + 4 * power) / near))
+    last = 2 * {m}.arcsinh({m}.sqrt((40 + 4 * power + abs(order) * last * 1.5) / near))
+    low, high, weight = _between(near)
     t = last[..., None] * low
     u = 2 * {m}.sinh(t / 2)**2
-    grown = 0.5 * ({m}.exp(abs(order) * t - size[..., None] * u) + {m}.exp(-abs(order) * t - size[..., None] * u))
+    grown = 0.5 * ({m}.exp(abs(order) * t - near[..., None] * u) + {m}.exp(-abs(order) * t - near[..., None] * u))
     found = last * (weight * u**power * grown).sum(-1)
+    leading = 0.11593151565841245 - {m}.log(size)
     if order or power:
-        leading = (0.5 * 2.0**abs(order) if order else 1.0) * math.gamma(abs(order) + power)
-        found = {m}.where(size < 1e-30, leading / size**(abs(order) + power), found)
+        leading = (0.5 * 2.0**abs(order) if order else 1.0) * math.gamma(abs(order) + power) / size**(abs(order) + power)
+    found = {m}.where(size < 1e-18, leading, {m}.where(x < {m}.inf, found, 0.0))
     return {m}.where(x > 0, found, {m}.where(x == 0, {m}.inf, {m}.nan))
 """,  # the integral of (cosh t - 1)ᵏ cosh(nt) e^(-x (cosh t - 1)) from 0 on, and its leading term next to 0. DLMF 10.32.9
     "_of_airy": """
@@ -156,7 +158,7 @@ def _auxiliary_of_fresnel(x):
     step = {m}.sqrt(40 / rate) / 96
     v = step[..., None] * _whole(x, 0, 97)
     fall = {m}.exp(-rate[..., None] * v * v) / (v**4 + 1) * (step * 0.4501581580785530)[..., None]
-    return fall.sum(-1) - 0.5 * fall[..., 0], (fall * v * v).sum(-1)
+    return fall.sum(-1) - 0.2250790790392765 * step, (fall * v * v).sum(-1)
 """,  # DLMF 7.7.10, 7.7.11
     "_near_fresnel": """
 def _near_fresnel(x, first):
@@ -168,37 +170,58 @@ def _near_fresnel(x, first):
     return total
 """,
 }
+SHARED["_tail_of_erf"] = """
+def _tail_of_erf(rest):
+    log = {m}.log(rest)
+    y = {m}.sqrt(-log)
+    for k in range(6):
+        scaled = _erfcx_derivative(y, 0)
+        y = y + 0.886226925452758 * scaled * ({m}.log(scaled) - y * y - log)
+    return y
+"""  # y with erfc(y) = rest, which is not above 1/2, by Newton's steps for log erfc
 SHARED["_stirling"] = """
 def _stirling(x):
     return sum(c * x ** (1 - 2 * k) for k, c in enumerate(SERIES, 1))
 """.replace("SERIES", str(tuple(float(b) / (2 * k * (2 * k - 1)) for k, b in enumerate(BERNOULLI[:10], 1))))  # DLMF 5.11.1
-SHARED["_log_density"] = """
-def _log_density(a, log, scale):
-    t, wide = {m}.exp(log), {m}.clip(a, 16.0, None)
-    square, distance = 1 / wide**2, (t - wide) / wide
-    rest = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))) / wide - 0.5 * {m}.log(wide / 6.283185307179586)
-    logs = {m}.where(t < wide / 2, log - {m}.log(wide), {m}.log1p({m}.clip(distance, -0.6, None)))
-    return {m}.where(a < 16, a * log - t - scale, wide * (logs - distance) - rest)
-"""  # that of the gamma distribution times t, with Stirling's series
+SHARED["_density"] = """
+def _density(a, u, t, scale):
+    wide = {m}.clip(a, 8.0, None)
+    part, distance = t / wide, (t - wide) / wide
+    near = {m}.exp(wide * ({m}.log1p({m}.clip(distance, -0.6, None)) - distance))
+    large = {m}.where(t < wide / 2, (part * {m}.exp(1 - part))**wide, near) * {m}.sqrt(wide / 6.283185307179586)
+    return {m}.where(a < 8, {m}.exp(a * u - scale) * {m}.exp(-t), large * {m}.exp(-_stirling(wide)))
+"""  # that of the gamma distribution times t, with u = log t. DLMF 5.11.1
+ABOVE_DIGAMMA = """
+def _above_digamma(a, u, t):
+    wide = {m}.clip(a, 8.0, None)
+    distance = (t - wide) / wide
+    logs = {m}.where({m}.abs(distance) < 0.5, {m}.log1p({m}.clip(distance, -0.6, 0.6)), {m}.log(t / wide))
+    series = (0.5 + sum(c * wide ** (1 - 2 * k) for k, c in enumerate(SERIES, 1))) / wide
+    return {m}.where(a < 8, u - DIGAMMA(a), logs + series)
+""".replace("SERIES", str(tuple(float(b) / (2 * k) for k, b in enumerate(BERNOULLI[:10], 1))))
+# log t - ψ(a) with u = log t: of large a by the series of log a - ψ(a), next to which u - ψ(a) would cancel. DLMF 5.11.2
 PARTS_OF_GAMMA = """
 def _parts_of_gamma(a, x, n):
-    below = x < {m}.exp(DIGAMMA(a))
+    below = x < {m}.clip({m}.exp(DIGAMMA(a)), 1e-15, None)
     size, inside = {m}.where(below & (x > 0), x, 1.0)[..., None], {m}.where(below, 1.0, x)[..., None]
     wide, power = a[..., None], {m}.clip(2 / a, 1.0, None)[..., None]
     low, high, weight = _between(x)
-    means = [DIGAMMA(wide), *[-POLYGAMMAOFWIDE for j in range(1, n)]]
-    logs = {m}.log(size) + power * {m}.log(low), {m}.log(inside + (45 + 10 * {m}.sqrt(wide)) * low)
-    found = []
-    for log, factor in zip(logs, (weight * power / low, weight * (45 + 10 * {m}.sqrt(wide)) * {m}.exp(-logs[1]))):
-        terms, out = [log - means[0], *means[1:]], [1.0]
+    means = [-POLYGAMMAOFWIDE for j in range(1, n)]
+    reach = 45 + 10 * {m}.sqrt(wide)
+    t, found = (size * low**power, inside + reach * low), []
+    logs = {m}.log(size) + power * {m}.log(low), {m}.log(t[1])
+    for log, t, factor in zip(logs, t, (weight * power / low, weight * reach / t[1])):
+        terms, out = [_above_digamma(wide, log, t), *means], [1.0]
         for k in range(n):
             out.append(sum(math.comb(k, j) * out[j] * terms[k - j] for j in range(k + 1)))
-        found.append((factor * out[n] * {m}.exp(_log_density(wide, log, LGAMMA(wide)))).sum(-1))
-    return below, {m}.where(x > 0, found[0], 0.0), {m}.where(x < {m}.inf, found[1], 0.0)
-"""  # from 0 to x and from x on, of which the one is used that the derivative of the density has one sign in
+        found.append((factor * out[n] * _density(wide, log, t, LGAMMA(wide))).sum(-1))
+    lower, upper = {m}.where(x > 0, found[0], {m}.where(x == 0, 0.0, {m}.nan)), {m}.where(x == {m}.inf, 0.0, found[1])
+    return below, {m}.where(a > 0, lower, {m}.nan), {m}.where(a > 0, upper, {m}.nan)
+"""  # from 0 to x and from x on, of which the one is used that the derivative of the density has one sign in; next to 0 the one has no points
 GAMMAS = {"NumPy": ("scipy.special.gamma", "scipy.special.gammaln", "scipy.special.psi", "scipy.special.polygamma(j, ?)"),
           "Torch": ("_gamma", "torch.special.gammaln", "torch.special.digamma", "(-1)**(j + 1) * math.factorial(j) * torch.special.zeta(j + 1.0, ?)"),
-          "Jax": ("_gamma", "jax.scipy.special.gammaln", "jax.scipy.special.digamma", "jax.scipy.special.polygamma(j, ?)")}
+          "Jax": ("_gamma", "jax.scipy.special.gammaln", "jax.scipy.special.digamma", "jax.scipy.special.polygamma(j, ?)"),
+          "C": ("{m}.gamma", "{m}.lgamma", "{m}.digamma", "{m}.digamma_derivative(?, j)")}
 
 
 def with_gammas(text: str) -> dict[str, str]:
@@ -211,3 +234,9 @@ def with_gammas(text: str) -> dict[str, str]:
 
 
 SHARED["_parts_of_gamma"] = with_gammas(PARTS_OF_GAMMA)
+SHARED["_above_digamma"] = with_gammas(ABOVE_DIGAMMA)
+SHARED["_gammainc_derivative"] = """
+def _gammainc_derivative(a, x, n):
+    below, lower, upper = _parts_of_gamma(a, x, n)
+    return {m}.where(below, lower, -upper)
+"""

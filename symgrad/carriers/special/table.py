@@ -4,8 +4,9 @@ A row names an elementwise function and says how it is computed: of arrays (a uf
 many-digit numbers (a function of an mpmath context and numbers), as a SymPy expression (a function of the module and expressions), and of balls.
 Parameters that are numbers, such as an order, follow the values.
 
-`sources` says how it is written by language: NumPy, Torch, Jax and C, or Python for the first three. A source is the name of a function, a format as
-in `symgrad.codegen.languages`, or the definition of a helper, where `{m}` is the module of arrays. A ufunc of SciPy is known by its name.
+`sources` says how it is written by language: NumPy, Torch, Jax and C, or Python for those that have none of their own. A source is the name of a
+function, a format as in `symgrad.codegen.languages`, or the definition of a helper, where `{m}` is the module of arrays; one in Python is translated
+for C. A ufunc of SciPy is known by its name.
 A name followed by parameters, as in "C 0", is the source for these.
 What has no source is refused by the printer of the language with a TypeError.
 """
