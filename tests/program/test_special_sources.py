@@ -8,7 +8,7 @@ from symgrad.codegen.languages import C, NumPy
 from symgrad.graph.op import REGISTRY
 from tests.support.special_sources import CASES, check, written
 
-WITHOUT = {("gammainc_derivative", (2,)): "the integral cancels: next to a = x it has 5000 ULP, and next to a = 0 it has 180"}
+WITHOUT = {("gammainc_derivative", (2,)): "the integral cancels: at a = x = 49.95 it has 3,700 ULP, and at a = 0.01 it has 180"}
 WRITTEN = [case for case in CASES if case not in WITHOUT]
 
 
