@@ -121,14 +121,14 @@ def _by_doubling(xp, x, dim, combine):
     return x
 
 
-def _faded(xp, low, high):
+def _faded(xp, low, high, lower):
     """exp(low - high), and 1 where low is not the lower one, as for equal infinite numbers; the rounding error of a large difference is a factor."""
-    same = xp.logical_and(xp.eq(low, high), xp.isinf(low))
-    low, high = (xp.where(same, xp.zeros_like(x), x) for x in (low, high))
+    apart = xp.logical_and(lower, xp.logical_not(xp.logical_and(xp.eq(low, high), xp.isinf(low))))
+    low, high = (xp.where(apart, x, xp.zeros_like(x)) for x in (low, high))
     gap = low - high
     back = low - gap
     error = (low - (gap + back)) + (back - high)
-    return xp.exp(xp.minimum(gap, 0)) * (1 + xp.where(xp.logical_and(xp.gt(gap, -800), xp.lt(gap, 0)), error, xp.zeros_like(gap)))
+    return xp.exp(gap) * (1 + xp.where(xp.gt(gap, -800), error, xp.zeros_like(gap)))
 
 
 def _running_weights(xp, x, dim):
@@ -136,15 +136,16 @@ def _running_weights(xp, x, dim):
     divided by exp(peak).
 
     The result y of large numbers is rounded by so much that exp(x - y) would have no digits. A number is compared with the peak before it: the
-    derivatives of its distance from itself would cancel beside those by the others.
+    derivatives of its distance from itself would cancel beside those by the others. Of equal numbers the first is the peak everywhere: the result
+    does not depend on the peaks, as long as all of them are of one choice.
     """
     before = (slice(None),) * dim
     size = xp.getitem(xp.view_as_real(x), (..., 0)) if is_complex(x) else x
-    peak = _by_doubling(xp, size, dim, xp.maximum)
+    peak = _by_doubling(xp, size, dim, lambda later, earlier: xp.where(xp.lt(earlier, later), later, earlier))
     last, new = peak[(*before, slice(0, -1))], size[(*before, slice(1, None))]
-    one = xp.ones_like(peak[(*before, slice(0, 1))])
-    fading = xp.cat([one, _faded(xp, last, new)], dim)
-    each = xp.exp(x - peak) if is_complex(x) else xp.cat([one, _faded(xp, new, last)], dim)
+    one, larger = xp.ones_like(peak[(*before, slice(0, 1))]), xp.lt(last, new)
+    fading = xp.cat([one, _faded(xp, last, new, larger)], dim)
+    each = xp.exp(x - peak) if is_complex(x) else xp.cat([one, _faded(xp, new, last, xp.logical_not(larger))], dim)
     return each, fading, recurrence(xp, fading, each, dim, False)
 
 

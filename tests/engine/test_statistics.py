@@ -138,3 +138,14 @@ def test_errors_are_those_of_torch(text, call):
 def test_logsumexp_of_an_infinite_number_beside_others():
     x = symgrad.tensor([[np.inf, -np.inf, 1e308], [1e16, 0.0, 1.0]], dtype=symgrad.float64)
     assert symgrad.logsumexp(x, 0).tolist() == [np.inf, 0.0, 1e308]
+
+
+@pytest.mark.parametrize("outer", [func.jacrev, func.jacfwd])
+@pytest.mark.parametrize("inner", [func.jacrev, func.jacfwd])
+def test_second_derivatives_of_running_sums_of_equal_exponentials(outer, inner):
+    """The peaks that are divided out have many equal numbers to choose from."""
+    weights = symgrad.tensor([1.0, -2.0, 3.0, 0.5, 4.0])
+    x = symgrad.tensor([0.0, 0.0, 0.0, 0.0, 0.0])
+    found, expected = (outer(inner(lambda x, f=f: (f(x) * weights).sum()))(x) for f in (
+        lambda x: symgrad.logcumsumexp(x, 0), lambda x: x.exp().cumsum(0).log()))
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=0, atol=1e-14)
