@@ -39,7 +39,10 @@ class Writer:
         ndim, kind = len(x.shape), self.rng.integers(12)
         out = None
         if kind < 3:
-            out = getattr(b, choose(UNARY))(x)
+            word = choose(UNARY)
+            out = getattr(b, word)(x)
+            if word == "sign":
+                out = b.mul(out, x)  # steps would make differences of their own of a rounding error
         elif kind < 6:
             y = self.pick()
             try:
@@ -47,7 +50,7 @@ class Writer:
             except ValueError:
                 return
             if np.prod(shape, dtype=int) <= 2000:
-                out = b.tanh(getattr(b, choose(BINARY))(x, y)) if self.rng.random() < 0.5 else b.where(b.lt(x, y), b.sin(x), y)
+                out = b.tanh(getattr(b, choose(BINARY))(x, y)) if self.rng.random() < 0.5 else b.where(b.lt(x, y), b.add(y, b.sin(b.sub(x, y))), y)
         elif kind == 6 and ndim:
             dim = int(self.rng.integers(ndim))
             word = choose(REDUCTIONS)
