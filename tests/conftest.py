@@ -1,6 +1,7 @@
 """How thoroughly hypothesis searches (set HYPOTHESIS_PROFILE to dev, the default, ci or thorough), what is left to the sweep, and that no test
 leaves ops behind."""
 
+import gc
 import os
 from collections import defaultdict
 
@@ -25,6 +26,13 @@ def pytest_collection_modifyitems(items):
         for i, item in enumerate(found):
             if i not in kept:
                 item.add_marker("sweep")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_is_old_is_not_searched_for_garbage():
+    """What the modules before have left in caches makes each collection by a test take a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from symgrad.types.domains import COMPLEX
 from tests.support.claims import ALL_CASES, CASES, FURTHER, attack_on, further_attacks, name_of
 from tests.support.exemptions import exempt
 
-PROFILE = "ci" if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else "dev"
+PROFILE = Profile("all", 60 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 8, 3, 0.0)
 PARAMETERS = [pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in ALL_CASES]
 FIRST = list({op.name: pytest.param(op, parameters, id=name_of(op, parameters)) for op, parameters in reversed(ALL_CASES)}.values())[::-1]
 BRIEF = Profile("brief", 3, 1, 0.0)  # as dev, with fewer random examples and first derivatives alone

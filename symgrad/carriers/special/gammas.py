@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from math import factorial
 from typing import Any
 
@@ -56,13 +56,16 @@ def _polygamma(special: Any, x: Any, n: int) -> Any:
 
 
 def _digits(function: Any) -> Any:
-    """A function of many digits at one of few precisions, since mpmath computes the Bernoulli numbers again for every other one."""
-    def call(mp: Any, x: Any, *order: int) -> Any:
-        with mp.workprec(-(-mp.prec // 512) * 512):
-            y = function(mp, *order, x)
-        return +y
+    """A function of many digits at one of few precisions, since mpmath computes the Bernoulli numbers again for every other one.
 
-    return call
+    Derivatives of products ask for the same numbers many times.
+    """
+    @lru_cache(4096)
+    def computed(mp: Any, precision: int, x: Any, order: tuple[int, ...]) -> Any:
+        with mp.workprec(precision):
+            return function(mp, *order, x)
+
+    return lambda mp, x, *order: +computed(mp, -(-mp.prec // 512) * 512, x, order)
 
 
 def _next_to_pole(mp: Any, x: Any, n: int) -> Any:
@@ -83,18 +86,21 @@ def _near_pole(mp: Any, x: Any) -> bool:
     return isinstance(x, mp.mpf) and 0 < x < 1e-15 and mp.prec < -50 * mp.mag(x)
 
 
+_loggamma, _gamma, _psi = map(_digits, (lambda mp, x: mp.loggamma(x), lambda mp, x: mp.gamma(x), lambda mp, n, x: mp.psi(n, x)))
+
+
 def lgamma_digits(mp: Any, x: Any) -> Any:
     """log Γ(x) of a number of many digits."""
-    return _next_to_pole(mp, x, -1) if _near_pole(mp, x) else _digits(lambda mp, x: mp.loggamma(x))(mp, x)
+    return _next_to_pole(mp, x, -1) if _near_pole(mp, x) else _loggamma(mp, x)
 
 
 def _gamma_digits(mp: Any, x: Any) -> Any:
-    return mp.nan if mp.isint(x) and x <= 0 else _digits(lambda mp, x: mp.gamma(x))(mp, x)
+    return mp.nan if mp.isint(x) and x <= 0 else _gamma(mp, x)
 
 
 def psi_digits(mp: Any, x: Any, n: int) -> Any:
     """The derivative of digamma of order n of a number of many digits."""
-    return _next_to_pole(mp, x, n) if _near_pole(mp, x) else _digits(lambda mp, n, x: mp.psi(n, x))(mp, x, n)
+    return _next_to_pole(mp, x, n) if _near_pole(mp, x) else _psi(mp, x, n)
 
 
 GAMMA = """
