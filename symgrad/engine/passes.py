@@ -201,7 +201,7 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
     written, guarded = all_threads.written, bool(node.flags & SELECTED)
     while parents := node.parents:
         flags, cls = node.flags, type(node)
-        if flags & ~SELECTED != GRADIENT or type(g) is not float64 and g.dtype is not FLOAT64 and is_complex(g):
+        if flags & ~SELECTED != GRADIENT or cls.none_is_undefined or type(g) is not float64 and g.dtype is not FLOAT64 and is_complex(g):
             break
         single, rule, saves = cls.by_numbers or write_rules(cls, True)
         if saves is not False and node.sequence_nr < written:

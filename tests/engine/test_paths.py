@@ -112,3 +112,21 @@ def test_the_path_is_taken(monkeypatch):
     x.register_hook(lambda g: 10 * g).remove()
     (x * x).sum().backward()
     assert len(taken) == 1 and x.grad.tolist() == [4.0, 8.0]
+
+
+@pytest.mark.parametrize("inner", [False, True], ids=["of a leaf", "of a result"])
+def test_a_function_without_a_gradient_is_called_once_and_its_leaf_has_none(inner):
+    calls = []
+
+    class Cut(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            calls.append(g.tolist())
+
+    x = symgrad.tensor([1.0, 2.0], requires_grad=True)
+    Cut.apply(x * 3 if inner else x).sum().backward()
+    assert x.grad is None and calls == [[1.0, 1.0]]
