@@ -46,6 +46,14 @@ def _leave_no_ops_behind():
         extending._unregister(name)
 
 
+@pytest.fixture(autouse=True)
+def _without_hooks_of_other_tests(monkeypatch):
+    """From its first hook on, a process passes backward by the general loop: each test begins without."""
+    from symgrad.graph.node import all_threads
+
+    monkeypatch.setattr(all_threads, "hooked", False)
+
+
 @pytest.fixture
 def declare():
     """`symgrad.elementwise`, whose ops are gone after the test."""

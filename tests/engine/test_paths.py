@@ -7,13 +7,7 @@ import symgrad
 from symgrad import tensor
 from symgrad.autograd import engine
 from symgrad.engine import passes
-from symgrad.graph.node import all_threads
 from symgrad.graph.op import REGISTRY, elementwise
-
-
-@pytest.fixture(autouse=True)
-def _without_hooks(monkeypatch):
-    monkeypatch.setattr(all_threads, "hooked", False)
 
 
 @pytest.fixture
