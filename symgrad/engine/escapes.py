@@ -195,4 +195,4 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype == b.dtype and a.shape == b.shape and (a.dtype == bool or a.tobytes() == b.tobytes())
-    return a == b if isinstance(a, (int, float, complex, str, slice)) else True
+    return a == b or a != a and b != b if isinstance(a, (int, float, complex, str, slice)) else True

@@ -144,3 +144,9 @@ def test_custom_functions_and_inner_gradients_are_still_proved():
 
     assert symgrad.check(lambda v: Cube.apply(v), 1.3).verdict == "proved"
     assert symgrad.check(lambda v: symgrad.autograd.grad(v**3, v, create_graph=True)[0] * v, 1.3).verdict == "proved"
+
+
+def test_a_constant_that_is_not_a_number_is_the_same_everywhere():
+    where = lambda v: symgrad.where(v.detach() < 0, math.nan, v * v)  # noqa: E731
+    assert symgrad.check(where, 1.3, points=3).verdict != "refuted"
+    assert str(matrix_gradient(symgrad.logdet, "input", input="n n")) == "input⁻ᵀ"
