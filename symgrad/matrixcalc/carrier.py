@@ -25,6 +25,7 @@ from symgrad.matrixcalc.labelled import (
     square,
     with_axes,
 )
+from symgrad.matrixcalc.pairings import reshaped
 from symgrad.matrixcalc.terms import (
     Determinant,
     Dimension,
@@ -166,16 +167,11 @@ class _Carrier:
         return with_axes(x, tuple(x.axes[d] for d in dims))
 
     def reshape(self, x: Labelled, shape: Sequence[int]) -> Labelled:
-        """Axes of size one inserted or removed."""
+        """Axes of size one inserted or removed, neighbours merged, an axis split."""
         if -1 in shape:
             known = -int(np.prod(shape))
             shape = tuple(int(np.prod(x.shape)) // known if n == -1 else n for n in shape)
-        indices = x.indices
-        if tuple(n for n in shape if n != 1) != tuple(i.dimension.size for i in indices):
-            raise NoCompactForm(f"matrix_expr: reshape from {list(x.shape)} to {list(shape)} merges or splits axes, which has no compact form; keep "
-                                f"the axes apart, as in sums over several of them")
-        rest = iter(indices)
-        return with_axes(x, tuple(None if n == 1 else next(rest) for n in shape))
+        return reshaped(x, shape)
 
     def broadcast_to(self, x: Labelled, size: Sequence[int]) -> Labelled:
         """Broadcasting along new axes."""

@@ -33,7 +33,7 @@ class Disagreement(AssertionError):
 def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimension], int]:
     """The length of every dimension, from the recorded arrays."""
     known = {d.root(): n for name, symbol in symbols.items() for d, n in zip(symbol.dimensions, values[name].shape)}
-    return lambda d: known.get(d.root(), d.size)
+    return lambda d: d.length(known)
 
 
 def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
@@ -116,12 +116,17 @@ def _points(graph: TensorGraph, generator: random.Random) -> Iterator[tuple[Valu
     """Arrays of random numbers: near those of the leaves if these are small, otherwise with small sizes in the same order."""
     mp = precise.context
     small = _is_small(graph)
-    lengths = sorted({d.size for s in graph.symbols.values() for d in s.dimensions})
-    sizes_of_lengths = {n: n if small else min(k + 2, n) for k, n in enumerate(lengths)}
+    dimensions = {found for s in graph.symbols.values() for d in s.dimensions for found in d.with_parts() if not found.parts}
+    sizes_of_lengths = {n: n if small else min(k + 2, n) for k, n in enumerate(sorted({d.size for d in dimensions}))}
+    known = {d: sizes_of_lengths[d.size] for d in dimensions}
+
+    def sizes(dimension: Dimension) -> int:
+        return dimension.length(known)
+
     for attempt in range(20):
         values = {}
         for leaf, symbol in graph.leaves.items():
-            shape = tuple(sizes_of_lengths[d.size] for d in symbol.dimensions)
+            shape = tuple(d.length(known) for d in symbol.dimensions)
             out = np.empty(shape, object)
             scale = mp.mpf(2) ** -(attempt // 2)
             for index in np.ndindex(shape):
@@ -132,7 +137,6 @@ def _points(graph: TensorGraph, generator: random.Random) -> Iterator[tuple[Valu
             if symbol.symmetric:
                 out = (out + out.T) / 2
             values[symbol.name] = out
-        sizes = sizes_of(graph.symbols, values)
         if _finite(graph.normal_form, values, sizes):
             yield values, sizes
 

@@ -13,7 +13,7 @@ from symgrad.carriers import numeric, precise, symbolic
 from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.functions import Elementwise
 from symgrad.matrixcalc.linalg import determinant, inverse
-from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Size, Softmax, Sum, Symbol
+from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol, Term
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
 
@@ -66,20 +66,52 @@ def of_sum(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, me
         return _floats(total, values, field, sizes, memo)
     out = field.full(0, tuple(sizes(i.dimension) for i in total.out))
     for term in total.terms:
-        left = list(term.factors)
+        left, free = _operands(term, total.out, values, field, sizes, memo)
         letters: list[Index] = []
         product = field.full(term.coefficient, ())
         while left:
-            f = next((g for g in left if any(i in letters for i in g.indices)), left[0])
-            left.remove(f)
-            array, indices = _at_distinct_indices(field.power(_head_value(f, values, field, sizes, memo), f.power), f.indices)
+            n = next((n for n, (_, indices) in enumerate(left) if any(i in letters for i in indices)), 0)
+            array, indices = _at_distinct_indices(*left.pop(n))
             joined = letters + [i for i in indices if i not in letters]
             product = product[(...,) + (None,) * (len(joined) - len(letters))] * _align(array, indices, joined)
-            summed = [n for n, i in enumerate(joined) if i not in total.out and not any(i in g.indices for g in left)]
+            summed = [n for n, i in enumerate(joined) if i not in free and not any(i in others for _, others in left)]
             product = np.asarray(np.add.reduce(product, axis=tuple(summed)) if summed else product)
             letters = [i for n, i in enumerate(joined) if n not in summed]
-        out = out + _align(product, letters, total.out)
+        out = out + _in_shape(_align(product, letters, free), free, out.shape, sizes)
     return np.asarray(out)
+
+
+def _operands(term: Term, out: Sequence[Index], *given: Any) -> tuple[list[tuple[Any, list[Index]]], list[Index]]:
+    """The arrays of a term at their indices, and the indices of the output; an axis of pairs is split into two instead of a sum over a pairing."""
+    _, field, sizes, _ = given
+    split: dict[Index, tuple[Index, ...]] = {}
+    for f in term.factors:
+        more = {f.indices[0]: f.indices[1:], **split} if isinstance(f.head, Pairing) else split
+        split = more if len(set(free := _separated(out, more))) == len(free) else split
+    found = []
+    for f in term.factors:
+        pair, parts = split.get(f.indices[0], ()) if isinstance(f.head, Pairing) else (), f.indices[1:]
+        lengths = [sizes(i.dimension) for i in parts]
+        if pair and [sizes(i.dimension) for i in pair] == lengths:
+            found += [(field.full(1, (n,)), [i]) if i is k else (field.eye(n), [i, k]) for n, i, k in zip(lengths, pair, parts)]
+        else:
+            found.append((field.power(_head_value(f, *given), f.power), list(f.indices)))
+    for n, (array, indices) in enumerate(found):
+        while at := next((k + 1 for k, i in enumerate(indices) if i in split), 0):
+            pair = split[indices[at - 1]]
+            array = array.reshape(*array.shape[:at - 1], *(sizes(i.dimension) for i in pair), *array.shape[at:])
+            indices = [*indices[:at - 1], *pair, *indices[at:]]
+        found[n] = array, indices
+    return found, _separated(out, split)
+
+
+def _separated(indices: Sequence[Index], split: Mapping[Index, tuple[Index, ...]]) -> list[Index]:
+    return [k for i in indices for k in (_separated(split[i], split) if i in split else [i])]
+
+
+def _in_shape(array: Any, indices: Sequence[Index], shape: tuple[int, ...], sizes: Sizes) -> Any:
+    """An array that may have axes of size one, with all elements in the given shape."""
+    return array if len(indices) == len(shape) else np.broadcast_to(array, [sizes(i.dimension) for i in indices]).reshape(shape)
 
 
 def _at_distinct_indices(array: Any, indices: Sequence[Index]) -> tuple[Any, list[Index]]:
@@ -105,11 +137,12 @@ def _floats(total: Sum, values: Mapping[str, Any], field: Field, sizes: Sizes, m
     for term in total.terms:
         numbers: dict[Index, int] = {}
         operands: list[Any] = [np.asarray(float(term.coefficient)), []]
-        for f in term.factors:
-            operands += [field.power(_head_value(f, values, field, sizes, memo), f.power), [numbers.setdefault(i, len(numbers)) for i in f.indices]]
-        kept = [i for i in total.out if i in numbers]
-        found = np.einsum(*operands, [numbers[i] for i in kept], optimize=len(term.factors) > 1)
-        out += found[tuple(slice(None) if i in kept else None for i in total.out)]
+        arrays, free = _operands(term, total.out, values, field, sizes, memo)
+        for array, indices in arrays:
+            operands += [array, [numbers.setdefault(i, len(numbers)) for i in indices]]
+        kept = [i for i in free if i in numbers]
+        found = np.einsum(*operands, [numbers[i] for i in kept], optimize=len(arrays) > 1)
+        out += _in_shape(found[tuple(slice(None) if i in kept else None for i in free)], free, out.shape, sizes)
     return out
 
 
@@ -122,6 +155,9 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
         out = field.lift(values[head.name])
     elif isinstance(head, Delta):
         out = field.eye(sizes(head.dimensions[0].root()))
+    elif isinstance(head, Pairing):
+        lengths = [sizes(d.root()) for d in head.dimensions[1:]]
+        out = field.eye(lengths[0] * lengths[1]).reshape(-1, *lengths)
     elif isinstance(head, Size):
         out = field.full(sizes(head.dimension.root()), ())
     else:
@@ -181,6 +217,9 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
         second = evaluated(args[1])
         (a, b), (c, d) = first.shape, second.shape
         return (first[:, None, :, None] * second[None, :, None, :]).reshape(a * c, b * d)
+    if kind == "unvec":
+        rows, columns = map(sizes, form.value)
+        return first.reshape(columns, rows).T
     simple = {"transpose": lambda: first.T, "inverse": lambda: inverse(field.xp, first), "apply": lambda: field.apply(form.value, first),
               "diag": lambda: field.eye(len(first)) * first, "diagonal": lambda: np.diagonal(first).reshape(-1, 1),
               "trace": lambda: np.asarray(np.add.reduce(np.diagonal(first))).reshape(1, 1), "sum": lambda: np.asarray(first.sum()).reshape(1, 1),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,9 @@ from symgrad.reference.run import Run
 
 __all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
 
-DECLARATION = re.compile(r"\s*(?:[^\W\d]\w*|\d+)?(?:\s+(?:[^\W\d]\w*|\d+))*\s*")
+_WORD = r"(?:[^\W\d]\w*|\d+)"
+_LENGTH = rf"{_WORD}(?:\*{_WORD})*"
+DECLARATION = re.compile(rf"\s*(?:{_LENGTH})?(?:\s+{_LENGTH})*\s*")
 
 
 class MatrixExpression:
@@ -89,7 +93,7 @@ class MatrixExpression:
                 for axis, d in enumerate(symbol.dimensions):
                     if d.root() is dimension.root():
                         return f"{symbol.name}.shape[{axis}]"
-            return str(dimension.size)
+            return " * ".join(map(size, dimension.parts)) or str(dimension.size)
 
         return index_numpy(self._sum, size) if self._form is None else NumPy(size).show(self._form)
 
@@ -113,6 +117,11 @@ class MatrixExpression:
                 before, other = lengths.setdefault(d.root(), (n, f"axis {axis} of {name}"))
                 if before != n:
                     raise ValueError(f"evaluate: axis {axis} of {name} has length {n}, but {other}, which must agree with it, has {before}")
+        known = {d: n for d, (n, _) in lengths.items()}
+        for d, (n, where) in lengths.items():
+            factors = [part.length(known) for part in d.parts]
+            if factors and prod(factors) != n:
+                raise ValueError(f"evaluate: {where} has length {n}, but it stands for pairs, of which there are {' * '.join(map(str, factors))}")
         return of_sum(self._sum, found, FLOATS, sizes_of(self._graph.symbols, found))
 
     def sympy(self, sizes: Mapping[str, int] | None = None) -> Any:
@@ -121,13 +130,14 @@ class MatrixExpression:
         `sizes` has other sizes by the names of declared dimensions.
         """
         given = dict(sizes or {})
-        known = {d.name for s in self._graph.symbols.values() for d in s.dimensions if d.name}
-        if set(given) - known:
-            raise ValueError(f"sympy: there is no dimension {', '.join(sorted(set(given) - known))}; those with a name are "
-                             f"{', '.join(sorted(known)) or 'none'}")
+        named = {d.name: d for s in self._graph.symbols.values() for axis in s.dimensions for d in axis.with_parts() if d.name}
+        if set(given) - set(named):
+            raise ValueError(f"sympy: there is no dimension {', '.join(sorted(set(given) - set(named)))}; those with a name are "
+                             f"{', '.join(sorted(named)) or 'none'}")
+        known = {named[name]: n for name, n in given.items()}
 
         def size(dimension: Dimension) -> int:
-            return given.get(dimension.name or "", dimension.size)
+            return dimension.length(known)
 
         values = {}
         for name, symbol in self._graph.symbols.items():
@@ -230,11 +240,12 @@ def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[st
     for name, given in arrays.items():
         if isinstance(given, str):
             if not DECLARATION.fullmatch(given):
-                raise ValueError(f"matrix_gradient: {name}={given!r} is not understood; name the dimensions, as in A=\"m n\", b=\"m\", c=\"\" or "
-                                 f"W=\"n n symmetric\"")
+                raise ValueError(f"matrix_gradient: {name}={given!r} is not understood; name the dimensions, as in A=\"m n\", b=\"m\", c=\"\", "
+                                 f"W=\"n n symmetric\" or, for an axis of pairs, x=\"m*n\"")
             declarations[name] = given.split()
     symmetric = [name for name, parts in declarations.items() if "symmetric" in parts]
-    letters = list(dict.fromkeys(w for parts in declarations.values() for w in parts if w != "symmetric" and not w.isdigit()))
+    letters = list(dict.fromkeys(w for parts in declarations.values() for length in parts if length != "symmetric"
+                                 for w in length.split("*") if not w.isdigit()))
     sizes = {w: (n + 1 if seed % 2 else len(letters) - n) + 1 for n, w in enumerate(letters)}
     dimensions = {w: Dimension(n, w) for w, n in sizes.items()}
     rng, tensors, named = np.random.default_rng(seed), {}, {}
@@ -242,7 +253,8 @@ def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[st
         if name not in declarations:
             tensors[name] = tensor(given.detach().numpy() if isinstance(given, Tensor) else np.asarray(given, float), requires_grad=True, symbol=name)
             continue
-        axes = tuple(dimensions[w] if w in dimensions else Dimension(int(w)) for w in declarations[name] if w != "symmetric")
+        axes = tuple(reduce(Dimension.of_pairs, [dimensions[w] if w in dimensions else Dimension(int(w)) for w in length.split("*")])
+                     for length in declarations[name] if length != "symmetric")
         value = rng.uniform(0.2, 0.8, [d.size for d in axes]) * (rng.choice([0.3, 1.0, 3.0]) if seed > 1 else 1.0)
         if value.ndim == 2 and value.shape[0] == value.shape[1]:
             value = value + 2 * np.eye(len(value))

@@ -27,4 +27,6 @@ def transpose(form: Form) -> Form:
         return form.args[0]
     if form.kind == "product":
         return Form("product", tuple(map(transpose, reversed(form.args))), rank=-form.rank if abs(form.rank) == 1 else 2)
+    if form.kind == "kron":
+        return Form("kron", tuple(map(transpose, form.args)), rank=-form.rank if abs(form.rank) == 1 else 2)
     return Form("transpose", (form,), rank=-form.rank if abs(form.rank) == 1 else 2)

@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from symgrad.matrixcalc.form import Form, transpose
-from symgrad.matrixcalc.kronecker import kronecker_form
+from symgrad.matrixcalc.kronecker import kronecker_form, resolve_pairings
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
@@ -19,6 +19,7 @@ from symgrad.matrixcalc.terms import (
     Inverse,
     LogDeterminant,
     NoCompactForm,
+    Pairing,
     Size,
     Softmax,
     Sum,
@@ -117,7 +118,7 @@ def _scale(number: Any, scalars: Sequence[tuple[Form, Any]], body: Form | None) 
     joined: dict[Form, Any] = {}
     for form, power in scalars:
         joined[form] = joined.get(form, 0) + power
-    kept = [(f, p) for f, p in joined.items() if p != 0]
+    kept = sorted(((f, p) for f, p in joined.items() if p != 0), key=lambda pair: pair[0].kind != "size")
     if body is None and not kept:
         return Form("number", value=number, rank=0)
     if number == 1 and not kept and body is not None:
@@ -141,11 +142,16 @@ def _factor_form(f: Factor) -> Form:
         return Form("size", value=head.dimension.root(), rank=0)
     if isinstance(head, Applied):
         inner = form_of(head.argument, broadcast=True)
+        if rank == 2 and inner.kind == "add":
+            other = form_of(Sum(head.argument.out[::-1], head.argument.terms), broadcast=True)
+            inner = transpose(other) if _transpose_count(other) < _transpose_count(inner) else inner
         return inner if head.function is None else Form("apply", (inner,), head.function, rank, head.symmetric)
     inner = form_of(head.argument)
     if isinstance(head, Softmax):
         return Form("softmax", (inner,), rank=1)
     if isinstance(head, Inverse):
+        if inner.kind == "transpose":
+            return Form("transpose", (Form("inverse", inner.args),))
         return Form("inverse", (inner,), symmetric=head.symmetric)
     assert isinstance(head, (Determinant, LogDeterminant))
     return Form("det" if isinstance(head, Determinant) else "logdet", (inner,), rank=0)
@@ -156,6 +162,7 @@ def _term_form(term: Term, out: Sequence[Index], broadcast: bool) -> tuple[Any, 
     if broadcast and not term.factors:
         return term.coefficient, Form("number", value=ONE, rank=0)
     network = _Network(term, out)
+    resolve_pairings(network)
     body = kronecker_form(network, out) if len(out) == 4 else network.form()
     return term.coefficient, _scale(ONE, network.scalars, body)
 
@@ -168,9 +175,13 @@ class _Network:
         self.scalars: list[tuple[Form, Any]] = []
         self.items: list[tuple[Form, tuple[Index, ...]]] = []
         self.deltas: list[tuple[Index, ...]] = []
+        self.pairings: list[tuple[Index, ...]] = []
         for f in term.factors:
             if isinstance(f.head, Delta):
                 self.deltas.append(f.indices)
+                continue
+            if isinstance(f.head, Pairing):
+                self.pairings.append(f.indices)
                 continue
             form = _factor_form(f)
             if not f.indices:

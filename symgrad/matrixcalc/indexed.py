@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.matrixcalc.printing import Latex, Text, number_text
 from symgrad.matrixcalc.source import NumPy
-from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Factor, Index, Inverse, Size, Softmax, Sum, Symbol
+from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol
 
 __all__ = ["index_latex", "index_numpy", "index_text"]
 
@@ -84,6 +84,8 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
         text = subscript(style.name(head.name))
     elif isinstance(head, Delta):
         text = subscript(r"\delta" if latex else "δ")
+    elif isinstance(head, Pairing):
+        text = rf"\delta_{{{letters[0]},({letters[1]}{letters[2]})}}" if latex else f"δ[{letters[0]},({letters[1]},{letters[2]})]"
     elif isinstance(head, Size):
         text = head.dimension.name or str(head.dimension.size)
     else:
@@ -134,6 +136,9 @@ def _source(f: Factor, size: Callable[[Any], str]) -> str:
         return head.name
     if isinstance(head, Delta):
         return f"np.eye({size(head.dimensions[0].root())})"
+    if isinstance(head, Pairing):
+        first, second = (size(d.root()) for d in head.dimensions[1:])
+        return f"np.eye({first} * {second}).reshape(-1, {first}, {second})"
     if isinstance(head, Size):
         return size(head.dimension.root())
     inner = index_numpy(head.argument, size)

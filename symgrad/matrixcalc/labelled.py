@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -120,8 +121,9 @@ def lift(value: Any) -> Labelled:
     axes = tuple(None if n == 1 else Index(Dimension(n)) for n in array.shape)
     if array.size and (array == array.flat[0]).all():
         return Labelled(axes, Sum(tuple(i for i in axes if i is not None), constant(exact_number(array.flat[0].item())).terms))
-    if array.ndim == 2 and array.shape[0] == array.shape[1] and (array == np.eye(len(array))).all():
-        return identity(len(array))
+    rows = array.shape[:array.ndim // 2]
+    if array.shape == rows * 2 and (array.reshape(prod(rows), -1) == np.eye(prod(rows))).all():
+        return _identities(rows)
     raise NoCompactForm(f"matrix_expr: a constant of shape {list(array.shape)} has no name; make it a tensor with a symbol, as "
                         f"symgrad.tensor(b, symbol=\"b\")")
 
@@ -236,9 +238,15 @@ def square(x: Labelled) -> Sum:
 
 def identity(n: int) -> Labelled:
     """The identity matrix."""
-    dimension = Dimension(n)
-    i, k = Index(dimension), Index(dimension)
-    return Labelled((i, k), Sum((i, k), (Term(sympy.S.One, (Factor(Delta(dimension), (i, k)),)),)))
+    return _identities((n,))
+
+
+def _identities(rows: Sequence[int]) -> Labelled:
+    """The identity of arrays of some shape, with the axes of the shape twice."""
+    dimensions = [None if n == 1 else Dimension(n) for n in rows]
+    first, second = (tuple(None if d is None else Index(d) for d in dimensions) for _ in range(2))
+    deltas = tuple(Factor(Delta(i.dimension), (i, k)) for i, k in zip(indices_of(first), indices_of(second)))
+    return Labelled(first + second, Sum(indices_of(first + second), (Term(sympy.S.One, deltas),)))
 
 
 def general_power(a: Any, b: Any) -> Labelled:

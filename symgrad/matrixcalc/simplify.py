@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from symgrad.matrixcalc.pairings import contract_pairings, inverse_of_kronecker
 from symgrad.matrixcalc.terms import (
     ONE,
     ZERO,
@@ -64,12 +65,12 @@ def _simplify_term(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]
             factors = replaced + factors
     if coefficient == 0:
         return []
-    done = _merge_powers(_contract_deltas(done, out), out)
+    done = _contract(done, out)
     while True:
         cancelled = _cancel_inverse(done, out)
         if cancelled is None:
             break
-        done = _merge_powers(_contract_deltas(cancelled, out), out)
+        done = _contract(cancelled, out)
     if unwrap and len(done) == 1 and isinstance(done[0].head, Applied) and done[0].head.function is None and done[0].power == 1 and not \
             [i for i in done[0].indices if i not in out] and len(set(done[0].indices)) == len(done[0].indices):
         return [Term(coefficient * t.coefficient, t.factors) for t in done[0].head.argument.rename(done[0].indices)]
@@ -79,6 +80,8 @@ def _simplify_term(term: Term, out: Sequence[Index], unwrap: bool) -> list[Term]
 def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
     """A number and simpler factors whose product equals a factor; None in place of the factors if it cannot be simplified."""
     head, indices, power = f
+    if isinstance(head, Size) and head.dimension.parts:
+        return ONE, [Factor(Size(part), (), power) for part in head.dimension.parts]
     if head.argument is None:
         return ONE, None
     argument = _mark_simplified(head.argument if "is_simplified" in head.argument.__dict__ else simplify(head.argument))
@@ -97,6 +100,9 @@ def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
             inner = terms[0].factors[0]
             order = [argument.out.index(i) for i in inner.indices]
             return content**-power, [Factor(Applied(None, inner.head.argument), tuple(indices[k] for k in order), power)]
+        separate = inverse_of_kronecker(Sum(argument.out, terms), indices) if power == 1 else None
+        if separate is not None:
+            return content**-power, separate
         if argument is head.argument and content == 1:
             return ONE, None
         return content**-power, [Factor(Inverse(_mark_simplified(Sum(argument.out, terms))), indices, power)]
@@ -123,6 +129,13 @@ def _content(total: Sum, signed: bool) -> Any:
         return ONE
     size = sympy.Rational(gcd(*(int(abs(n.p)) for n in numbers)), lcm(*(int(n.q) for n in numbers)))
     return -size if signed and numbers[0] < 0 else size
+
+
+def _contract(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
+    """The factors after all sums over deltas and pairings, with equal ones combined to a power."""
+    found = _merge_powers(_contract_deltas(factors, out), out)
+    fewer = contract_pairings(found, out)
+    return found if fewer is None else _contract(fewer, out)
 
 
 def _contract_deltas(factors: Sequence[Factor], out: Sequence[Index]) -> list[Factor]:
@@ -160,7 +173,7 @@ def _merge_powers(factors: Sequence[Factor], out: Sequence[Index]) -> list[Facto
         ids = tuple(map(id, f.indices))
         key = f.head.key, tuple(sorted(ids)) if f.head.symmetric else ids
         before = found.get(key)
-        found[key] = f if before is None else Factor(before.head, before.indices, ONE if isinstance(f.head, Delta) else before.power + f.power)
+        found[key] = f if before is None else Factor(before.head, before.indices, ONE if f.head.is_indicator else before.power + f.power)
     kept = tuple(f for f in found.values() if f.power != 0)
     return list(with_lengths(Term(ONE, kept), [i for f in factors for i in f.indices], out).factors)
 

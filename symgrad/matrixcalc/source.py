@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from symgrad.matrixcalc.form import Form
+from symgrad.matrixcalc.form import Form, transpose
 from symgrad.matrixcalc.printing import ATOM, PRODUCT, SUM, ordered_terms, scaled
 
 __all__ = ["NumPy"]
@@ -64,6 +64,9 @@ class NumPy:
 
     def _transpose(self, form: Form) -> tuple[str, int]:
         (inner,) = form.args
+        if inner.kind == "unvec":
+            rows, columns = map(self.size, inner.value)
+            return f"{self.show(inner.args[0], ATOM)}.reshape({columns}, {rows})", ATOM
         return (self.show(inner, ATOM), ATOM) if abs(inner.rank) == 1 else (f"{self.show(inner, ATOM)}.T", ATOM)
 
     def _chain(self, chain: Sequence[Form]) -> str:
@@ -116,8 +119,12 @@ class NumPy:
         return f"np.exp({inner} - np.logaddexp.reduce({inner}))", ATOM
 
     def _vec(self, form: Form) -> tuple[str, int]:
-        return f"{self.show(form.args[0], ATOM)}.T.reshape(-1)", ATOM
+        (inner,) = form.args
+        return f"{self.show(transpose(inner), ATOM)}.reshape(-1)", ATOM
+
+    def _unvec(self, form: Form) -> tuple[str, int]:
+        return f"{self.show(transpose(form), ATOM)}.T", ATOM
 
     def _kron(self, form: Form) -> tuple[str, int]:
-        one, two = (self.show(f) for f in form.args)
+        one, two = (f"{self.show(f, ATOM)}[:, None]" if f.rank == 1 and form.rank == 2 else self.show(f) for f in form.args)
         return f"np.kron({one}, {two})", ATOM

@@ -2,9 +2,9 @@
 
     Σ over the indices outside the output of  coefficient · factor[i, j]^p · factor[j, k]^q · ...
 
-A factor is a head with one index per axis. The head (the term of term rewriting) is a symbol, a Kronecker delta, an elementwise function of another
-sum, an inverse, a (log-)determinant or the length of an axis. Powers are elementwise. An index is a position along an axis whose length is its
-`Dimension`; the dimensions of two axes are merged when the axes are multiplied or added elementwise.
+A factor is a head with one index per axis. The head (the term of term rewriting) is a symbol, a Kronecker delta, a pairing of two indices, an
+elementwise function of another sum, an inverse, a (log-)determinant or the length of an axis. Powers are elementwise. An index is a position along an
+axis whose length is its `Dimension`; the dimensions of two axes are merged when the axes are multiplied or added elementwise.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import sympy
 
 from symgrad.matrixcalc.functions import Elementwise
 
-__all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Size",
-           "Softmax", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times", "with_lengths",
+__all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Pairing",
+           "Size", "Softmax", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times", "with_lengths",
            "with_symbols"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
@@ -30,12 +31,17 @@ class NoCompactForm(ValueError):
 
 
 class Dimension:
-    """The length of an axis. Equal dimensions are merged (union-find)."""
+    """The length of an axis. Equal dimensions are merged (union-find). The length of an axis of pairs is the product of two others, its `parts`."""
 
-    __slots__ = ("_size", "_name", "_parent")
+    __slots__ = ("_size", "_name", "_parent", "_parts")
 
-    def __init__(self, size: int, name: str | None = None):
-        self._size, self._name, self._parent = size, name, self
+    def __init__(self, size: int, name: str | None = None, parts: tuple[Dimension, ...] = ()):
+        self._size, self._name, self._parent, self._parts = size, name, self, parts
+
+    @classmethod
+    def of_pairs(cls, first: Dimension, second: Dimension) -> Dimension:
+        """The number of pairs of positions along two axes."""
+        return cls(first.size * second.size, None, (first, second))
 
     def root(self) -> Dimension:
         """The representative of all dimensions merged with this one."""
@@ -54,6 +60,20 @@ class Dimension:
         """The name of the length, if it has one."""
         return self.root()._name
 
+    @property
+    def parts(self) -> tuple[Dimension, ...]:
+        """The two lengths whose product this is; empty for an axis without pairs."""
+        return tuple(part.root() for part in self.root()._parts)
+
+    def length(self, known: Mapping[Dimension, int]) -> int:
+        """The number of elements where some dimensions have other lengths than the recorded ones."""
+        found = known.get(self.root())
+        return found if found is not None else prod(part.length(known) for part in self.parts) if self.parts else self.size
+
+    def with_parts(self) -> list[Dimension]:
+        """This dimension and those that it is a product of."""
+        return [self.root(), *(d for part in self.parts for d in part.with_parts())]
+
     def join(self, other: Dimension) -> None:
         """Merge the lengths of two axes."""
         a, b = self.root(), other.root()
@@ -61,7 +81,7 @@ class Dimension:
             return
         if a._size != b._size:
             raise ValueError(f"matrices: axes of lengths {a._size} and {b._size} cannot be the same")
-        b._parent, a._name = a, a._name or b._name
+        b._parent, a._name, a._parts = a, a._name or b._name, a._parts or b._parts
 
 
 class Index:
@@ -83,6 +103,7 @@ class Head:
 
     dimensions: tuple[Dimension, ...] = ()
     argument: Any = None
+    is_indicator = False  # whether its elements are 0 and 1, so that powers do not change them
 
     @cached_property
     def key(self) -> str:
@@ -116,13 +137,25 @@ class Symbol(Head):
 class Delta(Head):
     """The Kronecker delta: 1 where both indices are equal, and 0 elsewhere."""
 
-    symmetric = True
+    symmetric = is_indicator = True
 
     def __init__(self, dimension: Dimension):
         self.dimensions = dimension, dimension
 
     def describe(self) -> str:
         return "δ"
+
+
+class Pairing(Head):
+    """1 where the first index is the place of the pair of the other two in row-major order, and 0 elsewhere: axes are merged and split by it."""
+
+    is_indicator = True
+
+    def __init__(self, whole: Dimension, first: Dimension, second: Dimension):
+        self.dimensions = whole, first, second
+
+    def describe(self) -> str:
+        return "π"
 
 
 class Size(Head):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import symgrad
-from symgrad import dot, exp, log, logsumexp, norm, outer, sigmoid, sin, softplus, sqrt, tanh, trace
+from symgrad import dot, exp, kron, log, logsumexp, norm, outer, sigmoid, sin, softplus, sqrt, tanh, trace
 from symgrad import sum as total
 from symgrad.matrixcalc import det, inv, logdet, solve
 from symgrad.nn.functional import binary_cross_entropy_with_logits
@@ -147,4 +147,43 @@ DOCUMENTATION = [  # in the manner of matrixcalculus.org: losses, likelihoods an
     Identity("variance", lambda x: ((x - x.mean()) ** 2).mean(), {"x": "n"}, "x", "2 x / n − 2 sum(x) 𝟏 / n²"),
 ]
 
-IDENTITIES = COOKBOOK + DOCUMENTATION
+TWO = {"A": "m n", "B": "p q"}
+SQUARES = {"A": "m m", "B": "p p"}
+KRONECKER = [  # Magnus and Neudecker, Matrix Differential Calculus, chapters 2 and 9, and losses with two factors
+    Identity("tr A⊗B", lambda A, B: trace(kron(A, B)), SQUARES, "A", "tr(B) I"),
+    Identity("‖A⊗B‖_F²", lambda A, B: total(kron(A, B) ** 2), TWO, "B", "2 ‖A‖_F²B"),
+    Identity("sum of A⊗B", lambda A, B: total(kron(A, B)), TWO, "A", "sum(B) 𝟏 𝟏ᵀ"),
+    Identity("det A⊗B", lambda A, B: det(kron(A, B)), SQUARES, "A", "p det(A ⊗ B) A⁻ᵀ"),
+    Identity("log det A⊗B", lambda A, B: logdet(kron(A, B)), SQUARES, "B", "m B⁻ᵀ"),
+    Identity("tr (A⊗B)⁻¹", lambda A, B: trace(inv(kron(A, B))), SQUARES, "A", "-tr(B⁻¹) (A⁻²)ᵀ"),
+    Identity("tr (A⊗B)(C⊗D)", lambda A, B, C, D: trace(kron(A, B) @ kron(C, D)), {**TWO, "C": "n m", "D": "q p"}, "A", "tr(D B) Cᵀ"),
+    Identity("tr A⊗B⊗A", lambda A, B: trace(kron(A, kron(B, A))), SQUARES, "A", "2 tr(B) tr(A) I"),
+    Identity("two factors by A", lambda A, B, x, y: total((kron(A, B) @ x - y) ** 2), {**TWO, "x": "n*q", "y": "m*p"}, "A",
+             "2 unvec((A ⊗ B) x − y)ᵀB unvec(x)"),
+    Identity("two factors by B", lambda A, B, x, y: total((kron(A, B) @ x - y) ** 2), {**TWO, "x": "n*q", "y": "m*p"}, "B",
+             "2 unvec((A ⊗ B) x − y) A unvec(x)ᵀ"),
+    Identity("two factors by x", lambda A, B, x, y: total((kron(A, B) @ x - y) ** 2), {**TWO, "x": "n*q", "y": "m*p"}, "x",
+             "2 (Aᵀ ⊗ Bᵀ)((A ⊗ B) x − y)"),
+    Identity("two factors by x, twice", lambda A, B, x: total((kron(A, B) @ x) ** 2), {**TWO, "x": "n*q"}, "x", "2 AᵀA ⊗ BᵀB", 2),
+    Identity("two factors by A, twice", lambda A, B, x: total((kron(A, B) @ x) ** 2), {**TWO, "x": "n*q"}, "A", "2 unvec(x)ᵀBᵀB unvec(x) ⊗ I", 2),
+    Identity("y'(A⊗B)x by B", lambda A, B, x, y: y @ kron(A, B) @ x, {**TWO, "x": "n*q", "y": "m*p"}, "B", "unvec(y) A unvec(x)ᵀ"),
+    Identity("(A⊗B)x by x", lambda A, B, x: kron(A, B) @ x, {**TWO, "x": "n*q"}, "x", "A ⊗ B"),
+    Identity("mean of (A⊗B)x", lambda A, B, x: (kron(A, B) @ x).mean(), {**TWO, "x": "n*q"}, "x", "Aᵀ𝟏 ⊗ Bᵀ𝟏 / (m p)"),
+    Identity("(u⊗v)'z by u", lambda u, v, z: kron(u, v) @ z, {"u": "m", "v": "n", "z": "m*n"}, "u", "unvec(z)ᵀv"),
+    Identity("(u⊗v)'z by z", lambda u, v, z: kron(u, v) @ z, {"u": "m", "v": "n", "z": "m*n"}, "z", "u ⊗ v"),
+    Identity("(v⊗A)z by v", lambda v, A, z: total(kron(v, A) @ z), {"v": "k", "A": "m n", "z": "k*n"}, "v", "unvec(z)ᵀAᵀ𝟏"),
+    Identity("(A⊗xy')z", lambda A, x, y, z: total(kron(A, outer(x, y)) @ z), {"A": "m n", "x": "p", "y": "q", "z": "n*q"}, "x",
+             "(zᵀ(Aᵀ𝟏 ⊗ y)) 𝟏"),
+    Identity("z'(A⊕B)z by A", lambda A, B, z: z @ (kron(A, symgrad.eye(3)) + kron(symgrad.eye(2), B)) @ z, {"A": "2 2", "B": "3 3", "z": "2*3"}, "A",
+             "unvec(z)ᵀ unvec(z)"),
+    Identity("z'(A⊕B)z by z", lambda A, B, z: z @ (kron(A, symgrad.eye(3)) + kron(symgrad.eye(2), B)) @ z,
+             {"A": "2 2 symmetric", "B": "3 3 symmetric", "z": "2*3"}, "z", "2 (A ⊗ I + I ⊗ B) z"),
+    Identity("Gaussian of two covariances", lambda A, B, z: -z @ solve(kron(A, B), z) / 2 - logdet(kron(A, B)) / 2,
+             {"A": "m m symmetric", "B": "p p symmetric", "z": "m*p"}, "A", "A⁻¹ unvec(z)ᵀB⁻¹ unvec(z) A⁻¹ / 2 − p A⁻¹ / 2"),
+    Identity("vec AXB by X", lambda A, X, B, z: (A @ X @ B).reshape(-1) @ z, {"A": "m n", "X": "n k", "B": "k l", "z": "m*l"}, "X",
+             "Aᵀ unvec(z)ᵀBᵀ"),
+    Identity("a product with a reshaped vector", lambda A, z: total((A @ z.reshape(3, 2)) ** 2), {"A": "m 3", "z": "3*2"}, "A",
+             "2 A unvec(z)ᵀ unvec(z)"),
+]
+
+IDENTITIES = COOKBOOK + DOCUMENTATION + KRONECKER

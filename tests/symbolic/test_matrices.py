@@ -294,7 +294,7 @@ def test_operations_refuse_matrices_that_are_not_square():
 
 
 def test_unsupported_arguments_are_refused():
-    A, x = named("A", 3, 2), named("x", 2)
+    A, B, x = named("A", 3, 2), named("B", 3, 2), named("x", 2)
     p, q = symgrad.symbols("p q", [1.0, 2.0])
     unnamed = symgrad.tensor([1.0, 2.0], requires_grad=True)
     cases = (
@@ -310,7 +310,10 @@ def test_unsupported_arguments_are_refused():
         (NoCompactForm, "amax.* has no compact form", lambda: matrix_expr(symgrad.amax(x))),
         (NoCompactForm, "atan2 has no compact form", lambda: matrix_expr(symgrad.atan2(x, x))),
         (NoCompactForm, "indexing has no compact form; select elements by a product", lambda: matrix_expr(x[0])),
-        (NoCompactForm, "merges or splits axes", lambda: matrix_expr(A.reshape(-1))),
+        (NoCompactForm, "reshape from \\[3, 2\\] to \\[2, 3\\] moves the borders between axes", lambda: matrix_expr(A.reshape(2, 3))),
+        (NoCompactForm, "reshape from \\[6\\] to \\[2, 3\\] moves the borders between axes", lambda: matrix_expr(A.reshape(-1).reshape(2, 3))),
+        (ValueError, "axis 0 of x has length 5, but it stands for pairs, of which there are 2 \\* 2",
+         lambda: matrix_expr(symgrad.kron(A, B) @ named("x", 4)).evaluate(x=np.ones(5))),
         (NoCompactForm, "has shape \\[3, 1\\], where a vector and a matrix of one column are the same", lambda: matrix_expr(named("C", 3, 1))),
         (NoCompactForm, "has dtype complex128; a compact form is of real numbers",
          lambda: matrix_expr(symgrad.tensor([1j, 2.0], requires_grad=True, symbol="z"))),

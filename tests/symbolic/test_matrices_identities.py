@@ -2,6 +2,8 @@
 
 import inspect
 import itertools
+import math
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import sympy
 
 import symgrad
 from symgrad.matrixcalc import matrix_gradient, matrix_hessian
-from tests.support.matrix_identities import COOKBOOK, DOCUMENTATION, IDENTITIES
+from tests.support.matrix_identities import COOKBOOK, DOCUMENTATION, IDENTITIES, KRONECKER
 
 DIGITS = 50
 CASES = [pytest.param(i, id=i.name) for i in IDENTITIES]
@@ -22,11 +24,11 @@ def compact(identity):
 
 def leaves(identity):
     """Named tensors with multiples of 1/8, and two or three elements along each axis."""
-    words = dict.fromkeys(w for text in identity.arrays.values() for w in text.split() if w != "symmetric")
+    words = dict.fromkeys(w for text in identity.arrays.values() for w in re.findall(r"\w+", text) if w != "symmetric" and not w.isdigit())
     sizes = {w: 2 + (n == 0 and len(words) > 1) for n, w in enumerate(words)}
     rng, out = np.random.default_rng(1), {}
     for name, text in identity.arrays.items():
-        shape = [sizes[w] for w in text.split() if w != "symmetric"]
+        shape = [math.prod(sizes.get(w) or int(w) for w in length.split("*")) for length in text.split() if length != "symmetric"]
         value = rng.integers(1, 6, shape) / 8
         if len(shape) == 2:
             value = value + 2 * np.eye(*shape)
@@ -68,7 +70,7 @@ def test_text_and_numbers(identity):
 
     words = dict(zip([w for text in identity.arrays.values() for w in text.split() if w != "symmetric"],
                      [n for v in values.values() for n in v.shape]))
-    elements = np.array(found.sympy(words), object)
+    elements = np.array(found.sympy({w: n for w, n in words.items() if w.isidentifier()}), object)
     assert elements.shape == truth.shape
     size = max(abs(t) for t in truth.ravel())
     for e, t in zip(elements.ravel(), truth.ravel()):
@@ -84,6 +86,6 @@ def test_text_and_numbers(identity):
 
 
 def test_the_number_of_identities():
-    assert len(COOKBOOK) >= 50 and len(DOCUMENTATION) >= 40
+    assert len(COOKBOOK) >= 50 and len(DOCUMENTATION) >= 40 and len(KRONECKER) >= 20
     assert len({i.name for i in IDENTITIES}) == len(IDENTITIES)
     assert all(list(inspect.signature(i.function).parameters) for i in IDENTITIES)
