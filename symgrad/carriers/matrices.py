@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import elimination, spectra
+from symgrad.carriers import cofactors, elimination, spectra
 from symgrad.carriers.batched import Batched, aligned_data
 from symgrad.carriers.lapack import cholesky, det, float64, hermitian, inv, scipy_linalg, slogdet, solve
 from symgrad.carriers.recorded import Recorded
@@ -27,8 +27,8 @@ __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
                 "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
                 "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges",
-                "order_of_rows", "triangular_factors")
-ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2}
+                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along")
+ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2, "cofactors_along": 2}
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows
 COLUMNS = 8  # up to which BLAS, called for each column, takes less time than that loop; for several columns at once it inverts the diagonal first
@@ -234,7 +234,7 @@ def _eliminated(a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 def _cells_solve_system(cls: Any, a: Any, b: Any) -> Any:
     if len(a) and hasattr(a[0, 0], "is_zero") and len(a) <= 3:  # Cramer's rule, which does not divide by symbols that may be zero
-        return _adjugate(cls, a) @ b / _cells_determinant(cls, a) if b.size else b
+        return _cells_cofactors(cls, a).T @ b / _cells_determinant(cls, a) if b.size else b
     try:
         u, y, _ = _eliminated(a, b)
     except ZeroDivisionError:
@@ -250,14 +250,25 @@ def _back(u: Any, y: Any) -> Any:
     return y
 
 
-def _adjugate(cls: Any, a: Any) -> Any:
+def _minors(cls: Any, a: Any) -> Any:
+    """The matrix without row i and column j at [i, j]."""
     n = len(a)
-    out = np.empty((n, n), object)
-    for i in range(n):
-        for j in range(n):
-            minor = np.delete(np.delete(a, j, 0), i, 1)
-            out[i, j] = _cells_determinant(cls, minor) * (-1) ** (i + j)
-    return out
+    return cls.lift(np.array([[np.delete(np.delete(a, i, 0), j, 1) for j in range(n)] for i in range(n)], object).reshape((n, n, n - 1, n - 1)))
+
+
+def _signs(n: int) -> Any:
+    return (-1) ** np.add.outer(np.arange(n), np.arange(n))
+
+
+def _cells_cofactors(cls: Any, a: Any) -> Any:
+    return cls.carrier.determinant(_minors(cls, a)).view(np.ndarray) * _signs(len(a)) if len(a) else a
+
+
+def _cells_cofactors_along(cls: Any, a: Any, t: Any) -> Any:
+    if len(a) < 2:
+        return a * cls.number(0)
+    products = cls.carrier.cofactors(_minors(cls, a)).view(np.ndarray) * _minors(cls, t).view(np.ndarray)
+    return np.add.reduce(products.reshape((len(a), len(a), -1)), -1) * _signs(len(a))
 
 
 def _identity(cls: Any, n: int) -> Any:
@@ -321,4 +332,4 @@ def _cells_sign_of_det(cls: Any, a: Any) -> Any:
     return xp.sign(xp.determinant(cls.lift(a))).item()
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **globals()}
+FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **vars(cofactors), **globals()}

@@ -49,7 +49,7 @@ COMMON = {
     "view_as_real": "9 np.stack([np.real({0}), np.imag({0})], axis=-1)", "view_as_complex": "4 {0:9}[..., 0] + 1j * {0:9}[..., 1]",
     "dft": "9 np.fft.fft({0}, axis={1})", "inverse_dft": "9 np.fft.ifft({0}, axis={1}, norm='forward')",
     "matrix_inverse": "9 np.linalg.inv({0})", "determinant": "9 np.linalg.det({0})", "log_abs_det": "9 np.linalg.slogdet({0})[1]",
-    "sign_of_det": "9 np.linalg.slogdet({0})[0]",
+    "sign_of_det": "9 np.linalg.slogdet({0})[0]", "cofactors": "9 _cofactors({0})", "cofactors_along": "9 _cofactors_along({0}, {1})",
     "unfold": "9 np.moveaxis({0:9}[{1}], {2}, -1)", "same": "9 {0}",
 }
 HELPERS = {
@@ -121,7 +121,35 @@ def _logsumexp(x, axis, keepdims=False):
 def _peak(x, axis):
     peak = np.max(x, axis=axis, keepdims=True)
     return np.where(np.isfinite(peak), peak, 0)
+""",
+    "_cofactors": """
+
+def _cofactors(x):
+    u, s, v = np.linalg.svd(x)
+    one = np.eye(s.shape[-1]) > 0
+    others = np.prod(np.where(one, 1, s[..., None, :]), axis=-1)
+    unit = np.linalg.det(u) * np.linalg.det(v)
+    return unit[..., None, None] * (np.conj(u) * others[..., None, :]) @ np.conj(v)
+""",
+    "_cofactors_along": """
+
+def _cofactors_along(x, t):
+    u, s, v = np.linalg.svd(x)
+    one = np.eye(s.shape[-1]) > 0
+    kept = np.where(one[:, None, :] | one[None, :, :], 1, s[..., None, None, :])
+    pairs = np.where(one, 0, np.prod(kept, axis=-1))
+    unit = np.linalg.det(u) * np.linalg.det(v)
+    u, v = np.conj(u), np.conj(v)
+    turned = np.swapaxes(u, -1, -2) @ t @ np.swapaxes(v, -1, -2)
+    sums = np.sum(pairs * np.diagonal(turned, 0, -2, -1)[..., None, :], axis=-1)
+    return unit[..., None, None] * u @ np.where(one, sums[..., None], -pairs * np.swapaxes(turned, -1, -2)) @ v
 """}
+
+
+def _in_torch(text: str) -> str:
+    return text.replace("np.", "torch.").replace("axis=", "dim=").replace("keepdims=", "keepdim=")
+
+
 TORCH_HELPERS = {
     "_place": """
 
@@ -142,7 +170,8 @@ def _put(x, values, index):
 def _put_add(x, values, index):
     return x + _place(values, index, x.shape)
 """,
-    "_centred": HELPERS["_centred"].replace("np.", "torch.")}
+    "_centred": HELPERS["_centred"].replace("np.", "torch."),
+    **{name: _in_torch(HELPERS[name]) for name in ("_cofactors", "_cofactors_along")}}
 JAX_HELPERS = {name: text.replace("np.", "jnp.") for name, text in HELPERS.items()} | {
     "_place": """
 
@@ -159,10 +188,6 @@ def _put(x, values, index):
 def _put_add(x, values, index):
     return x.at[index].add(values)
 """}
-
-
-def _in_torch(text: str) -> str:
-    return text.replace("np.", "torch.").replace("axis=", "dim=").replace("keepdims=", "keepdim=")
 
 
 # By language: the words, the helpers that they call, the module, the function that makes arrays

@@ -275,6 +275,17 @@ class _Carrier:
         """The determinant of a matrix."""
         return Labelled((), Sum((), (Term(sympy.S.One, (Factor(Determinant(square(x))),)),)))
 
+    def cofactors(self, x: Labelled) -> Labelled:
+        """The derivative of the determinant, for a regular matrix."""
+        return self.determinant(x) * self.permute(self.inverse(x), (1, 0))
+
+    def cofactors_along(self, x: Labelled, t: Labelled) -> Labelled:
+        """The derivative of the cofactors along a matrix, for a regular matrix."""
+        inverse = self.inverse(x)
+        turned = self.permute(inverse, (1, 0))
+        return self.determinant(x) * (self.trace(self.matmul(inverse, t)) * turned
+                                      - self.matmul(turned, self.matmul(self.permute(t, (1, 0)), turned)))
+
     def sign_of_det(self, x: Labelled) -> Labelled:
         """The sign of the determinant."""
         return apply_function("sign", self.determinant(x))

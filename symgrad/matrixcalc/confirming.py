@@ -19,6 +19,7 @@ from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
 from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.reading import TensorGraph
 from symgrad.matrixcalc.terms import Dimension, Sum, Symbol
+from symgrad.types.failures import LinAlgError
 
 __all__ = ["Disagreement", "confirm", "sizes_of"]
 
@@ -144,7 +145,7 @@ def _points(graph: TensorGraph, generator: random.Random) -> Iterator[tuple[Valu
 def _finite(total: Sum, values: Values, sizes: Any) -> bool:
     try:
         found = of_sum(total, values, PRECISE, sizes)
-    except (ZeroDivisionError, ValueError):
+    except (ZeroDivisionError, ValueError, LinAlgError):
         return False
     return all(isinstance(x, precise.context.mpf) and precise.context.isfinite(x) for x in found.ravel().tolist())
 

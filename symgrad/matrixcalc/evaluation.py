@@ -12,7 +12,6 @@ from symgrad.algebra.values import value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.functions import Elementwise
-from symgrad.matrixcalc.linalg import determinant, inverse
 from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol, Term
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
@@ -167,9 +166,9 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
         elif isinstance(head, Softmax):
             out = field.xp.softmax(inner, tuple(range(inner.ndim)))
         elif isinstance(head, Inverse):
-            out = inverse(field.xp, inner)
+            out = field.xp.matrix_inverse(inner)
         else:
-            out = determinant(field.xp, inner) if isinstance(head, Determinant) else field.xp.log(determinant(field.xp, inner))
+            out = field.xp.determinant(inner) if isinstance(head, Determinant) else field.xp.log(field.xp.determinant(inner))
     memo[id(head)] = out
     return out
 
@@ -220,11 +219,11 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
     if kind == "unvec":
         rows, columns = map(sizes, form.value)
         return first.reshape(columns, rows).T
-    simple = {"transpose": lambda: first.T, "inverse": lambda: inverse(field.xp, first), "apply": lambda: field.apply(form.value, first),
+    simple = {"transpose": lambda: first.T, "inverse": lambda: field.xp.matrix_inverse(first), "apply": lambda: field.apply(form.value, first),
               "diag": lambda: field.eye(len(first)) * first, "diagonal": lambda: np.diagonal(first).reshape(-1, 1),
               "trace": lambda: np.asarray(np.add.reduce(np.diagonal(first))).reshape(1, 1), "sum": lambda: np.asarray(first.sum()).reshape(1, 1),
-              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: determinant(field.xp, first).reshape(1, 1),
-              "logdet": lambda: field.xp.log(determinant(field.xp, first)).reshape(1, 1), "softmax": lambda: field.xp.softmax(first, (0, 1)),
+              "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: field.xp.determinant(first).reshape(1, 1),
+              "logdet": lambda: field.xp.log(field.xp.determinant(first)).reshape(1, 1), "softmax": lambda: field.xp.softmax(first, (0, 1)),
               "vec": lambda: first.T.reshape(-1, 1)}
     return simple[kind]()
 

@@ -9,7 +9,7 @@ import functools
 import math
 
 from symgrad.graph.op import composite, primitive
-from symgrad.ops.linalg import cross_product, matrix_transpose, turned
+from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.rules import is_complex
 from symgrad.types import return_types
 from symgrad.types.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, TRIANGULAR
@@ -130,21 +130,27 @@ primitive("cholesky_factor", lambda xp, input: xp.cholesky_factor(input), vjp=_p
           doc="The lower triangular factor L of a positive definite matrix L Lᴴ.")
 
 
-def _cofactors(xp, y, a):
-    """The derivative of the determinant by the elements; up to 3 by 3 a polynomial, which singular matrices have, too."""
-    n, axis = a.shape[-1], a.ndim - 1
-    if n == 1:
-        return xp.ones_like(a)
-    if n == 2:
-        return xp.flip(a, (axis - 1, axis)) * (2 * xp.eye_like(a, 2) - 1)
-    if n == 3:
-        return cross_product(xp, *turned(xp, a, axis - 1), axis)
-    return _as_matrices(xp, y) * matrix_transpose(xp, xp.matrix_inverse(a))
-
-
-primitive("determinant", lambda xp, input: xp.determinant(input), public=False, node_name="LinalgDet", shapes=((3, 3),), domain=NONSINGULAR,
-          vjp=lambda xp, g, y, a: _as_matrices(xp, g) * _cofactors(xp, y, a), jvp=lambda xp, t, y, a: xp.sum(_cofactors(xp, y, a) * t, (-2, -1)),
+primitive("determinant", lambda xp, input: xp.determinant(input), public=False, node_name="LinalgDet", shapes=((3, 3),),
+          vjp=lambda xp, g, y, a: _as_matrices(xp, g) * xp.cofactors(a), jvp=lambda xp, t, y, a: _trace_of_product(xp, xp.cofactors(a), t),
           doc="The determinant of a matrix, up to 3 by 3 as the polynomial of its elements.")
+primitive("cofactors", lambda xp, input: xp.cofactors(input), public=False, shapes=((3, 3),), vjp=lambda xp, g, y, a: xp.cofactors_along(a, g),
+          jvp=lambda xp, t, y, a: xp.cofactors_along(a, t), doc="The derivative of the determinant by the elements, also of a singular matrix.")
+
+
+def _third_derivative(xp, a, t, g):
+    """The derivative of Σ g cofactors_along(a, t) by a. That sum is one of determinants: of a with one row from g and another from t."""
+    n = a.shape[-1]
+    eye, (x, along, back) = xp.eye_like(a, n), (xp.reshape(m, (*m.shape[:-2], 1, 1, n, n)) for m in (a, t, g))
+    of_back, of_along = xp.reshape(eye, (n, 1, n, 1)), xp.reshape(eye, (1, n, n, 1))
+    kept = (1 - of_back) * (1 - of_along)
+    both = xp.cofactors(x * kept + back * of_back + along * of_along)
+    return xp.sum(both * kept * (1 - xp.reshape(eye, (n, n, 1, 1))), (-4, -3))
+
+
+primitive("cofactors_along", lambda xp, input, tangent: xp.cofactors_along(input, tangent), arity=2, public=False, shapes=((3, 3), (3, 3)),
+          vjp=lambda xp, g, y, a, t: (_third_derivative(xp, a, t, g), xp.cofactors_along(a, g)),
+          jvp=lambda xp, ta, tt, y, a, t: _third_derivative(xp, a, t, ta) + xp.cofactors_along(a, tt),
+          doc="The derivative of the cofactors along a matrix.")
 primitive("log_abs_det", lambda xp, input: xp.log_abs_det(input), public=False, node_name="LinalgSlogdet", shapes=MATRIX, domain=NONSINGULAR,
           vjp=lambda xp, g, y, a: _as_matrices(xp, g) * adjoint(xp, xp.matrix_inverse(a)),
           jvp=lambda xp, t, y, a: real_part(xp, _trace_of_product(xp, matrix_transpose(xp, xp.matrix_inverse(a)), t)), doc="log |det A|.")
@@ -327,11 +333,7 @@ def cholesky_inverse(xp, L, upper=False):
 
 @composite("linalg_det", public=False)
 def linalg_det(xp, A):
-    """The determinant of a square matrix.
-
-    Up to 3 by 3 it is the polynomial of the elements, which has derivatives of singular matrices; the derivative of a larger matrix is computed with
-    its inverse, and raises RuntimeError if it is singular.
-    """
+    """The determinant of a square matrix. Its derivatives are polynomials of the elements, those of a singular matrix are right, too."""
     check_square("linalg.det", A)
     return xp.determinant(A)
 

@@ -41,7 +41,7 @@ PULL = {
     "a transpose": ("matrix_inverse", lambda xp, g, y, a: matrix_transpose(xp, matrices._pull_inverse(xp, g, y, a))),
     "a thousandth": ("matrix_inverse", lambda xp, g, y, a: matrices._pull_inverse(xp, g, y, a) + g / 1000),
     "a negative determinant": ("matrix_inverse", beyond),
-    "the transpose forgotten": ("determinant", lambda xp, g, y, a: matrices._as_matrices(xp, g * y) * xp.matrix_inverse(a)),
+    "the transpose forgotten": ("determinant", lambda xp, g, y, a: matrices._as_matrices(xp, g) * matrix_transpose(xp, xp.cofactors(a))),
     "the half forgotten": ("cholesky_factor", not_halved),
     "one sign of a sum": ("eigenvalue_gaps", lambda xp, g, y, w, name: -matrices._pull_gaps(xp, g, y, w, name)),
 }

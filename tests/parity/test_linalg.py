@@ -57,3 +57,21 @@ def test_errors(call):
         call(symgrad)
     words = [str(error.value).split(": ")[0].removeprefix("torch.").replace("linalg_", "linalg.").split("(")[0] for error in (ours, theirs)]
     assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3, 4])
+def test_derivatives_of_determinants_of_any_rank(rank):
+    """Second derivatives of singular matrices are not compared: torch divides by the rounding error of the determinant."""
+    a = RNG.integers(-3, 4, (4, rank)).astype(float) @ RNG.integers(-3, 4, (rank, 4)).astype(float)
+    ours, theirs = symgrad.tensor(a, requires_grad=True), torch.tensor(a, requires_grad=True)
+    gradients = [t.autograd.grad(t.linalg.det(x), x)[0].numpy() for t, x in ((symgrad, ours), (torch, theirs))]
+    np.testing.assert_allclose(*gradients, atol=1e-9)
+    if rank == 4:
+        hessians = [t.autograd.functional.hessian(t.linalg.det, x.detach()).numpy() for t, x in ((symgrad, ours), (torch, theirs))]
+        np.testing.assert_allclose(*hessians, atol=1e-9)
+    first = symgrad.func.grad(symgrad.linalg.det)
+    for function, given in ((first, [a]), (lambda A, T: symgrad.func.jvp(first, (A,), (T,))[1], [a, REAL[0, :1, :1] + np.eye(4)])):
+        compiled, names, values = symgrad.compile(function), {}, [symgrad.tensor(x) for x in given]
+        compiled(*values)
+        exec(symgrad.to_torch(compiled, name="written"), names)  # noqa: S102
+        np.testing.assert_allclose(names["written"](*map(torch.from_numpy, given)), function(*values).numpy(), atol=1e-9)
