@@ -510,12 +510,6 @@ def cholesky_solve(B: TensorLike, L: TensorLike, upper: builtins.bool = False) -
     """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
 def cholesky_inverse(L: TensorLike, upper: builtins.bool = False) -> Tensor:
     """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
-def det(input: TensorLike) -> Tensor:
-    """The determinant of a square matrix."""
-def slogdet(input: TensorLike) -> Tensor:
-    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
-def logdet(input: TensorLike) -> Tensor:
-    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
 def lu(A: TensorLike, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
     """L below U in one array, the row exchanges from 1, and with `get_infos` the position of the first zero on the diagonal of U, or 0."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = True, unpack_pivots: builtins.bool = True) -> Any:
@@ -568,6 +562,12 @@ def diagflat(input: TensorLike, offset: builtins.int = 0) -> Tensor:
     """The matrix with all elements of the input on a diagonal."""
 def unfold(input: TensorLike, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
     """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
+def det(input: TensorLike) -> Tensor:
+    """The determinant of a square matrix."""
+def slogdet(input: TensorLike) -> Tensor:
+    """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+def logdet(input: TensorLike) -> Tensor:
+    """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
 @overload
 def frobenius_norm(input: TensorLike, dim: builtins.int, keepdim: builtins.bool = False) -> Tensor:
     """√Σ|x|² over one or two dimensions."""

@@ -27,13 +27,16 @@ __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
                 "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
                 "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges",
-                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along")
+                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along",
+                "log_det_slope")
 ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2, "cofactors_along": 2}
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows
 COLUMNS = 8  # up to which BLAS, called for each column, takes less time than that loop; for several columns at once it inverts the diagonal first
 NOT_INVERTED = ("linalg.inv: {batch}The diagonal element {order} is zero, the inversion could not be completed because the input matrix is "
                 "singular. Use linalg.pinv, or add a small multiple of the identity.")
+NO_SLOPE = ("linalg.slogdet: {batch}log |det A| is -inf for a singular matrix and has no derivative there, as logdet: the diagonal element {order} "
+            "of its triangular factor is zero. Differentiate linalg.det, or add a small multiple of the identity.")
 NOT_SOLVED = ("torch.linalg.solve: {batch}The solver failed because the input matrix is singular. Use linalg.lstsq or linalg.pinv for a "
               "least-squares answer, or add a small multiple of the identity.")
 NOT_POSITIVE = ("linalg.cholesky: {batch}The factorization could not be completed because the input is not positive-definite (the leading minor of "
@@ -116,6 +119,13 @@ def _matrix_inverse(a: Any) -> Any:
         return inv(a)
     except np.linalg.LinAlgError:
         raise _failure(NOT_INVERTED, a, _first_zero) from None
+
+
+def _log_det_slope(a: Any) -> Any:
+    try:
+        return inv(a).swapaxes(-1, -2)
+    except np.linalg.LinAlgError:
+        raise _failure(NO_SLOPE, a, _first_zero) from None
 
 
 def _solve_system(a: Any, b: Any) -> Any:
@@ -277,6 +287,13 @@ def _identity(cls: Any, n: int) -> Any:
 
 def _cells_matrix_inverse(cls: Any, a: Any) -> Any:
     return _cells_solve_system(cls, a, _identity(cls, len(a)))
+
+
+def _cells_log_det_slope(cls: Any, a: Any) -> Any:
+    try:
+        return cls.carrier.matrix_inverse(cls.lift(a)).view(np.ndarray).T
+    except LinAlgError as error:
+        raise LinAlgError(NO_SLOPE.format(batch="", order=error.info), error.info) from None
 
 
 def _cells_solve_triangle(cls: Any, a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:

@@ -49,7 +49,8 @@ COMMON = {
     "view_as_real": "9 np.stack([np.real({0}), np.imag({0})], axis=-1)", "view_as_complex": "4 {0:9}[..., 0] + 1j * {0:9}[..., 1]",
     "dft": "9 np.fft.fft({0}, axis={1})", "inverse_dft": "9 np.fft.ifft({0}, axis={1}, norm='forward')",
     "matrix_inverse": "9 np.linalg.inv({0})", "determinant": "9 np.linalg.det({0})", "log_abs_det": "9 np.linalg.slogdet({0})[1]",
-    "sign_of_det": "9 np.linalg.slogdet({0})[0]", "cofactors": "9 _cofactors({0})", "cofactors_along": "9 _cofactors_along({0}, {1})",
+    "sign_of_det": "9 np.linalg.slogdet({0})[0]", "log_det_slope": "9 np.swapaxes(np.linalg.inv({0}), -1, -2)",
+    "cofactors": "9 _cofactors({0})", "cofactors_along": "9 _cofactors_along({0}, {1})",
     "unfold": "9 np.moveaxis({0:9}[{1}], {2}, -1)", "same": "9 {0}",
 }
 HELPERS = {

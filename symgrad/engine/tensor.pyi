@@ -293,12 +293,6 @@ class Tensor:
         """The solution X of A X = B for the Cholesky factor L of A = L Lᴴ, or of A = Lᴴ L with `upper`."""
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
         """The inverse of A for its Cholesky factor L, A = L Lᴴ, or A = Lᴴ L with `upper`."""
-    def det(self) -> Tensor:
-        """The determinant of a square matrix."""
-    def slogdet(self) -> Tensor:
-        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
-    def logdet(self) -> Tensor:
-        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
     def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False) -> Any:
         """L below U in one array, the row exchanges from 1, and with `get_infos` the position of the first zero on the diagonal of U, or 0."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
@@ -349,6 +343,12 @@ class Tensor:
         """The matrix with all elements of the input on a diagonal."""
     def unfold(self, dimension: builtins.int, size: Integers, step: builtins.int) -> Tensor:
         """The windows of `size` slices along `dimension`, `step` apart, as a new last dimension: a view."""
+    def det(self) -> Tensor:
+        """The determinant of a square matrix."""
+    def slogdet(self) -> Tensor:
+        """The sign of the determinant and the logarithm of its absolute value, which neither overflow nor underflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: NaN for a negative one, -inf for a singular matrix."""
     def matrix_power(self, n: builtins.int) -> Tensor:
         """The product of n equal square matrices; of the inverses for a negative n."""
     def vdot(self, other: TensorLike) -> Tensor:

@@ -286,6 +286,10 @@ class _Carrier:
         return self.determinant(x) * (self.trace(self.matmul(inverse, t)) * turned
                                       - self.matmul(turned, self.matmul(self.permute(t, (1, 0)), turned)))
 
+    def log_det_slope(self, x: Labelled) -> Labelled:
+        """The derivative of the logarithm of the determinant."""
+        return self.permute(self.inverse(x), (1, 0))
+
     def sign_of_det(self, x: Labelled) -> Labelled:
         """The sign of the determinant."""
         return apply_function("sign", self.determinant(x))

@@ -13,6 +13,7 @@ from symgrad.ops import (
     ldl,
     linalg,
     matrices,
+    matrix_determinants,
     matrix_functions,
     mixed,
     neural,
@@ -38,6 +39,6 @@ from symgrad.ops import (
 )
 
 __all__ = ["activations", "arithmetic", "arranging", "elementary", "elimination", "factorizations", "floats", "fourier", "indexing", "ldl", "linalg",
-           "matrices", "matrix_functions", "mixed", "neural", "norms", "parts", "placing", "products", "reduction", "reflections", "selection",
-           "shape", "special", "special_bessel", "special_elliptic", "special_gamma", "special_integrals", "special_polynomials", "special_zeta",
-           "spectra", "spreads", "statistics", "writing"]
+           "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "placing", "products", "reduction",
+           "reflections", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma", "special_integrals",
+           "special_polynomials", "special_zeta", "spectra", "spreads", "statistics", "writing"]

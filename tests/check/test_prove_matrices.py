@@ -9,7 +9,7 @@ import sympy
 import symgrad
 import symgrad.testing
 from symgrad.graph.op import REGISTRY
-from symgrad.ops import matrices
+from symgrad.ops import matrices, matrix_determinants
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.proofs.case import Case
 from symgrad.proofs.matrix_points import fitted, is_inside
@@ -41,7 +41,7 @@ PULL = {
     "a transpose": ("matrix_inverse", lambda xp, g, y, a: matrix_transpose(xp, matrices._pull_inverse(xp, g, y, a))),
     "a thousandth": ("matrix_inverse", lambda xp, g, y, a: matrices._pull_inverse(xp, g, y, a) + g / 1000),
     "a negative determinant": ("matrix_inverse", beyond),
-    "the transpose forgotten": ("determinant", lambda xp, g, y, a: matrices._as_matrices(xp, g) * matrix_transpose(xp, xp.cofactors(a))),
+    "the transpose forgotten": ("determinant", lambda xp, g, y, a: matrix_determinants._as_matrices(xp, g) * matrix_transpose(xp, xp.cofactors(a))),
     "the half forgotten": ("cholesky_factor", not_halved),
     "one sign of a sum": ("eigenvalue_gaps", lambda xp, g, y, w, name: -matrices._pull_gaps(xp, g, y, w, name)),
 }

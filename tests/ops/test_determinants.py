@@ -141,3 +141,24 @@ def test_programs_and_sources_of_gradients(function, count):
         names = {}
         exec(text, names)  # noqa: S102
         np.testing.assert_allclose(names["written"](*arrays), true, atol=1e-11)
+
+
+# Logarithms
+
+
+@pytest.mark.parametrize("z", [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2j], [2.0, 4j]]])
+def test_the_logarithm_of_a_singular_matrix_is_minus_infinity_and_has_no_derivative(z):
+    sign, value = linalg.slogdet(symgrad.tensor(z))
+    assert sign.item() == 0 and value.item() == -np.inf
+    for of in (lambda A: linalg.slogdet(A)[1], lambda A: symgrad.slogdet(A).logabsdet, lambda A: (symgrad.logdet(A) if np.isrealobj(z) else
+                                                                                                  linalg.slogdet(A)[1])):
+        for derivative in (func.grad(of), symgrad.compile(func.grad(of)), lambda A: func.jvp(of, (A,), (A,)), func.hessian(of),  # noqa: B023
+                           lambda A: func.vmap(func.grad(of))(A[None])):  # noqa: B023
+            with pytest.raises(linalg.LinAlgError, match=r"linalg.slogdet: .*log \|det A\| is -inf .* no derivative .* Differentiate linalg.det"):
+                derivative(symgrad.tensor(z))
+
+
+def test_derivatives_of_the_sign_of_complex_determinants():
+    rng = np.random.default_rng(0)
+    Z = symgrad.tensor(rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)), requires_grad=True)
+    assert autograd.gradcheck(lambda Z: linalg.slogdet(Z)[0].imag + linalg.slogdet(Z)[1], Z)
