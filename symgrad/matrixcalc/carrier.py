@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from symgrad.matrixcalc.cholesky import cholesky_factor, is_factor
 from symgrad.matrixcalc.labelled import (
     Condition,
     Labelled,
@@ -43,6 +44,9 @@ from symgrad.matrixcalc.terms import (
 
 __all__ = ["carrier"]
 
+PUBLIC = {"matrix_exponential": "linalg.matrix_exp", "hermitian_eigenvalues": "linalg.eigvalsh", "hermitian_eigenvectors": "linalg.eigh",
+          "singular_values": "linalg.svdvals", "singular_vectors": "linalg.svd", "qr_factors": "linalg.qr", "pseudo_inverse": "linalg.pinv"}
+
 
 def _log(x: Any) -> Labelled:
     """The logarithm; of 1 + exp(z) it is softplus(z)."""
@@ -64,6 +68,9 @@ class _Carrier:
             raise AttributeError(name)
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
+            if name in PUBLIC:
+                raise NoCompactForm(f"matrix_expr: {PUBLIC[name]} has no compact form; symgrad.func.grad and symgrad.func.hessian compute its "
+                                    f"derivatives")
             raise NoCompactForm(f"matrix_expr: {name} has no compact form; use .expr, which has a formula for every element")
 
         return refuse
@@ -293,6 +300,16 @@ class _Carrier:
     def sign_of_det(self, x: Labelled) -> Labelled:
         """The sign of the determinant."""
         return apply_function("sign", self.determinant(x))
+
+    def cholesky_factor(self, x: Labelled) -> Labelled:
+        """The Cholesky factor of the symmetric part of a matrix."""
+        return cholesky_factor(x)
+
+    def solve_triangle(self, a: Labelled, b: Labelled, upper: bool, unitriangular: bool) -> Labelled:
+        """A⁻¹ B for a Cholesky factor A; of another matrix one triangle is read, for which there is no notation."""
+        if unitriangular or not is_factor(a, upper):
+            raise NoCompactForm("matrix_expr: linalg.solve_triangular has a compact form only for a Cholesky factor; use linalg.solve")
+        return self.solve_system(a, b)
 
     def solve_system(self, a: Labelled, b: Labelled) -> Labelled:
         """A⁻¹ B."""

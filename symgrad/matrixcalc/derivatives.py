@@ -11,12 +11,14 @@ from symgrad.matrixcalc.simplify import simplify
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
+    Cholesky,
     Delta,
     Determinant,
     Factor,
     Index,
     Inverse,
     LogDeterminant,
+    NoCompactForm,
     Sum,
     Symbol,
     Term,
@@ -62,6 +64,9 @@ def _factor(f: Factor, symbol: Symbol, by: tuple[Index, ...]) -> list[Term]:
         inside = derivative(argument, symbol, by)
         if not inside.terms:
             return []
+        if isinstance(head, Cholesky):
+            raise NoCompactForm("matrix_expr: the derivative of linalg.cholesky has no compact form; log det A is logdet(A), or twice the sum of "
+                                "the logarithms of its diagonal, and A⁻¹b is linalg.solve(A, b), or cholesky_solve")
         if isinstance(head, Applied):
             slope = None if head.function is None else _slope(head.function, argument, indices)
             if head.function is not None and slope is None:

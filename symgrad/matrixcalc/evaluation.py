@@ -12,7 +12,22 @@ from symgrad.algebra.values import value
 from symgrad.carriers import numeric, precise, symbolic
 from symgrad.matrixcalc.form import Form
 from symgrad.matrixcalc.functions import Elementwise
-from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Dimension, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol, Term
+from symgrad.matrixcalc.terms import (
+    Applied,
+    Cholesky,
+    Delta,
+    Determinant,
+    Dimension,
+    Factor,
+    Index,
+    Inverse,
+    Pairing,
+    Size,
+    Softmax,
+    Sum,
+    Symbol,
+    Term,
+)
 
 __all__ = ["FLOATS", "PRECISE", "SYMPY", "Field", "of_form", "of_sum"]
 
@@ -165,8 +180,8 @@ def _head_value(f: Factor, values: Mapping[str, Any], field: Field, sizes: Sizes
             out = inner if head.function is None else field.apply(head.function, inner)
         elif isinstance(head, Softmax):
             out = field.xp.softmax(inner, tuple(range(inner.ndim)))
-        elif isinstance(head, Inverse):
-            out = field.xp.matrix_inverse(inner)
+        elif isinstance(head, (Inverse, Cholesky)):
+            out = field.xp.matrix_inverse(inner) if isinstance(head, Inverse) else field.xp.cholesky_factor(inner)
         else:
             out = field.xp.determinant(inner) if isinstance(head, Determinant) else field.xp.log(field.xp.determinant(inner))
     memo[id(head)] = out
@@ -220,6 +235,7 @@ def of_form(form: Form, values: Mapping[str, Any], field: Field, sizes: Sizes) -
         rows, columns = map(sizes, form.value)
         return first.reshape(columns, rows).T
     simple = {"transpose": lambda: first.T, "inverse": lambda: field.xp.matrix_inverse(first), "apply": lambda: field.apply(form.value, first),
+              "cholesky": lambda: field.xp.cholesky_factor(first),
               "diag": lambda: field.eye(len(first)) * first, "diagonal": lambda: np.diagonal(first).reshape(-1, 1),
               "trace": lambda: np.asarray(np.add.reduce(np.diagonal(first))).reshape(1, 1), "sum": lambda: np.asarray(first.sum()).reshape(1, 1),
               "square": lambda: np.asarray((first * first).sum()).reshape(1, 1), "det": lambda: field.xp.determinant(first).reshape(1, 1),

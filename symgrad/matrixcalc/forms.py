@@ -12,6 +12,7 @@ from symgrad.matrixcalc.kronecker import kronecker_form, resolve_pairings
 from symgrad.matrixcalc.terms import (
     ONE,
     Applied,
+    Cholesky,
     Delta,
     Determinant,
     Factor,
@@ -149,6 +150,8 @@ def _factor_form(f: Factor) -> Form:
     inner = form_of(head.argument)
     if isinstance(head, Softmax):
         return Form("softmax", (inner,), rank=1)
+    if isinstance(head, Cholesky):
+        return Form("cholesky", (inner,))
     if isinstance(head, Inverse):
         if inner.kind == "transpose":
             return Form("transpose", (Form("inverse", inner.args),))

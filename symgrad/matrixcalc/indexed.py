@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.matrixcalc.printing import Latex, Text, number_text
 from symgrad.matrixcalc.source import NumPy
-from symgrad.matrixcalc.terms import Applied, Delta, Determinant, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol
+from symgrad.matrixcalc.terms import Applied, Cholesky, Delta, Determinant, Factor, Index, Inverse, Pairing, Size, Softmax, Sum, Symbol
 
 __all__ = ["index_latex", "index_numpy", "index_text"]
 
@@ -96,8 +96,8 @@ def _factor(f: Factor, names: _Names, style: Text) -> str:
         if isinstance(head, Applied):
             name = "" if head.function is None else head.function.latex if latex else head.function.text
             text = f"{name}({inner})"
-        elif isinstance(head, Softmax):
-            text = subscript(f"softmax({inner})")
+        elif isinstance(head, (Softmax, Cholesky)):
+            text = subscript(f"{'softmax' if isinstance(head, Softmax) else 'chol'}({inner})")
         elif isinstance(head, Inverse):
             text = subscript(f"({inner})" + ("^{-1}" if latex else "⁻¹"))
         else:
@@ -146,5 +146,5 @@ def _source(f: Factor, size: Callable[[Any], str]) -> str:
         return f"({inner})" if head.function is None else f"({head.function.numpy.format(inner)})"
     if isinstance(head, Softmax):
         return f"np.exp({inner} - np.logaddexp.reduce({inner}))"
-    return f"np.linalg.inv({inner})" if isinstance(head, Inverse) else \
+    return f"np.linalg.inv({inner})" if isinstance(head, Inverse) else f"np.linalg.cholesky({inner})" if isinstance(head, Cholesky) else \
         f"np.linalg.det({inner})" if isinstance(head, Determinant) else f"np.linalg.slogdet({inner})[1]"

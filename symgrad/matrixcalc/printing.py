@@ -46,7 +46,7 @@ class Text:
     times, hadamard, divided, tensor, minus, open, close = " ", " ∘ ", " ⊘ ", " ⊗ ", "−", "(", ")"
     leaves = {"zero": "0", "ones": "𝟏", "eye": "I", "commutation": "K"}
     functions = {"diag": "diag", "diagonal": "diag", "trace": "tr", "det": "det", "logdet": "log det", "sum": "sum", "softmax": "softmax",
-                 "vec": "vec", "unvec": "unvec"}
+                 "vec": "vec", "unvec": "unvec", "cholesky": "chol"}
 
     def show(self, form: Form, level: int = 0) -> str:
         """A form, in brackets if its precedence is lower than `level`."""

@@ -12,6 +12,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 from symgrad.matrixcalc.carrier import carrier
+from symgrad.matrixcalc.cholesky import without_factors
 from symgrad.matrixcalc.labelled import Condition, Labelled, lift
 from symgrad.matrixcalc.terms import ONE, Dimension, Factor, Index, NoCompactForm, Size, Sum, Symbol, Term, times
 
@@ -40,7 +41,7 @@ class TensorGraph:
             raise ValueError(f"matrix_expr: {', '.join(sorted(unknown))} is declared symmetric, but the leaves are {', '.join(self.symbols)}")
         if any(i is None for i in total.axes):
             total = carrier.reshape(total, tuple(n for n in total.shape if n != 1))
-        self.normal_form: Sum = total.total
+        self.normal_form: Sum = without_factors(total.total)
 
     def _values(self) -> dict[Node, Any]:
         values: dict[Node, Any] = {}
@@ -83,7 +84,8 @@ class TensorGraph:
             conditions = (Condition, bool)
             return call_rule(carrier, node, tuple(a if isinstance(a, conditions) else lift(a) for a in lifted), node.args or ())
         except NoCompactForm as error:
-            raise NoCompactForm(str(error).replace("matrix_expr: ", f"matrix_expr: {name}: ", 1) if name not in str(error) else str(error)) from None
+            named = name in str(error) or "linalg." in str(error)
+            raise NoCompactForm(str(error) if named else str(error).replace("matrix_expr: ", f"matrix_expr: {name}: ", 1)) from None
         except (TypeError, AttributeError, ValueError) as error:
             raise NoCompactForm(f"matrix_expr: {name} has no compact form ({error}); use .expr, which has a formula for every element") from None
 

@@ -13,6 +13,7 @@ from symgrad.matrixcalc.terms import (
     ONE,
     ZERO,
     Applied,
+    Cholesky,
     Delta,
     Determinant,
     Factor,
@@ -87,7 +88,7 @@ def _simplify_factor(f: Factor) -> tuple[Any, list[Factor] | None]:
     argument = _mark_simplified(head.argument if "is_simplified" in head.argument.__dict__ else simplify(head.argument))
     if isinstance(head, Applied) and head.function is not None:
         return ONE, None if argument is head.argument else [Factor(Applied(head.function, argument), indices, power)]
-    if isinstance(head, (Determinant, LogDeterminant)):
+    if isinstance(head, (Cholesky, Determinant, LogDeterminant)):
         return ONE, None if argument is head.argument else [Factor(type(head)(argument), indices, power)]
     content = _content(argument, signed=power.is_Integer or isinstance(head, Inverse))
     if not argument.terms:

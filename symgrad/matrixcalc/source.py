@@ -14,7 +14,7 @@ __all__ = ["NumPy"]
 
 
 FUNCTIONS = {"inverse": "np.linalg.inv({})", "diag": "np.diag({})", "diagonal": "np.diag({})", "trace": "np.trace({})", "sum": "np.sum({})",
-             "det": "np.linalg.det({})", "logdet": "np.linalg.slogdet({})[1]"}
+             "det": "np.linalg.det({})", "logdet": "np.linalg.slogdet({})[1]", "cholesky": "np.linalg.cholesky({})"}
 
 
 class NumPy:

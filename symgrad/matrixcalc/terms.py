@@ -19,9 +19,9 @@ import sympy
 
 from symgrad.matrixcalc.functions import Elementwise
 
-__all__ = ["Applied", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm", "Pairing",
-           "Size", "Softmax", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times", "with_lengths",
-           "with_symbols"]
+__all__ = ["Applied", "Cholesky", "Delta", "Determinant", "Dimension", "Factor", "Head", "Index", "Inverse", "LogDeterminant", "NoCompactForm",
+           "Pairing", "Size", "Softmax", "Sum", "Symbol", "Term", "as_factors", "as_one_factor", "constant", "plus", "rename_indices", "times",
+           "with_lengths", "with_symbols"]
 
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 
@@ -206,6 +206,12 @@ class Inverse(_SameShape):
     """The inverse of a square matrix."""
 
     label = "inv"
+
+
+class Cholesky(_SameShape):
+    """The lower triangular factor of a positive definite matrix."""
+
+    label, symmetric = "chol", False
 
 
 class Determinant(_WithArgument):

@@ -186,4 +186,25 @@ KRONECKER = [  # Magnus and Neudecker, Matrix Differential Calculus, chapters 2 
              "2 A unvec(z)ᵀ unvec(z)"),
 ]
 
-IDENTITIES = COOKBOOK + DOCUMENTATION + KRONECKER
+
+
+def likelihood(A, y):
+    """The negative logarithm of a Gaussian likelihood as it is computed, by a Cholesky factor."""
+    factor = symgrad.linalg.cholesky(A)
+    return total(symgrad.linalg.solve_triangular(factor, y.unsqueeze(-1), upper=False) ** 2) / 2 + total(log(symgrad.diagonal(factor)))
+
+
+NORMAL = {"A": "n n symmetric", "y": "n"}
+CHOLESKY = [
+    Identity("log det by a factor", lambda A: 2 * total(log(symgrad.diagonal(symgrad.linalg.cholesky(A)))), {"A": "n n symmetric"}, "A", "A⁻¹"),
+    Identity("log det by a factor, no symmetry", lambda A: total(log(symgrad.diagonal(symgrad.linalg.cholesky(A)))), {"A": "n n"}, "A", "(A + Aᵀ)⁻¹"),
+    Identity("likelihood by covariance", likelihood, NORMAL, "A", "A⁻¹ / 2 − A⁻¹y yᵀA⁻¹ / 2"),
+    Identity("likelihood by observations", likelihood, NORMAL, "y", "A⁻¹y"),
+    Identity("likelihood by observations, twice", likelihood, NORMAL, "y", "A⁻¹", 2),
+    Identity("likelihood by noise", lambda A, s, y: likelihood(A + s * s * symgrad.eye(len(y)), y), {**NORMAL, "s": ""}, "s",
+             "s (tr((A + s²I)⁻¹) − yᵀ(A + s²I)⁻²y)"),
+    Identity("a system by a factor", lambda A, y: y @ symgrad.cholesky_solve(y.unsqueeze(-1), symgrad.linalg.cholesky(A)).squeeze(-1), NORMAL, "A",
+             "-A⁻¹y yᵀA⁻¹"),
+]
+
+IDENTITIES = COOKBOOK + DOCUMENTATION + KRONECKER + CHOLESKY

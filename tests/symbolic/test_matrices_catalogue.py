@@ -1,5 +1,6 @@
 """Functions of matrices of the catalogue in matrix notation: values, gradients and Hessians."""
 
+import numpy as np
 import pytest
 
 import symgrad
@@ -36,5 +37,38 @@ def test_gradients_and_hessians(text):
 
 
 def test_what_has_no_notation_is_refused_by_its_name():
-    with pytest.raises(NoCompactForm, match="cholesky_factor has no compact form"):
-        matrix_expr(symgrad.linalg.cholesky(value("A @ A.mT")[0]))
+    for text, match in (("linalg.matrix_exp(A)", "matrix_expr: linalg.matrix_exp has no compact form; symgrad.func.grad and .* derivatives"),
+                        ("linalg.svdvals(A)", "linalg.svdvals has no compact form"), ("linalg.eigvalsh(A)", "linalg.eigvalsh has no compact form"),
+                        ("linalg.solve_triangular(A, A, upper=True)", "only for a Cholesky factor; use linalg.solve")):
+        with pytest.raises(NoCompactForm, match=match):
+            matrix_expr(value(text)[0])
+    with pytest.raises(NoCompactForm, match=r"the derivative of linalg.cholesky has no compact form; log det A is logdet\(A\), .* linalg.solve"):
+        matrix_gradient(*value("linalg.cholesky(A @ A.mT).sum()"))
+
+
+FACTORS = {
+    "linalg.cholesky(S)": "chol(S)", "linalg.cholesky(S, upper=True)": "chol(S)ᵀ", "linalg.cholesky(A @ A.mT) @ v": "chol(A Aᵀ) v",
+    "linalg.cholesky(S) @ linalg.cholesky(S).mT": "S", "linalg.cholesky(S).diagonal().log().sum()": "log det(S) / 2",
+    "2 * linalg.cholesky(S, upper=True).diag().log().sum()": "log det(S)", "linalg.cholesky(S).diagonal().sum()": "tr(chol(S))",
+    "cholesky_solve(v[:, None], linalg.cholesky(S))[:, 0]": "S⁻¹v", "cholesky_inverse(linalg.cholesky(S))": "S⁻¹",
+    "linalg.solve_triangular(linalg.cholesky(S), v[:, None], upper=False)[:, 0]": "chol(S)⁻¹v",
+    "(linalg.solve_triangular(linalg.cholesky(S), v[:, None], upper=False) ** 2).sum()": "vᵀS⁻¹v",
+    "linalg.solve_triangular(linalg.cholesky(S), v[:, None], upper=False)[:, 0] * linalg.solve_triangular(linalg.cholesky(S), v[:, None], "
+    "upper=False)[:, 0]": "(chol(S)⁻¹v)^∘2",
+    "(linalg.cholesky(S) * v) @ linalg.cholesky(S).mT": "chol(S) diag(v) chol(S)ᵀ", "linalg.cholesky(S).diagonal().log()": "log(diag(chol(S)))",
+    "linalg.cholesky(S).diagonal().log().sum().exp()": "exp(log det(S) / 2)",
+    "(linalg.solve_triangular(linalg.cholesky(S).mT, v[:, None], upper=True) ** 2).sum()": "‖chol(S)⁻ᵀv‖²",
+}
+
+
+@pytest.mark.parametrize("text", FACTORS)
+def test_cholesky_factors(text):
+    S = symgrad.tensor([[1.0, 0.9, 0.2], [0.9, 1.0, 0.3], [0.2, 0.3, 2.0]], requires_grad=True, symbol="S")
+    v, A = symgrad.tensor([1.0, 2.0, 3.0], requires_grad=True, symbol="v"), value("A")[1]
+    names = {name: getattr(symgrad, name) for name in ("linalg", "cholesky_solve", "cholesky_inverse")}
+    y = eval(text.replace("[:, 0]", ".squeeze(-1)"), {**names, "S": S, "v": v, "A": A})  # noqa: S307  a text of this file
+    found = matrix_expr(y, symmetric=["S"] if "S" in text else [])
+    assert str(found) == FACTORS[text] and found.latex()
+    arrays = {"np": np, **{name: t.detach().numpy() for name, t in {"S": S, "v": v, "A": A}.items()}}
+    for number in (eval(found.numpy(), arrays), found.evaluate()):  # noqa: S307
+        np.testing.assert_allclose(number, y.detach().numpy(), rtol=1e-12, atol=1e-14)
