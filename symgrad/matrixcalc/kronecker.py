@@ -80,7 +80,7 @@ def _product_of_matrices(network: Any) -> bool:
             slots = list(zip(one[1:], other[1:]))
             joined = [i is k or any(len(indices) == 2 for _, indices in _touching(network, i, k)) for i, k in slots]
             alone = all(set(indices) <= set(slot) for slot in slots for _, indices in _touching(network, *slot))
-            if not (_ends(network, one, other) and alone and any(joined)):
+            if one[0] is other[0] or not (_ends(network, one, other) and alone and any(joined)):
                 continue
             matrices = [_diagonal(network, i) if i is k else network.matrix(i, k) for i, k in slots]
             network.remove(*_touching(network, *one[1:], *other[1:]))

@@ -155,7 +155,7 @@ class Pairing(Head):
         self.dimensions = whole, first, second
 
     def describe(self) -> str:
-        return "π"
+        return "π" + ",".join(str(d.size) for d in self.dimensions)  # axes of pairs of other lengths are no common factors
 
 
 class Size(Head):

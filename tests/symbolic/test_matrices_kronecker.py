@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symgrad
-from symgrad import autograd, kron, linalg, matrix_expr, matrix_gradient, trace
+from symgrad import autograd, kron, linalg, matrix_expr, matrix_gradient, matrix_hessian, trace
 
 SHAPES = {"A": (2, 3), "B": (3, 2), "S": (2, 2), "T": (3, 3), "u": (2,), "v": (3,), "z": (6,)}
 
@@ -84,6 +84,16 @@ def test_sums_over_an_axis_of_pairs_take_no_memory_for_pairs():
     u = {name: symgrad.tensor(np.arange(1.0, 301.0), requires_grad=True, symbol=name) for name in "ab"}
     f = matrix_expr(kron(u["a"], u["b"]) @ kron(u["a"], u["b"]))
     assert str(f) == "‖a‖² ‖b‖²" and f.evaluate() == float(300 * 301 * 601 // 6) ** 2
+
+
+def test_axes_of_pairs_of_different_lengths_are_no_common_factor():
+    t = leaves()
+
+    def y(T):
+        return symgrad.exp(kron(t["z"].reshape(2, 3).T, T @ T.T) / 50).sum()
+
+    hessian = matrix_hessian(y(t["T"]), "T")
+    np.testing.assert_allclose(hessian.evaluate(), symgrad.func.hessian(y)(t["T"]).detach().numpy(), rtol=1e-11)
 
 
 def program(rng, values, depth, rank):
