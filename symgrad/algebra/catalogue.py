@@ -17,7 +17,7 @@ from symgrad.carriers.digits import Undefined
 from symgrad.carriers.special.gammas import lgamma_digits, psi_digits
 from symgrad.carriers.special.table import SPECIAL
 
-__all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "operands", "special"]
+__all__ = ["DEFINITIONS", "FUNCTIONS", "REFUSED", "has_number", "operands", "special"]
 
 SMALL = 100  # the largest numerators and denominators of arguments at which SymPy computes an exact value
 FARTHEST = 2000  # the most steps of a recurrence
@@ -138,11 +138,16 @@ def _rebuilt(args: Sequence[Any], values: Iterator[Any]) -> list[Any]:
     return [sympy.Tuple(*_rebuilt(arg.args, values)) if isinstance(arg, sympy.Tuple) else next(values) for arg in args]
 
 
+def has_number(e: Any) -> bool:
+    """Whether an expression is a function that mpmath or a carrier computes, also where its argument is very large or small."""
+    return isinstance(e, sympy.Function) and (type(e).__name__ in FUNCTIONS or hasattr(e, "digits"))
+
+
 def special(e: Any) -> Callable[..., Any]:
     """The step that computes a function of SymPy from the numbers of its `operands`."""
     name = type(e).__name__
-    first = FUNCTIONS.get(name)
-    second = SECOND.get(name, first)
+    first = getattr(e, "digits", None) or FUNCTIONS.get(name)
+    second = SECOND.get(name, first) if first is FUNCTIONS.get(name) else first
 
     def applied(values: Sequence[Any]) -> Any:
         return e.func(*_rebuilt(e.args, iter(values)))

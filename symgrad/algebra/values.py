@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import mpmath
 import sympy
 
+from symgrad.algebra.catalogue import has_number
 from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
 from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_functions import DEFINITIONS, elementary
@@ -128,12 +129,20 @@ def _loses_digits(e: Any) -> bool:
     return not isinstance(e, GROWING) or any(arg.has(*GROWING) for arg in e.args)
 
 
+def _spans_sizes(e: Any) -> bool:
+    """Whether numbers as far apart as the arguments may meet within a term: not in a product of functions of the arguments themselves."""
+    if e.is_Mul or e.is_Pow and e.exp.is_Number:
+        return any(map(_spans_sizes, e.args))
+    return not (e.is_Atom or (type(e) in FUNCTIONS or has_number(e)) and all(arg.is_Atom for arg in e.args))
+
+
 def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
     """Like `value`, with enough digits for `right` correct ones (25 by default); NaN if there is no value."""
-    evaluate, grows = Real(elementary(expr), symbols), _loses_digits(expr)
+    plain = elementary(expr)
+    evaluate, grows, spans = Real(plain, symbols), _loses_digits(expr), any(map(_spans_sizes, sympy.Add.make_args(plain)))
 
     def at(xs: Sequence[Any], right: int = 25) -> Any:
-        sizes = [abs(math.log10(abs(x))) for x in xs if x and abs(x) < math.inf]
+        sizes = [abs(math.log10(abs(x))) for x in xs if spans and x and abs(x) < math.inf]
         largest = max((abs(float(x)) for x in xs), default=0.0) if grows else 0.0
         first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # plus the powers of ten that the computation may span
 

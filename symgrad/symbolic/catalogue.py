@@ -21,8 +21,9 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.symbolic.definitions import DEFINITIONS, HALF, Call, Unknown
+from symgrad.symbolic.kept import Kept
 
-__all__ = ["known_names", "plan", "special_call"]
+__all__ = ["NAMED", "known_formula", "known_names", "plan", "special_call"]
 
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
@@ -170,7 +171,7 @@ def _matches(patterns: Sequence[Any], parts: list[Any], binding: Binding) -> Ite
             yield from _matches(patterns[1:], parts[:i] + parts[i + 1:], found)
 
 
-def _recognise(e: Any, accepted: Callable[[str], bool]) -> Call | None:
+def known_formula(e: Any, accepted: Callable[[str], bool]) -> Call | None:
     """The expression as a call of an op with a longer formula; for a sum or product, the formula may match a part of it."""
     for entry in _table()[1].get(e.func, ()):
         refused = not accepted(entry.op)
@@ -208,7 +209,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     >>> plan(x - 2 * y)
     Call(op='sub', args=(x, Call(op='mul', args=(2, y))))
     """
-    found = _recognise(e, accepted)
+    found = known_formula(e, accepted)
     if found is not None:
         return found
     if e.is_Add:
@@ -241,7 +242,7 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
     op = REGISTRY.get(getattr(kind, "__name__", ""))
     if isinstance(e, (AppliedUndef, sympy.Function)) and op is not None and op.kind == "elementwise" and len(args) == op.arity and _optional(op):
         return Call(op.name, args)
-    if e.args and (refused := _recognise(e, lambda op: True)):
+    if e.args and (refused := known_formula(e, lambda op: True)):
         raise Unknown(f"{refused.op} cannot be written here")
     if isinstance(e, (sympy.Expr, Boolean)) and e.args:
         raise Unknown(f"no op computes {getattr(kind, '__name__', kind)}, in {_short(e)}; known are {', '.join(known_names())}")
@@ -250,6 +251,8 @@ def plan(e: Any, accepted: Callable[[str], bool] = lambda op: True) -> Call | An
 
 def special_call(e: Any) -> Call | None:
     """A function of SymPy as a call of the special function of the carriers, with its parameters; None for another expression."""
+    if isinstance(e, Kept):
+        return Call(e.op, (*e.values, *e.parameters))
     if not isinstance(e, sympy.Function):
         return None
     try:

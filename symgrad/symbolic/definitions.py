@@ -60,6 +60,11 @@ def _of_order(op: str) -> Callable[[Any, Any], Any]:
     return call
 
 
+def _incomplete_gamma(regularized: str) -> Callable[[Any, Any], Any]:
+    """An incomplete gamma function as the regularized one times Γ."""
+    return lambda a, x: Call("mul", (Call("gamma", (a,)), Call(regularized, (a, x))))
+
+
 # Functions without an op, defined by other functions, or with an op that has parameters.
 DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.sec: _reciprocal(sympy.cos), sympy.csc: _reciprocal(sympy.sin), sympy.cot: lambda u: sympy.cos(u) / sympy.sin(u),
@@ -74,6 +79,7 @@ DEFINITIONS: dict[Any, Callable[..., Any]] = {
     sympy.Implies: lambda a, b: sympy.Or(sympy.Not(a), b),
     sympy.elliptic_e: lambda *args: Call("ellipeinc" if len(args) == 2 else "ellipe", args),
     sympy.zeta: lambda order: Call("zeta", (order, sympy.S.One)),
+    sympy.lowergamma: _incomplete_gamma("gammainc"), sympy.uppergamma: _incomplete_gamma("gammaincc"),
     sympy.besselj: _of_order("bessel_j"), sympy.bessely: _of_order("bessel_y"),
     sympy.besseli: _of_order("bessel_i"), sympy.besselk: _of_order("bessel_k"),
     stable.log1mexp: _log1mexp, stable.log_cosh: _log_cosh, stable.larger: sympy.Max, stable.smaller: sympy.Min,

@@ -22,6 +22,7 @@ from symgrad.algebra.stable_means import Mean, join_logarithms
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import value
 from symgrad.symbolic.generating import Code, RatioCode, generate
+from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.probe import COUNT, DISTANCES, HOPELESS, OVERFLOW, Probe, row_of
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
@@ -63,8 +64,8 @@ class Form:
 
     @cached_property
     def shown(self) -> Any:
-        """The expression for display: the shorter of the two in elementary functions."""
-        return min((elementary(self.exact), elementary(self.stable)), key=sympy.count_ops)
+        """The expression for display: the shorter of the two in SymPy's functions."""
+        return min((written_out(self.exact), written_out(self.stable)), key=sympy.count_ops)
 
 
 def _cost(expr: Any) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 import sympy
 
 from symgrad.algebra.series import Laurent, NotAnalytic, expansion
-from symgrad.algebra.stable_functions import elementary, log1p, partial, with_kinks
+from symgrad.algebra.stable_functions import log1p, partial, with_kinks
 from symgrad.algebra.stable_means import Mean, with_means
 from symgrad.algebra.stable_ratios import FORMULAS, VANISHING, VARIABLE
 from symgrad.algebra.values import Unknown, value
@@ -38,7 +38,9 @@ from symgrad.graph.op import Op
 from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
+from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.reading import evaluate_expression
+from symgrad.symbolic.recognising import keep
 from symgrad.types.domains import REAL, Domain, Interval
 
 __all__ = ["OpFormula", "Order", "argument_names", "ratio_code", "recorded_op", "with_signature"]
@@ -55,7 +57,7 @@ class OpFormula:
         self.name, self.symbols, self.domains = name, tuple(symbols), tuple(domains)
         self.names = plain_names(symbols)
         self.zero: Order = (0,) * len(symbols)
-        self.expr = with_kinks(expr)
+        self.expr = keep(with_kinks(expr))
         self._exact: dict[Order, Any] = {self.zero: self.expr}
         mean = with_means(self.expr) if len(symbols) > 1 else self.expr
         self._means: dict[Order, Any] = {self.zero: mean} if mean.has(Mean) else {}
@@ -181,7 +183,7 @@ class OpFormula:
         """The limit of a derivative at a point where its formula is 0/0, None if it does not exist."""
         limits = self.form(k).limits
         if point not in limits:
-            found = sympy.limit(elementary(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
+            found = sympy.limit(written_out(self.exact(k)), self.symbols[0], point) if point in self.centres else sympy.nan
             limits[point] = found if found.is_finite and found.is_real else None
         return limits[point]
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import sympy
 
 from symgrad.algebra.identity import Identity, identical
-from symgrad.algebra.stable_functions import elementary
 from symgrad.algebra.values import Unknown
 from symgrad.factories.creation import tensor
 from symgrad.formulas.expressions import expr as expression
@@ -27,6 +26,7 @@ from symgrad.reports.verdicts import REFUTED, weakest
 from symgrad.sampling.domain_reader import domains_of
 from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature
+from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
 
@@ -224,7 +224,7 @@ def _report(formula: OpFormula, check: bool) -> FormulaReport:
     for k in [formula.zero, *(formula.next(formula.zero, i) for i in range(len(formula.symbols)))]:
         form, found = formula.form(k), None
         if check:
-            found = identical(elementary(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
+            found = identical(written_out(form.stable), _by_sympy(formula, k), dict(zip(formula.symbols, formula.domains)), seconds=0.3, points=12)
             if found.verdict == REFUTED:
                 raise ValueError(f"{formula.name}: the form {form.stable} of {form.exact} is wrong: {found}")
         lines.append(DerivativeForm(k, form.stable, found, *form.measure))
@@ -240,9 +240,9 @@ def _report(formula: OpFormula, check: bool) -> FormulaReport:
 def _by_sympy(formula: OpFormula, k: Order) -> Any:
     """The expression, or its first derivative by SymPy; if SymPy has no formula, that by symgrad's conventions."""
     i = next((i for i, n in enumerate(k) if n), None)
-    expr = elementary(formula.expr)
+    expr = written_out(formula.expr)
     found = expr if i is None else sympy.diff(expr, formula.symbols[i])
-    return elementary(formula.exact(k)) if found.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta) else found
+    return written_out(formula.exact(k)) if found.has(sympy.Derivative, sympy.Subs, sympy.DiracDelta) else found
 
 
 def _real(formula: OpFormula) -> None:
@@ -251,7 +251,7 @@ def _real(formula: OpFormula) -> None:
     for point, value in zip(form.points, form.references):
         if value != value:
             where = ", ".join(f"{s} = {x:g}" for s, x in zip(form.symbols, point))
-            raise ValueError(f"{formula.name}: {elementary(formula.expr)} has no real value at {where}, in the domain "
+            raise ValueError(f"{formula.name}: {written_out(formula.expr)} has no real value at {where}, in the domain "
                              f"{', '.join(map(repr, formula.domains))}; give the domain of the arguments, as in domain=POSITIVE "
                              f"(symgrad.types.domains) or domain=(0, 1), or by assumptions of the symbols")
 

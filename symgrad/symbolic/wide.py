@@ -199,6 +199,9 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         small = (a.e - b.e < TINY) & (b.m > 0)
         return chosen(small, a / b, Wide.of(base["atan2"](a.scaled_down(e), b.scaled_down(e)), base))
 
+    def gamma(u: Wide) -> Wide:  # beyond 100 its condition number exceeds the error of the exponent
+        return chosen(u > 100, exp(lifted(base["lgamma"])(u)), lifted(base["gamma"])(u))
+
     def choose(*parts: Any) -> Wide:
         out = parts[-1]
         for condition, x in zip(parts[-3::-2], parts[-2::-2]):
@@ -228,7 +231,7 @@ def wide_names(base: Mapping[str, Any]) -> dict[str, Any]:
         "patched": patched, "averaged": averaged, "zeros_like": lambda u: 0 * u, "quiet": base["quiet"], "nan": math.nan,
         "logical_and": base["logical_and"], "logical_or": base["logical_or"], "logical_not": base["logical_not"],
     }
-    return {name: lifted(f) for name, f in base.items() if callable(f)} | own
+    return {name: lifted(f) for name, f in base.items() if callable(f)} | own | ({"gamma": gamma} if "gamma" in base else {})
 
 
 class Guard:
