@@ -21,9 +21,9 @@ from symgrad.carriers.special.table import SPECIAL
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.extending import BUILT_IN
 from symgrad.symbolic.definitions import DEFINITIONS, HALF, Call, Unknown
-from symgrad.symbolic.kept import Kept
+from symgrad.symbolic.kept import Kept, is_special
 
-__all__ = ["NAMED", "known_formula", "known_names", "plan", "special_call"]
+__all__ = ["NAMED", "known_formula", "known_names", "plan", "special_call", "special_formulas"]
 
 ZERO, ONE = sympy.S.Zero, sympy.S.One
 ARITHMETIC = {"add", "sub", "mul", "div", "neg", "pow", "square", "sqrt", "rsqrt", "reciprocal"}  # planned by `_sum`, `_product` and `_power`
@@ -115,6 +115,12 @@ def _table() -> tuple[dict[Any, str], dict[Any, list[_Entry]]]:
     for entries in patterns.values():
         entries.sort(key=lambda entry: -sum(1 for _ in sympy.preorder_traversal(entry.formula)))
     return functions, patterns
+
+
+@functools.cache
+def special_formulas() -> frozenset[str]:
+    """The names of the ops with a longer formula in which there is a special function."""
+    return frozenset(entry.op for entries in _table()[1].values() for entry in entries if is_special(entry.formula))
 
 
 def known_names() -> list[str]:

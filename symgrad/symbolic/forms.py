@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
+from sympy.polys.rings import sring
 
 from symgrad.algebra.series import Laurent
 from symgrad.algebra.stable import elementary, stable_form
@@ -34,6 +35,7 @@ LOST = 1e3  # the error of a form that overflows or underflows
 BAD, WORSE = 4.5, 1.5  # a series is used where errors are larger than BAD, and extended to adjacent errors larger than WORSE
 LONGEST = 30  # the most coefficients of a series
 LEAST_RADIUS, NEAR, FAR, TILES = 2.0**-26, 4.0, 8.0, 8
+HIGHEST = 100  # the highest degree of a polynomial that is factored
 LARGE = 400  # the number of operations above which an expression is not factored
 
 
@@ -90,13 +92,21 @@ def _score(probe: Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any)
     return _lost_bits(far), _lost_bits(worst), len(patches), _cost(expr)
 
 
+def _factored(e: Any) -> Any:
+    """An expression in factors. Raises PolynomialError where the degree is so high that SymPy would need minutes, as for exp(8943 x / 200000)."""
+    for part in sympy.fraction(sympy.together(e)):
+        if part.free_symbols and max(sring(part)[1].degrees()) > HIGHEST:
+            raise sympy.PolynomialError(f"the degree of {part} is above {HIGHEST}")
+    return sympy.factor(e)
+
+
 def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
     """Candidate forms, the simplest first."""
     known = set()
     makers = [lambda: stable_form(derivative), lambda: stable_form(exact)]
     if sympy.count_ops(derivative) < LARGE:
-        makers += [lambda: stable_form(sympy.factor_terms(sympy.powsimp(derivative))), lambda: stable_form(sympy.factor(stable_form(derivative))),
-                   lambda: stable_form(sympy.factor(elementary(derivative))), lambda: stable_form(sympy.together(derivative)),
+        makers += [lambda: stable_form(sympy.factor_terms(sympy.powsimp(derivative))), lambda: stable_form(_factored(stable_form(derivative))),
+                   lambda: stable_form(_factored(elementary(derivative))), lambda: stable_form(sympy.together(derivative)),
                    lambda: stable_form(sympy.expand(derivative)), lambda: derivative, lambda: exact]
     for make in makers:
         try:

@@ -15,7 +15,7 @@ import sympy
 
 from symgrad.algebra.stable import stable_form_to_differentiate
 from symgrad.carriers.special.table import SPECIAL
-from symgrad.symbolic.catalogue import NAMED, known_formula, plan
+from symgrad.symbolic.catalogue import NAMED, known_formula, plan, special_formulas
 from symgrad.symbolic.definitions import Call, Unknown
 from symgrad.symbolic.kept import Kept, is_kept, is_special, kept_function
 
@@ -35,12 +35,8 @@ def keep(expr: Any) -> Any:
 def _keep(e: Any) -> Any:
     if not e.args or not is_special(e):
         return e
-    found = _of_call(known_formula(e, _is_kept) or _planned(e))
+    found = _of_call(known_formula(e, special_formulas().__contains__) or _planned(e))
     return e.func(*map(_keep, e.args)) if found is None else found
-
-
-def _is_kept(name: str) -> bool:
-    return is_kept(*NAMED.get(name, (name, ())))
 
 
 def _planned(e: Any) -> Any:

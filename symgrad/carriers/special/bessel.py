@@ -223,7 +223,8 @@ def second_kind(mp: Any, x: Any, order: int, sign: int, precision: int) -> Any:
 def _k_digits(mp: Any, x: Any, order: Any) -> Any:
     if x == 0:
         return mp.inf
-    if type(order) is int and 0 < x < 1000:
+    asymptotic = 2.8 * x > mp.prec + 60 + 8 * abs(order)  # where the least term of the asymptotic series, about e^(-2x), is small enough
+    if type(order) is int and 0 < x < 1000 and not asymptotic:
         return second_kind(mp, x, abs(order), 1, mp.prec)
     return mp.besselk(order, x) if x > 0 else mp.nan
 
