@@ -23,8 +23,9 @@ from symgrad.algebra.stable_means import Mean, join_logarithms
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import value
 from symgrad.symbolic.generating import Code, RatioCode, generate
-from symgrad.symbolic.kept import written_out
+from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.probe import COUNT, DISTANCES, HOPELESS, OVERFLOW, Probe, row_of
+from symgrad.symbolic.recognising import keep
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
 from symgrad.types.domains import Domain
@@ -247,11 +248,12 @@ def _trusted_range(points: Sequence[tuple[float, ...]], bad: np.ndarray) -> tupl
 
 def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], domains: Sequence[Domain], names: Sequence[str],
               ratio_code: RatioCode, nearby: Sequence[tuple[Any, Laurent]] = (), expand: Callable[[Any], Laurent | None] | None = None,
-              thorough: bool = True, mean: Any = None) -> Form:
+              thorough: bool = True, mean: Any = None, special: bool = False) -> Form:
     """The form of an expression whose code has the smallest errors; if not `thorough`, the first form that loses no digits.
 
     `derivative` is the expression as the derivative of the form of lower order; `nearby` are series at points, and `expand` returns the
-    series at any other point, for an expression of one symbol; `mean` is the expression with means in place of quotients that are 0/0.
+    series at any other point, for an expression of one symbol; `mean` is the expression with means in place of quotients that are 0/0;
+    `special` is whether functions of the carriers may compute it, which other frameworks do not have.
     Raises Unknown for a function without a rule.
     """
     places = tuple(i for i, s in enumerate(symbols) if s in exact.free_symbols) or (0,)
@@ -272,7 +274,13 @@ def best_form(name: str, exact: Any, derivative: Any, symbols: Sequence[Any], do
     candidates = _candidates(exact, derivative) if len(used) == 1 else _without_zeros(_candidates(exact, derivative), probe, used)
     if surfaces:
         candidates = itertools.chain(_closed_variants(mean), candidates)
-    for form in candidates:
+
+    def whole() -> Iterator[Any]:
+        """The form in the functions of the carriers, if digits are lost in the others."""
+        if special and best[0][:2] > (0, 0) and (form := keep(derivative, elementary=True)).has(Kept):
+            yield form
+
+    for form in itertools.chain(candidates, whole()):
         made = _with_patches(maker(form), probe, nearby)
         score = _score(probe, made[2], made[0], form)
         if best is None or score < best[0]:

@@ -38,7 +38,7 @@ from symgrad.graph.op import Op
 from symgrad.reference.recorder import Box
 from symgrad.symbolic.forms import Form, best_form, centres, series_of_derivative
 from symgrad.symbolic.generating import Code, generate, plain_names
-from symgrad.symbolic.kept import written_out
+from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.reading import evaluate_expression
 from symgrad.symbolic.recognising import keep
 from symgrad.types.domains import REAL, Domain, Interval
@@ -110,7 +110,7 @@ class OpFormula:
 
             self._forms[k] = best_form("_".join((self.name, *map(str, k if order else ()))), self.exact(k), near, self.symbols, self.domains,
                                        self.names, ratio_code, nearby, expand if len(self.symbols) == 1 else None, order < 2,
-                                       self._derivative(self._means, k) if self._means else None)
+                                       self._derivative(self._means, k) if self._means else None, self.expr.has(Kept))
         return self._forms[k]
 
     def partials(self, k: Order) -> tuple[Any, ...]:

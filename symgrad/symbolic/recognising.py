@@ -24,19 +24,44 @@ __all__ = ["keep"]
 COMBINED = {"add": sympy.Add, "mul": sympy.Mul}
 
 
-def keep(expr: Any) -> Any:
-    """The expression with `Kept` functions; without a special function it is unchanged."""
-    if not is_special(expr):
+def keep(expr: Any, elementary: bool = False) -> Any:
+    """The expression with `Kept` functions; without one it is unchanged. With `elementary`, those with elementary formulas are among them."""
+    if not elementary and not is_special(expr):
         return expr
-    found = _keep(stable_form_to_differentiate(expr))
+    found = _Keeping(elementary).of(stable_form_to_differentiate(expr))
     return found if found.has(Kept) else expr
 
 
-def _keep(e: Any) -> Any:
-    if not e.args or not is_special(e):
-        return e
-    found = _of_call(known_formula(e, special_formulas().__contains__) or _planned(e))
-    return e.func(*map(_keep, e.args)) if found is None else found
+class _Keeping:
+    """One pass over an expression from its root down."""
+
+    def __init__(self, elementary: bool):
+        self.elementary = elementary
+
+    def accepted(self, name: str) -> bool:
+        """Whether an op with a longer formula is kept."""
+        return NAMED.get(name, (name,))[0] in SPECIAL if self.elementary else name in special_formulas()
+
+    def of(self, e: Any) -> Any:
+        """An expression of kept functions."""
+        if not e.args or not self.elementary and not is_special(e):
+            return e
+        found = self.of_call(known_formula(e, self.accepted) or _planned(e))
+        return e.func(*map(self.of, e.args)) if found is None else found
+
+    def of_call(self, call: Any) -> Any:
+        """The expression of a call of kept functions, None for another one, and for one with a parameter that no float equals."""
+        if not isinstance(call, Call):
+            return None
+        if call.op in COMBINED:
+            parts = [self.of_call(x) if isinstance(x, Call) else self.of(x) for x in call.args]
+            return None if None in parts else COMBINED[call.op](*parts)
+        op, parameters = NAMED.get(call.op, (call.op, ()))
+        if op not in SPECIAL:
+            return None
+        values, given = call.args[:SPECIAL[op].arity], sympy.Tuple(*call.args[SPECIAL[op].arity:], *parameters)
+        exact = all(x.is_Rational and x == sympy.Rational(float(x)) for x in given)
+        return kept_function(op)(*map(self.of, values), *given) if exact and (self.elementary or is_kept(op, tuple(given))) else None
 
 
 def _planned(e: Any) -> Any:
@@ -44,18 +69,3 @@ def _planned(e: Any) -> Any:
         return plan(e) if isinstance(e, sympy.Function) else None
     except Unknown:
         return None
-
-
-def _of_call(call: Any) -> Any:
-    """The expression of a call of `Kept` functions, None for another one, and for one with a parameter that no float equals."""
-    if not isinstance(call, Call):
-        return None
-    if call.op in COMBINED:
-        parts = [_of_call(x) if isinstance(x, Call) else _keep(x) for x in call.args]
-        return None if None in parts else COMBINED[call.op](*parts)
-    op, parameters = NAMED.get(call.op, (call.op, ()))
-    if op not in SPECIAL:
-        return None
-    values, given = call.args[:SPECIAL[op].arity], sympy.Tuple(*call.args[SPECIAL[op].arity:], *parameters)
-    exact = all(x.is_Rational and x == sympy.Rational(float(x)) for x in given)
-    return kept_function(op)(*map(_keep, values), *given) if exact and is_kept(op, tuple(given)) else None

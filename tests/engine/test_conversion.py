@@ -105,7 +105,7 @@ FORMULAS = {
     "im": sympy.im(C) + C, "re": sympy.re(C) * C, "floor": T * sympy.floor(3 * T), "ceiling": T * sympy.ceiling(3 * T),
     "frac": sympy.frac(3 * T), "sign": sympy.sign(T) * T, "atan2": sympy.atan2(T, 2), "hypot": sympy.sqrt(T**2 + 4), "log": sympy.log(T, 3),
     "elliptic_e": sympy.elliptic_e(T) + sympy.elliptic_e(T, T / 2), "elliptic_f": sympy.elliptic_f(T, T / 2),
-    "zeta": sympy.zeta(1 + T) + sympy.zeta(2 + T, T),
+    "lowergamma": sympy.lowergamma(1 + T, T), "uppergamma": sympy.uppergamma(1 + T, T), "zeta": sympy.zeta(1 + T) + sympy.zeta(2 + T, T),
     **{name: getattr(sympy, name)(2, T) for name in ("besseli", "besselj", "besselk", "bessely")},
 }
 OURS = {"expm1", "log1p", "hypot", "sech_squared", "sigmoid", "softplus", "logaddexp", "log1mexp", "log_cosh", "larger", "smaller", "step", "whole"}

@@ -6,9 +6,16 @@ import pytest
 import sympy
 
 import symgrad
+from symgrad.algebra import values
+from symgrad.carriers.special.table import SPECIAL
+from symgrad.engine.recording import core
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.formulas.parsing import ParseError, parse
+from symgrad.graph.op import REGISTRY
+from symgrad.symbolic.kept import Kept, written_out
+from symgrad.symbolic.recognising import keep
 from symgrad.types.domains import POSITIVE
+from tests.support.special_sources import CASES, points
 
 x, y = sympy.symbols("x y")
 EXPRESSIONS = {
@@ -51,6 +58,82 @@ def test_an_op_of_a_bessel_function_does_not_call_that_of_mpmath(made, monkeypat
 
     monkeypatch.setattr(mpmath.ctx_mp.MPContext, "bessely", slow)
     made("my_fast", sympy.exp(-x / 5) * sympy.bessely(1, x), domain=POSITIVE)
+
+
+OF_AN_ORDER = ("bessel_i", "bessel_j", "bessel_k", "bessel_y", "digamma_derivative")  # by which SymPy's functions differ
+PARAMETERS = {name: parameters for name, parameters in reversed(CASES)}  # the first ones of every row
+
+
+def formula_of(name):
+    """The formula of a row of the table, and its symbols."""
+    symbols = sympy.symbols("x y", real=True)[:SPECIAL[name].arity]
+    whole = [int(p) if p == int(p) else p for p in PARAMETERS[name]]
+    return SPECIAL[name].formula(sympy, *symbols, *whole), symbols
+
+
+def derivatives(function, xs):
+    """The value, and the first and second derivatives by every argument."""
+    leaves = [symgrad.tensor(x, requires_grad=True) for x in xs]
+    out = [function(*leaves)]
+    for leaf in leaves:
+        slope, = symgrad.autograd.grad(out[0].sum(), leaf, create_graph=True)
+        out += [slope, *symgrad.autograd.grad(slope.sum(), leaf, create_graph=True)]
+    return [t.detach().numpy() for t in out]
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
+@pytest.mark.parametrize("name", [name for name in SPECIAL if REGISTRY[name].public or name in OF_AN_ORDER])
+def test_every_special_function_is_known_by_its_formula(name, made):
+    """The op of the formula of a row computes what the op of its name does, and the formula comes back from the op."""
+    expr, symbols = formula_of(name)
+    op = REGISTRY[name]
+    own = made(f"my_{name}", expr, symbols, domain=op.domain if len(op.domain) == len(symbols) else op.domain[0], check=True)
+    xs = points(name, 5)
+    for ours, theirs in zip(derivatives(own, xs), derivatives(lambda *ts: core(op)(*ts, *PARAMETERS[name]), xs)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-14 * np.abs(theirs).max())  # next to a zero the argument's rounding is larger
+    assert symgrad.to_sympy(symgrad.from_sympy(expr)) == expr
+    if op.public and not PARAMETERS[name]:
+        assert made(f"my_text_{name}", f"{name}({', '.join(map(str, symbols))})", domain=own.domain).expr == own.expr
+
+
+a, t = sympy.symbols("a t", real=True)
+TWO = {"lower": (sympy.lowergamma(a, t), lambda u, v: mpmath.gammainc(u, 0, v)), "upper": (sympy.uppergamma(a, t), mpmath.gammainc),
+       "complement": (sympy.uppergamma(a, t) / sympy.gamma(a), lambda u, v: mpmath.gammainc(u, v, regularized=True)),
+       "of_products": (sympy.exp(-a) * sympy.lowergamma(2 * a, a * t) / sympy.gamma(2 * a),
+                       lambda u, v: mpmath.exp(-u) * mpmath.gammainc(2 * u, 0, u * v, regularized=True)),
+       "euler": (sympy.beta(a, t), mpmath.beta), "hurwitz": (sympy.zeta(a + 1, t), lambda u, v: mpmath.zeta(u + 1, v))}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.filterwarnings("ignore:.* at .*write it in another form:RuntimeWarning")
+@pytest.mark.parametrize("name", TWO)
+def test_functions_of_two_arguments_have_derivatives_by_both(name, made):
+    expr, function = TWO[name]
+    found, traced = (derivatives(f, (2.5, 1.3)) for f in (made(f"my_{name}", expr, (a, t), domain=POSITIVE), symgrad.from_sympy(expr)))
+    for ours, others, order in zip(found, traced, ((0, 0), (1, 0), (2, 0), (0, 1), (0, 2))):
+        with mpmath.workdps(40):
+            expected = float(mpmath.diff(function, (2.5, 1.3), order) if any(order) else function(2.5, 1.3))
+        np.testing.assert_allclose([ours, others], expected, rtol=3e-14)
+
+
+def test_a_value_takes_no_digits_for_the_size_of_its_argument(monkeypatch, made):
+    """At 1e300 ψ is one function of the argument: a sum inside another function needs hundreds of digits there, this one does not."""
+    asked, own = [], values.working_precision
+    monkeypatch.setattr(values, "working_precision", lambda digits: asked.append(digits) or own(digits))
+    made("my_psi", sympy.digamma(x), domain=POSITIVE)
+    assert len(asked) > 100 and max(asked) <= 100
+    with own(30):
+        assert float(values.accurate_value(sympy.log(1 + x**2) / x**2, [x])([1e-300])) == 1.0 and max(asked) > 600
+
+
+def test_special_functions_are_kept_whole():
+    lower, upper = sympy.lowergamma(a, 2 * t), sympy.uppergamma(a, t)
+    assert str(keep(1 - lower / sympy.gamma(a))) == "1 - gammainc(a, 2*t)" and str(keep(t * upper)) == "t*gamma(a)*gammaincc(a, t)"
+    for e in (sympy.exp(-t**2), sympy.Heaviside(t), sympy.Function("f")(t), sympy.besselj(sympy.Rational(1, 3), t), sympy.S(2), t):
+        assert keep(e) is e  # elementary, unknown, or with a parameter that no float equals
+    for e in (sympy.erf(t), sympy.besselj(2, t), sympy.exp(t**2) * sympy.erfc(t), upper / sympy.gamma(a)):
+        assert isinstance(keep(e), Kept) and written_out(keep(e)) == e and isinstance(keep(e).diff(t), sympy.Expr)
 
 
 FORMULAS = """
