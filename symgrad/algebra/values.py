@@ -130,9 +130,14 @@ def _loses_digits(e: Any) -> bool:
 
 
 def _spans_sizes(e: Any) -> bool:
-    """Whether numbers as far apart as the arguments may meet within a term: not in a product of functions of the arguments themselves."""
+    """Whether numbers as far apart as the arguments may meet within a term: not in a product of functions of the arguments themselves.
+
+    A sum of the arguments is rounded once.
+    """
     if e.is_Mul or e.is_Pow and e.exp.is_Number:
         return any(map(_spans_sizes, e.args))
+    if e.is_Add:
+        return not all(t.is_Atom or t.is_Mul and len(t.args) == 2 and t.args[0].is_Integer and t.args[1].is_Symbol for t in e.args)
     return not (e.is_Atom or (type(e) in FUNCTIONS or has_number(e)) and all(arg.is_Atom for arg in e.args))
 
 

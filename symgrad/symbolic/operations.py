@@ -162,7 +162,8 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
     The code is generated from the form of the formula, and of each of its derivatives, with the smallest measured error: stable
     rewritings (log1p, expm1, sech², hypot, log-sum-exp, ...); Taylor series near removable singularities and where terms cancel; means of a
     derivative for quotients such as (f(x) - f(y)) / (x - y); numbers with larger exponents where intermediate values overflow or underflow.
-    Special functions are those of symgrad, also where SymPy writes one as a longer formula, and so are their derivatives. The derivative at a kink follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
+    Special functions are those of symgrad, also where SymPy writes one as a longer formula, and so are their derivatives. The derivative at a kink
+    follows symgrad's conventions: 0 for |x| and sign at 0, shared at the tie of a maximum.
 
     Args:
         name: an identifier that is not the name of another op.
