@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ import sympy
 
 from symgrad.frameworks.calling import flat_names
 from symgrad.reports.cross import Agreement, Finding
+from symgrad.symbolic.conversion import from_sympy
 
 __all__ = ["Features", "hint", "is_ordinary"]
 
@@ -34,7 +36,8 @@ class Features:
             inner = {e for e in sympy.preorder_traversal(expressions[0]) if isinstance(e, sympy.Expr) and e.args and not e.is_number
                      and e.count_ops() <= MAX_OPERATIONS and not isinstance(e, (sympy.exp, sympy.Piecewise)) and (e != expressions[0])}
             for e in sorted(inner, key=lambda e: (e.count_ops(), str(e)))[:MAX_PARTS]:
-                self.parts.append((str(e), sympy.lambdify(symbols, e, "numpy")))
+                with contextlib.suppress(TypeError):  # a function without an op
+                    self.parts.append((str(e), from_sympy(e, symbols)))
 
     def columns(self, vectors: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """The name of each feature, and its values at the points."""
@@ -43,8 +46,8 @@ class Features:
         with np.errstate(all="ignore"):
             for name, function in self.parts:
                 try:
-                    yield name, np.broadcast_to(np.asarray(function(*vectors.T), dtype=np.float64), len(vectors))
-                except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):
+                    yield name, np.broadcast_to(function(*vectors.T).double().numpy(), len(vectors))
+                except (TypeError, ValueError, ArithmeticError):
                     continue
 
     def region(self, vectors: np.ndarray, wrong: np.ndarray) -> str:

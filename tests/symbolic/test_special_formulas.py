@@ -117,6 +117,13 @@ def test_functions_of_two_arguments_have_derivatives_by_both(name, made):
         np.testing.assert_allclose([ours, others], expected, rtol=3e-14)
 
 
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("formula", ["gammaincc(a, t)", sympy.uppergamma(a, t) / sympy.gamma(a)], ids=str)
+def test_a_function_is_checked_against_a_formula_with_an_incomplete_gamma_function(formula):
+    report = symgrad.check(lambda a, t: symgrad.special.gammaincc(a, t), 2.5, 1.3, formula=formula, order=1, points=4, domain=(0.5, 9))
+    assert report.verdict == "verified"
+
+
 def test_a_value_takes_no_digits_for_the_size_of_its_argument(monkeypatch, made):
     """At 1e300 ψ is one function of the argument: a sum inside another function needs hundreds of digits there, this one does not."""
     asked, own = [], values.working_precision
