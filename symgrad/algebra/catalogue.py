@@ -146,8 +146,10 @@ def has_number(e: Any) -> bool:
 def special(e: Any) -> Callable[..., Any]:
     """The step that computes a function of SymPy from the numbers of its `operands`."""
     name = type(e).__name__
-    first = getattr(e, "digits", None) or FUNCTIONS.get(name)
-    second = SECOND.get(name, first) if first is FUNCTIONS.get(name) else first
+    first = FUNCTIONS.get(name)
+    second = SECOND.get(name, first)
+    if hasattr(e, "digits"):  # a function of the carriers, whose name may be that of another one here
+        first = second = e.digits
 
     def applied(values: Sequence[Any]) -> Any:
         return e.func(*_rebuilt(e.args, iter(values)))

@@ -129,16 +129,18 @@ def _loses_digits(e: Any) -> bool:
     return not isinstance(e, GROWING) or any(arg.has(*GROWING) for arg in e.args)
 
 
-def _spans_sizes(e: Any) -> bool:
-    """Whether numbers as far apart as the arguments may meet within a term: not in a product of functions of the arguments themselves.
+def _is_exact(e: Any) -> bool:
+    """Whether an expression is an argument, a number, or a whole multiple of an argument, which are not rounded."""
+    return e.is_Atom or e.is_Mul and len(e.args) == 2 and e.args[0].is_Integer and e.args[1].is_Symbol
 
-    A sum of the arguments is rounded once.
-    """
+
+def _spans_sizes(e: Any) -> bool:
+    """Whether numbers as far apart as the arguments may meet within a term: not in a product of sums and of functions of exact numbers."""
+    if _is_exact(e):
+        return False
     if e.is_Mul or e.is_Pow and e.exp.is_Number:
         return any(map(_spans_sizes, e.args))
-    if e.is_Add:
-        return not all(t.is_Atom or t.is_Mul and len(t.args) == 2 and t.args[0].is_Integer and t.args[1].is_Symbol for t in e.args)
-    return not (e.is_Atom or (type(e) in FUNCTIONS or has_number(e)) and all(arg.is_Atom for arg in e.args))
+    return not ((e.is_Add or type(e) in FUNCTIONS or has_number(e)) and all(map(_is_exact, e.args)))
 
 
 def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
