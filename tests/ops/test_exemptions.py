@@ -5,9 +5,11 @@ import re
 
 import numpy as np
 import pytest
+import sympy
 
 import symgrad
 from symgrad.carriers import symbolic
+from symgrad.codegen.languages import C, NumPy
 from symgrad.graph.op import REGISTRY
 from symgrad.testing import check_op
 from symgrad.testing.attack import Attack
@@ -16,6 +18,7 @@ from tests.engine.test_memory import public_calls, shared
 from tests.support.claims import claims_of_case
 from tests.support.exemptions import EXEMPTIONS, exempt
 from tests.support.points import arrays, examples
+from tests.support.special_sources import CASES, written
 
 PAIRS = [(property, name) for row in EXEMPTIONS for property in row.properties.split() for name in row.ops.split()]
 
@@ -41,6 +44,10 @@ def has(property, op):
     """Whether an op has a property after all."""
     if property == "formula":
         return has_formula(op)
+    if property == "closed":
+        return not op.forward(symbolic, *sympy.symbols("a x", positive=True), *examples(op)[0]).has(sympy.meijerg)
+    if property == "source":
+        return all(written(language, name, parameters) is not None for name, parameters in CASES if name == op.name for language in (NumPy, C))
     if property == "alone":
         return found(op, examples(op)[0], ["pullback", "pushforward"]) == {"passed"}
     if property == "memory":
@@ -58,7 +65,7 @@ def test_what_is_exempt_does_not_have_the_property(property, name):
 
 
 @pytest.mark.parametrize("property, name", [("formula", "determinant"), ("alone", "mm"), ("memory", "mm"), ("dtypes", "exp"), ("complex", "exp"),
-                                            ("pullback", "exp"), ("proof", "exp")])
+                                            ("pullback", "exp"), ("proof", "exp"), ("closed", "gammainc"), ("source", "gammainc")])
 def test_a_needless_exemption_would_be_found(property, name):
     assert name in REGISTRY and name not in exempt(property) and has(property, REGISTRY[name])
 
@@ -66,5 +73,5 @@ def test_a_needless_exemption_would_be_found(property, name):
 def test_each_line_names_ops_and_properties_once_and_has_a_reason():
     assert len(PAIRS) == len(set(PAIRS)) and len(EXEMPTIONS) <= 12
     assert {name for _, name in PAIRS} <= set(REGISTRY)
-    assert {property for property, _ in PAIRS} <= {*CHECKS, "formula", "alone", "memory"}
+    assert {property for property, _ in PAIRS} <= {*CHECKS, "formula", "closed", "source", "alone", "memory"}
     assert all(len(row.reason.split()) > 5 for row in EXEMPTIONS)
