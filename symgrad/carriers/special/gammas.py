@@ -114,7 +114,7 @@ def _gamma(x):
     series = (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))) / far
     value = 2.5066282746310002 * half * half * {m}.exp(series)
     whole = {m}.round(far)
-    sine = {m}.sin(3.141592653589793 * (far - whole)) * (1 - 2 * (whole % 2))
+    sine = {m}.where(x > 0, 1.0, {m}.sin(3.141592653589793 * (far - whole)) * (1 - 2 * (whole % 2)))
     value = {m}.where(x > 0, value, -3.141592653589793 / (far * sine * value))
     return {m}.where({m}.abs(x) < 20, {m}.exp({log}(near - steps + 1)) * product, value)
 """  # the recurrence from where log Γ is small, and Stirling's series with an exact exponent: exp(log Γ) has few digits. DLMF 5.5.1, 5.11.1

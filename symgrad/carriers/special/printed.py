@@ -183,14 +183,14 @@ def _cosine_integral(x):
 """},
     "fresnel_s": {"Python": """
 def _fresnel_s(x):
-    far = {m}.clip({m}.abs(x), 1.5, 1e17)
+    far = {m}.clip({m}.abs(x), 1.5, 1e150)
     f, g = _auxiliary_of_fresnel(far)
     rest = 0.5 - f * _fresnel_cosine(far, 0) - g * _fresnel_sine(far, 0)
     return {m}.where({m}.abs(x) < 1.5, _near_fresnel({m}.clip(x, -1.5, 1.5), 1), {m}.sign(x) * rest)
 """},
     "fresnel_c": {"Python": """
 def _fresnel_c(x):
-    far = {m}.clip({m}.abs(x), 1.5, 1e17)
+    far = {m}.clip({m}.abs(x), 1.5, 1e150)
     f, g = _auxiliary_of_fresnel(far)
     rest = 0.5 + f * _fresnel_sine(far, 0) - g * _fresnel_cosine(far, 0)
     return {m}.where({m}.abs(x) < 1.5, _near_fresnel({m}.clip(x, -1.5, 1.5), 0), {m}.sign(x) * rest)
