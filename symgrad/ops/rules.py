@@ -135,6 +135,9 @@ def plain_number(name, word, position, given):
 
 def in_one_dtype(*xs):
     """Tensors and Python numbers as tensors of their common dtype, floats for integers."""
+    first, *rest = [getattr(x, "dtype", None) for x in xs]
+    if first is not None and rest.count(first) == len(rest) and (first.is_floating_point or first.is_complex):  # as in most calls
+        return xs
     target = common(*xs)
     target = target if target.is_floating_point or target.is_complex else dtype_of(float)
     tensor = next(x for x in xs if hasattr(x, "dtype"))

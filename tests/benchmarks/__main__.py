@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     if given.page:
         page.PAGE.write_text(page.text(tables, ops.above(timing), on), encoding="utf-8")
     if given.section:
-        page.PAGE.write_text(page.section(tables[1], ops.above(timing)), encoding="utf-8")
+        page.PAGE.write_text(page.section(tables[1], ops.above(timing), on), encoding="utf-8")
     missing = sorted({row.beside for each in tables for row in each if row.beside and row.figure == "not installed"})
     if missing:
         print(f"Not measured: {'; '.join(missing)}. To install what is missing: {INSTALL}")

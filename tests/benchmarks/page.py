@@ -118,23 +118,24 @@ def _cpu() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _ops(found: list[Row], above: str) -> str:
+def _ops(found: list[Row], above: str, on: str) -> str:
     """The tables of single ops, and what is above the bars."""
-    return "\n\n".join([table(found), *(textwrap.fill(each, 150, break_long_words=False, break_on_hyphens=False) for each in above.split("\n\n"))])
+    filled = [textwrap.fill(each, 150, break_long_words=False, break_on_hyphens=False) for each in above.split("\n\n")]
+    return "\n\n".join([f"Machine of this section: {on}", table(found), *filled])
 
 
-def section(found: list[Row], above: str) -> str:
-    """The page as it is, with the section of single ops written again."""
+def section(found: list[Row], above: str, on: str) -> str:
+    """The page as it is, with the section of single ops written again, and the machine that this was measured on."""
     part = re.compile("## Op by op\n.*?(?=## Second derivatives\n)", re.DOTALL)
     new = part.search(TEMPLATE)
     assert new is not None
-    filled = new.group().replace("{ops}", _ops(found, above))
+    filled = new.group().replace("{ops}", _ops(found, above, on))
     old = PAGE.read_text(encoding="utf-8")
     return part.sub(lambda _: filled, old) if part.search(old) else old.replace("## Second derivatives\n", f"{filled}## Second derivatives\n", 1)
 
 
-def text(tables: Sequence[list[Row]], above: str, on: str) -> str:
-    """The page with these tables, measured on a machine."""
+def text(tables: Sequence[list[Row]], above: str, on: str, ops_on: str = "") -> str:
+    """The page with these tables, measured on a machine, or the table of single ops on another one."""
     first, ops, second, compiled, symbolic = tables
-    return TEMPLATE.format(machine=on, first=table(first), ops=_ops(ops, above), second=table(second), compiled=table(compiled),
+    return TEMPLATE.format(machine=on, first=table(first), ops=_ops(ops, above, ops_on or on), second=table(second), compiled=table(compiled),
                            symbolic=table(symbolic))

@@ -51,10 +51,10 @@ def test_the_tables_have_the_rows_and_bars_of_the_page():
 
 def test_the_page_is_written_by_the_benchmark():
     text = page.PAGE.read_text(encoding="utf-8")
-    (on,) = re.findall("^Machine: (.*)$", text, re.MULTILINE)
+    (on,), (ops_on,) = (re.findall(f"^{name}: (.*)$", text, re.MULTILINE) for name in ("Machine", "Machine of this section"))
     above = re.findall(r"^Above [^|]*?\.$(?=\n\n)", text, re.MULTILINE)
     assert len(above) == 2
-    assert page.text([[Row(*cells) for cells in table] for table in tables(text)], "\n\n".join(above), on) == text
+    assert page.text([[Row(*cells) for cells in table] for table in tables(text)], "\n\n".join(above), on, ops_on) == text
     assert re.search("SIMD of NumPy up to .*; Python .*, numpy", page.machine()) and "SIMD of NumPy up to" in on
 
 
