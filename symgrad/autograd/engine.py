@@ -165,8 +165,11 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
     for t, node in targets:
-        if node not in delivered and not isinstance(node, UnrecordedLeaf):
-            give(t, node, out.pop(node, None))
+        if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
+            give(t, node, out.pop(node))
+    for x in asked or ():
+        if not x.is_leaf:  # as in PyTorch, it keeps its gradient from now on
+            x.retain_grad()
 
 
 def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:

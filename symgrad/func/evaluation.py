@@ -293,12 +293,12 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
     for n, argument in zip(places, (tree,) if alone else tree):
         call[n] = argument
     try:
-        if outside:  # without the scope below, which costs as much as three operations
+        if outside and modes.saving is None:  # without the scope below, which costs as much as three operations
             output = func(*call, **kwargs)
             if thread.modes is not modes:
                 thread.modes = thread.modes.changed({"grad": True})
         else:
-            with in_mode(grad=True):
+            with in_mode(grad=True, keep_values=modes.keep_values or modes.saving is not None):  # pushforwards read values that hooks pack
                 output = func(*call, **kwargs)
     except BaseException as error:
         thread.modes = modes

@@ -485,3 +485,16 @@ def test_hessians_are_symmetric_and_match_a_product(values, seed):
     scale = np.abs(hessian) @ np.abs(v) + np.max(np.abs(hessian))
     assert np.all(np.abs(hessian - hessian.T) <= 1e-13 * np.max(np.abs(hessian)))
     assert np.all(np.abs(hessian @ v - product.numpy()) <= 1e-13 * scale)
+
+
+def test_an_input_that_is_not_reached_gets_no_gradient_and_a_result_keeps_its_own():
+    x, unused = symgrad.tensor(1.0, requires_grad=True), symgrad.tensor(1.0, requires_grad=True)
+    y = x * 2
+    z = y * 3
+    z.backward(inputs=[y, unused], retain_graph=True)
+    assert (y.grad.item(), y.retains_grad, unused.grad, x.grad) == (3.0, True, None, None)
+    z.backward()
+    assert (y.grad.item(), x.grad.item()) == (6.0, 6.0)
+    first = x * 0.0
+    first.backward(inputs=[x, unused], create_graph=False)
+    assert x.grad.item() == 6.0 and unused.grad is None

@@ -229,3 +229,15 @@ def test_saved_attributes_unpack_and_parameters_are_not_packed():
         z.grad_fn._saved_nothing
     with pytest.raises(AttributeError):
         z.grad_fn._raw_saved_nothing
+
+
+@pytest.mark.parametrize("transform", ["hessian", "jacfwd of grad", "jvp of grad", "jacrev of grad"])
+def test_transforms_inside_hooks(transform):
+    x, power = symgrad.tensor([1.0, 2.0]), lambda x: (x**3).sum()
+    by_transform = {"hessian": symgrad.func.hessian(power), "jacfwd of grad": symgrad.func.jacfwd(symgrad.func.grad(power)),
+                    "jacrev of grad": symgrad.func.jacrev(symgrad.func.grad(power)),
+                    "jvp of grad": lambda x: symgrad.func.vmap(lambda t: symgrad.func.jvp(symgrad.func.grad(power), (x,), (t,))[1])(symgrad.eye(2))}
+    packs = []
+    with symgrad.autograd.graph.saved_tensors_hooks(lambda t: packs.append(t) or t, lambda t: t):
+        found = by_transform[transform](x)
+    assert found.tolist() == [[6.0, 0.0], [0.0, 12.0]] and packs
