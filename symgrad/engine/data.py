@@ -77,6 +77,8 @@ def from_python(data: Any, by_default: bool = True) -> Any:
         value = np.asarray(data if not isinstance(data, (list, tuple)) else _plain(data))
     except ValueError as error:
         raise ValueError(f"tensor: the nested sequences are not rectangular ({error})") from None
+    except RecursionError:
+        raise ValueError("tensor: too many dimensions; a sequence contains itself, or hundreds of others are nested in it") from None
     if value.dtype == object:
         raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
     if by_default and (value.dtype == np.float64 or not value.size):

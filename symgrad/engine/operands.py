@@ -228,8 +228,10 @@ def rule_rounded_once(forward: Lifted) -> Lifted:
 
 
 def wrapped(number: int, dtype: np.dtype) -> int:
-    """A Python integer as a number of an integer dtype, modulo a power of two."""
+    """A Python integer as a number of an integer dtype, modulo a power of two. Raises OverflowError for one of more than 64 bits."""
     bits = 8 * dtype.itemsize
     if -1 << bits - 1 <= number < 1 << bits - 1 and (number >= 0 or dtype.kind == "i"):
         return number
+    if not -1 << 63 <= number < 1 << 64:
+        raise OverflowError("int too big to convert: beside integer tensors numbers are from -2**63 to 2**64 - 1; call .double() first")
     return (number & (1 << bits) - 1) - (1 << bits if dtype.kind == "i" and number >> bits - 1 & 1 else 0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +36,7 @@ def _declare(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict
     names = frozenset((name, *rest.get("aliases", ())))
     mine = _declared.get(name, frozenset())
     for each in names:
-        if not (isinstance(each, str) and each.isidentifier()):
+        if not (isinstance(each, str) and each.isidentifier() and not keyword.iskeyword(each)):
             raise ValueError(f"an op is named by an identifier such as 'swish', not by {each!r}")
         taken = each in BUILT_IN or each in PROTOCOL or hasattr(numeric, each) or hasattr(traced, each) or rest["method"] and hasattr(Tensor, each)
         if taken and each not in mine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -262,7 +263,7 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
 
     Raises TypeError for an object that is not a formula of real numbers, ValueError if symbols and arguments do not match.
     """
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"an op is named by an identifier such as 'softsign', not by {name!r}")
     if isinstance(formula, str):
         read = parse(formula)

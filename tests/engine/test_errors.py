@@ -240,3 +240,32 @@ def test_batch_norm_without_channels_or_statistics():
         norm(v, None, None)
     with pytest.raises(IndexError, match="batch_norm needs channels"):
         norm(v, None, None, training=True)
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**1000])
+def test_numbers_of_more_than_64_bits_are_not_taken_modulo(number):
+    x = symgrad.tensor([1])
+    for call in (lambda: x + number, lambda: number * x, lambda: x == number, lambda: x.add_(number), lambda: x % number,
+                 lambda: symgrad.where(x > 0, x, number)):
+        with pytest.raises(OverflowError, match="int too big to convert: .*from -2[*][*]63 to 2[*][*]64 - 1"):
+            call()
+    assert x.tolist() == [1] and (x * 2**63).tolist() == [-(2**63)]
+
+
+def test_a_list_that_contains_itself_is_refused():
+    itself = [1.0]
+    itself.append(itself)
+    with pytest.raises(ValueError, match="tensor: too many dimensions; a sequence contains itself"):
+        symgrad.tensor(itself)
+
+
+def test_printing_a_huge_view_copies_its_edges_alone():
+    assert repr(symgrad.zeros(1).expand(10**11)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
+    assert repr(symgrad.zeros(3, 1).expand(3, 10**11).t()).count("[0., 0., 0.]") == 6
+
+
+@pytest.mark.parametrize("name", ["def", "lambda", "None", "a b", ""])
+def test_ops_are_named_by_identifiers(name):
+    for make in (lambda: symgrad.op_from_sympy(name, "sin(x)"), lambda: symgrad.elementwise(name, lambda xp, x: x, 1)):
+        with pytest.raises(ValueError, match="an op is named by an identifier"):
+            make()

@@ -206,7 +206,8 @@ def test_shapes_and_dtypes(name, shape, dtype, turned):
     found = []
     for t in (symgrad, torch):
         try:
-            out = getattr(t.linalg, name)(t.tensor(x))
+            given = np.ascontiguousarray(x) if name == "matrix_exp" else x  # a batch that is not is refused by torch: it takes a view of it
+            out = getattr(t.linalg, name)(t.tensor(given if t is torch else x))
         except (RuntimeError, IndexError) as error:
             found.append(type(error).__mro__[-4:])
             continue
