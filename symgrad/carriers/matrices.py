@@ -27,8 +27,7 @@ __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
                 "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
                 "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges",
-                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along",
-                "log_det_slope")
+                "order_of_rows", "triangular_factors", "cofactors", "cofactors_along", "log_det_slope")
 ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2, "cofactors_along": 2}
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
 ROWS = 64  # up to which LAPACK, with its threads, takes longer than a loop over rows

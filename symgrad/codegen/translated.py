@@ -178,7 +178,11 @@ class Writer:
         for i, (head, side) in enumerate(zip((f"if ({test})", "else"), sides), 1):
             elsewhere = _reached([self.result], (value, i))
             alone = {v for v in _reached([side]) if v not in elsewhere}
-            written += self.within(alone, {}, head, lambda lines, side=side: lines.append(f"{name} = {self.text(side)};"))  # type: ignore[misc]
+
+            def write(lines: list[str], side: Value = side) -> None:
+                lines.append(f"{name} = {self.text(side)};")
+
+            written += self.within(alone, {}, head, write)
         self.blocks[-1].lines += written
         return Text(name)
 

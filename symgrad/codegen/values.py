@@ -59,6 +59,9 @@ class Value:
         square = made("mul", half, half)
         return made("mul", square, self) if power % 2 else square
 
+    def __rpow__(self, base: Any) -> Value:
+        return made("pow", base, self)
+
     def sum(self, axis: int) -> Value:
         """The sum over the points of the innermost axis."""
         (points,) = [k for k in self.inside if k.op == "points"]
@@ -75,7 +78,6 @@ for _word, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "
     setattr(Value, f"__r{_word}__", _operator(_op, swapped=True))
 for _op in ("lt", "le", "gt", "ge", "eq"):
     setattr(Value, f"__{_op}__", _operator(_op, swapped=False))
-Value.__rpow__ = _operator("pow", swapped=True)  # type: ignore[attr-defined]
 
 KNOWN: dict[Any, Value] = {}
 
@@ -159,7 +161,7 @@ class Loops(ast.NodeTransformer):
         text = f"def _body({ast.unparse(node.target)}, {values}): pass\n({values}) = run_loop(_body, {ast.unparse(node.iter)}, ({values}), {changed})"
         function, call = ast.parse(text).body
         assert isinstance(function, ast.FunctionDef)
-        function.body = [*node.body, ast.parse(f"def f(): return ({values})").body[0].body[0]]  # type: ignore[attr-defined]
+        function.body = [*node.body, ast.Return(ast.parse(f"({values})", mode="eval").body)]
         return [function, call]
 
 
