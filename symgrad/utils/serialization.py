@@ -5,27 +5,31 @@ The archive holds `structure.json`, and the memory of the tensors as `0.npy`, `1
 
 from __future__ import annotations
 
-import contextlib
+import errno
+import functools
 import io
 import math
 import os
+import struct
+import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from typing import IO, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from symgrad.engine.tensor import Size, Tensor, wrap
+from symgrad.engine.tensor import Size, Tensor
 from symgrad.graph.node import Leaf
-from symgrad.methods.copying import rebuilt
 from symgrad.methods.layout import owner
 from symgrad.types.devices import check_cpu, device
-from symgrad.types.dtypes import DTYPES, DType, dtype_of
+from symgrad.types.dtypes import DType, dtype_of
+from symgrad.utils.archive import STRUCTURE, SUBCLASSES, VERSION, LoadError, read
+from symgrad.utils.replacing import write_whole
 
-__all__ = ["load", "save"]
+__all__ = ["LoadError", "load", "save"]
 
-STRUCTURE, VERSION = "structure.json", 1
-SUBCLASSES = ("Parameter", "Buffer")
+LARGE, DAY = 0xFFFFFFFF, 0x21  # in a zip: a size that stands elsewhere, with 64 bits; the first of January 1980
+
 Encoded = tuple[str, Any]
 
 
@@ -41,8 +45,10 @@ class _Writer:
 
     def write(self, x: Any, where: str) -> Any:
         """The JSON value of an object; `where` is its place, for errors."""
-        if x is None or type(x) in (bool, str, int):
+        if x is None or type(x) in (bool, str) or type(x) is int and -2**63 <= x < 2**64:
             return x
+        if type(x) is int:
+            return {"int": hex(x)}  # Python limits the decimal digits that it reads
         if type(x) is float:
             return x if math.isfinite(x) else {"float": repr(x)}
         if type(x) is complex:
@@ -54,7 +60,7 @@ class _Writer:
                 return dict([write(x)])
         if isinstance(x, Tensor):
             return {"tensor": self.tensor(x, where)}
-        if isinstance(x, (np.ndarray, np.generic)):
+        if isinstance(x, np.generic) or type(x) in (np.ndarray, np.memmap):
             array = np.asarray(x)
             return {"array" if isinstance(x, np.ndarray) else "number": self.memory(array, _dtype(array, where))}
         raise TypeError(f"save: cannot store {type(x).__name__} at {where}; a file holds tensors, arrays, numbers, strings and bytes in dicts, "
@@ -126,102 +132,22 @@ def _advice(x: Any) -> str:
 
 WRITE_SIMPLE: tuple[tuple[type, Callable[[Any], Encoded]], ...] = (
     (DType, lambda x: ("dtype", x.name)), (device, lambda x: ("device", str(x))), (bytes, lambda x: ("bytes", x.hex())))
-READ_SIMPLE: dict[str, Callable[[Any], Any]] = {
-    "float": float, "dtype": DTYPES.__getitem__, "device": device, "bytes": bytes.fromhex,
-    "complex": lambda parts: complex(float(parts[0]), float(parts[1]))}
-CONTAINERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "size": Size, "set": set, "frozenset": frozenset}
-
-
-class _Reader:
-    """A reader of objects from JSON values."""
-
-    def __init__(self, arrays: list[np.ndarray]):
-        self.arrays, self.tensors = arrays, list[Tensor]()
-
-    def read(self, x: Any) -> Any:
-        if isinstance(x, list):
-            return [self.read(v) for v in x]
-        if not isinstance(x, dict):
-            return x
-        (kind, content), *rest = x.items()
-        if kind in ("dict", "ordered"):
-            pairs = [(self.read(k), self.read(v)) for k, v in content]
-            out: Any = dict(pairs) if kind == "dict" else OrderedDict(pairs)
-            if rest and kind == "ordered":
-                out._metadata = self.read(x["metadata"])
-            return out
-        if kind in CONTAINERS:
-            return CONTAINERS[kind]([self.read(v) for v in content])
-        if kind == "tensor":
-            return self.tensor(content)
-        if kind in ("array", "number"):
-            array = self.array(content)
-            return array if kind == "array" else array[()]
-        return READ_SIMPLE[kind](content)
-
-    def array(self, x: dict[str, Any]) -> np.ndarray:
-        root, dtype, shape = self.arrays[x["memory"]], DTYPES[x["dtype"]].numpy, tuple(x["shape"])
-        if root.dtype != dtype:
-            root = self.arrays[x["memory"]] = root.view(dtype)
-        if "strides" not in x:
-            return root if root.shape == shape else root.reshape(shape)
-        return np.ndarray(shape, dtype, root, x["offset"] * dtype.itemsize, tuple(n * dtype.itemsize for n in x["strides"]))
-
-    def tensor(self, x: Any) -> Tensor:
-        if isinstance(x, int):
-            return self.tensors[x]
-        cls: Any = Tensor
-        if "class" in x:
-            from symgrad import nn  # only files with modules need it
-
-            cls = {name: getattr(nn, name) for name in SUBCLASSES}[x["class"]]
-        array = self.array(x)
-        value = array if array.ndim or "strides" in x else array[()]
-        out = rebuilt(cls, value, x.get("requires_grad", False), x.get("symbol"))
-        if cls is not Tensor:
-            out = cls(wrap(array), x.get("requires_grad", False))
-        self.tensors.append(out)
-        return out
-
-
-@contextlib.contextmanager
-def _opened(f: Any) -> Iterator[IO[bytes]]:
-    """The file to write: a given stream, or a new file that replaces the old one when it is complete."""
-    import tempfile
-
-    if not isinstance(f, (str, os.PathLike)):
-        if not hasattr(f, "write"):
-            raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-        yield f
-        return
-    path = os.path.abspath(os.fspath(f))
-    folder = os.path.dirname(path)
-    if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {os.path.dirname(os.fspath(f))} does not exist.")
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
 
 
 def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
          _disable_byteorder_record: bool = False) -> None:
     """Write tensors, or dicts, lists, tuples and sets of them and of numbers, strings and bytes, to a path or a file.
 
-    Kept are values, dtypes, `requires_grad`, symbols, and which tensors share memory; graphs and gradients are not. A path is written
-    completely or not at all. The arguments about pickle are accepted and have no effect.
+    Kept are values, dtypes, `requires_grad`, symbols, and which tensors share memory; graphs and gradients are not. The arguments about pickle are
+    accepted and have no effect.
 
-    Raises TypeError for an object that such a file cannot hold, with its place; RuntimeError for a folder that does not exist.
+    A path is written completely or not at all: a new file takes the place of the old one, and its mode, when it is on the disk. A symbolic link
+    stays, and its file is replaced; other names of the old file (hard links) keep the old content. Devices and FIFOs are written into. Of several
+    threads or processes that save to one path at once, the content of one is there in the end. A file object is written from where it
+    stands, needs no method but `write`, and may be left incomplete by an error.
+
+    Raises TypeError for an object that such a file cannot hold, with its place, and for a file in text mode; RuntimeError for a folder that does
+    not exist; OSError where the system does not let the file be written.
 
     >>> import io, symgrad
     >>> file = io.BytesIO()
@@ -231,63 +157,88 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, 
     {'w': tensor([1., 1.]), 'step': 3}
     """
     import json
-    import zipfile
 
     writer = _Writer()
     try:
         text = json.dumps({"format": "symgrad", "version": VERSION, "object": writer.write(obj, "the object")}, allow_nan=False)
     except RecursionError:
         raise ValueError("save: the structure is nested too deeply") from None
-    with _opened(f) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for i, array in enumerate(writer.arrays):
-            plain = array.view(np.uint16) if array.dtype.kind == "V" else array  # NumPy's format has no name for bfloat16
-            with archive.open(zipfile.ZipInfo(f"{i}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, plain, allow_pickle=False)
-        archive.writestr(zipfile.ZipInfo(STRUCTURE), text)
+
+    members = [(f"{i}.npy", _plain(array)) for i, array in enumerate(writer.arrays)] + [(STRUCTURE, (text.encode(),))]
+    if isinstance(f, (str, os.PathLike)):
+        write_whole(os.fspath(f), lambda stream: _write_archive(stream, members))
+    elif hasattr(f, "write"):
+        _check_binary("save", f, "wb")
+        _write_archive(f, members)
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
 
 
 def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
-    """Read what `save` wrote to a path or a file. Nothing in the file is executed, whatever its content and `weights_only` are.
+    """Read what `save` wrote to a path or a file, from where it stands. Nothing in the file is executed, whatever its content is.
 
-    Raises RuntimeError for a file of another format, torch's included, since torch writes pickles; AssertionError or RuntimeError
-    for a `map_location` that is not the CPU.
+    Every size is compared with that of the file before memory is taken for it. `weights_only` and `mmap` are accepted and have no effect: no
+    file holds more than tensors and plain structures, and all of it is read.
+
+    Raises LoadError, which is a RuntimeError, a ValueError and an EOFError, for every file that `save` did not write or that has changed since,
+    torch's included, since torch writes pickles; FileNotFoundError and OSError for a path that cannot be read; TypeError for a file in text mode;
+    AssertionError or RuntimeError for a `map_location` that is not the CPU.
     """
     if isinstance(map_location, (str, device)):
         check_cpu(map_location)
-    if not isinstance(f, (str, os.PathLike)) and not (hasattr(f, "seek") and hasattr(f, "read")):
+    elif map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
+        raise TypeError(f"load: map_location must be a device, a string, a dict or a function, not {type(map_location).__name__}; all tensors are on "
+                        f"the CPU, so it can be left out")
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as stream:
+            return read(stream)
+    if mmap:
+        raise ValueError("f must be a string filename in order to use mmap argument")
+    if not (hasattr(f, "seek") and hasattr(f, "read")):
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is seekable. Please "
                              f"pre-load the data into a buffer like io.BytesIO and try to load from it instead.")
-    with open(f, "rb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(f) as stream:
-        return _read(stream)
+    _check_binary("load", f, "rb")
+    return read(f)
 
 
-def _read(stream: IO[bytes]) -> Any:
-    import json
-    import zipfile
-
-    start = stream.tell()
-    head = stream.read(8)
-    stream.seek(start)
-    if not head:
-        raise EOFError("load: the file is empty")
-    if head.startswith(b"\x80") or not head.startswith(b"PK"):
-        raise RuntimeError("load: the file was not written by symgrad.save" + (PICKLE if head.startswith(b"\x80") else ""))
-    try:
-        with zipfile.ZipFile(stream) as archive:
-            names = archive.namelist()
-            if STRUCTURE not in names:
-                pickled = any(name.endswith(".pkl") for name in names)
-                raise RuntimeError("load: the file was not written by symgrad.save" + PICKLE * pickled)
-            document = json.loads(archive.read(STRUCTURE))
-            if document.get("format") != "symgrad" or document.get("version") != VERSION:
-                raise RuntimeError(f"load: this file has version {document.get('version')!r} of the format {document.get('format')!r}; this symgrad "
-                                   f"reads version {VERSION}")
-            count = sum(name.endswith(".npy") for name in names)
-            arrays = [np.lib.format.read_array(io.BytesIO(archive.read(f"{i}.npy")), allow_pickle=False) for i in range(count)]
-            return _Reader(arrays).read(document["object"])
-    except (zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
-        raise RuntimeError(f"load: the file is damaged ({type(error).__name__}: {error})") from error
+def _plain(array: np.ndarray) -> tuple[Any, ...]:
+    """The header and the memory of a contiguous array in NumPy's format."""
+    header = io.BytesIO()
+    kind = np.dtype(np.uint16) if array.dtype.kind == "V" else array.dtype  # the format has no name for bfloat16
+    np.lib.format.write_array_header_1_0(header, {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": array.shape})
+    return header.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
-PICKLE = (": it is a pickle, as torch.save writes. Reading a pickle can run any code, so symgrad never does; read it with torch and give "
-          "{name: tensor.numpy() for ...} to symgrad.save, or write it as safetensors or npz")
+def _write_archive(stream: Any, members: list[tuple[str, tuple[Any, ...]]]) -> None:
+    """Write a zip of members that are not compressed, each in parts, front to back; its sizes have 64 bits."""
+    directory, position = [], 0
+    for name, parts in members:
+        size, checksum = sum(map(len, parts)), functools.reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)
+        same = struct.pack("<HHHHHLLLHH", 45, 0, 0, 0, DAY, checksum, LARGE, LARGE, len(name), 20), name.encode()
+        head = b"PK\x03\x04" + b"".join(same) + struct.pack("<HHQQ", 1, 16, size, size)
+        directory.append(b"PK\x01\x02" + struct.pack("<H", 45) + same[0][:-2] + struct.pack("<HHHHLL", 28, 0, 0, 0, 0o600 << 16, LARGE) + same[1]
+                         + struct.pack("<HHQQQ", 1, 24, size, size, position))
+        for part in (head, *parts):
+            _write_all(stream, part)
+            position += len(part)
+    listed, count = b"".join(directory), len(directory)
+    _write_all(stream, listed
+               + struct.pack("<4sQHHLLQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, len(listed), position)
+               + struct.pack("<4sLQL", b"PK\x06\x07", 0, position + len(listed), 1)
+               + struct.pack("<4sHHHHLLH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, LARGE, LARGE, 0))
+
+
+def _write_all(stream: Any, data: Any) -> None:
+    """Write bytes to a stream that may take less than it is given."""
+    while len(data):
+        written = stream.write(data)
+        if not isinstance(written, int) or written >= len(data):
+            return
+        if written <= 0:
+            raise OSError(errno.EIO, "save: the file takes no more bytes")
+        data = memoryview(data)[written:]
+
+
+def _check_binary(name: str, f: Any, mode: str) -> None:
+    if isinstance(f, io.TextIOBase) or isinstance(getattr(f, "mode", None), str) and hasattr(f, "encoding"):
+        raise TypeError(f"{name}: the file is in text mode; open it with mode {mode!r}")

@@ -130,6 +130,9 @@ def test_containers_are_restored():
          "device": symgrad.device("cuda:1"), "empty": [[], (), {}, set()], "ümläut": "\ud7ff\n\x00"}
     y = stored(x)
     assert repr(y) == repr(x) and type(y["size"]) is symgrad.Size and y["dtype"] is symgrad.float32 and type(y[(1, 2)]) is OrderedDict
+    assert stored([2**64, -10**5000]) == [2**64, -10**5000]
+    buffer = stored(nn.Buffer(symgrad.ones(2)))
+    assert type(buffer) is nn.Buffer and buffer.persistent and buffer.tolist() == [1.0, 1.0]
     z = stored({"array": np.arange(3, dtype=np.int16), "scalar": np.float32(1.5)})
     assert z["array"].dtype == np.int16 and z["array"].tolist() == [0, 1, 2] and type(z["scalar"]) is np.float32
 
@@ -174,6 +177,7 @@ Point = namedtuple("Point", "x y")
 @pytest.mark.parametrize("obj, words", [
     (object(), "cannot store object at the object"), ({"a": [1, len]}, r"builtin_function_or_method at the object\['a'\]\[1\]"),
     (Point(1, 2), "Point at the object.*store its parts"), (np.array(["a"]), "array of <U1"), (np.array([None]), "array of object"),
+    (np.ma.array([1, 2], mask=[0, 1]), "MaskedArray at the object.*store its parts"), (np.arange(2, dtype=">f8"), "array of >f8"),
     (type("Mass", (symgrad.Tensor,), {})([1.0]), "Mass at the object.*only Parameter and Buffer"), (nn.ReLU(), "store its state_dict"),
 ])
 def test_the_error_for_an_unsupported_object_names_its_place(obj, words):
@@ -235,7 +239,8 @@ DOUBLES = {"memory": 0, "dtype": "float64", "shape": [2]}
 @pytest.mark.parametrize("content, words", [
     (pickle.dumps({"a": Harmful()}), "it is a pickle, as torch.save writes"), (zipped(archive__data_pkl=pickle.dumps(Harmful())), "it is a pickle"),
     (b"abc", "not written by symgrad.save"), (zipped(other_txt="1"), "not written by symgrad.save"), (b"PK\x03\x04 nothing", "damaged"),
-    (holding(np.array([Harmful()]), {"array": DOUBLES}, allow_pickle=True), "damaged.*allow_pickle"), (zipped(structure_json="{"), "damaged"),
+    (holding(np.array([Harmful()]), {"array": DOUBLES}, allow_pickle=True), "damaged.*no header of an array of numbers"),
+    (zipped(structure_json="{"), "damaged"),
     (zipped(structure_json=structure(1, version=99)), "version 99"), (zipped(structure_json=structure({"eval": "1"})), "damaged"),
     (holding(np.ones(2), {"tensor": {**DOUBLES, "shape": [9], "offset": 0, "strides": [1]}}), "damaged"),
     (holding(np.ones(2), {"tensor": {**DOUBLES, "offset": 1, "strides": [-2]}}), "damaged"),
@@ -271,6 +276,10 @@ def test_the_other_arguments():
     file.seek(0)
     with pytest.raises(AssertionError, match="CUDA"):
         symgrad.load(file, map_location="cuda:0")
+    with pytest.raises(TypeError, match="map_location must be a device, a string, a dict or a function, not int"):
+        symgrad.load(file, map_location=3)
+    with pytest.raises(ValueError, match="f must be a string filename in order to use mmap argument"):
+        symgrad.load(file, mmap=True)
 
 
 def test_generators_dtypes_and_devices_are_copied():

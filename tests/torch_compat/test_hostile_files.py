@@ -1,0 +1,147 @@
+"""Files that are damaged, or made to do harm, are refused by one error, in memory of their size, and do nothing else."""
+
+import io
+import json
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.utils.serialization import LoadError
+
+from .hostile import BOMB, CHANGES, FILES, STRUCTURE, attack, members, packed
+
+ONES = np.ones(2)
+NUMBERS = {"memory": 0, "dtype": "float64", "shape": [2]}
+BOTH = {"strides": [1], "offset": 0}
+FLAGS = {"memory": 0, "dtype": "bool", "shape": [16]}
+
+
+def holding(*found, array=ONES, document=None):
+    """A file with an object and an array, whose sizes and checksums are right."""
+    file = io.BytesIO()
+    np.save(file, array)
+    parts = {"0.npy": file.getvalue(), STRUCTURE: json.dumps({"format": "symgrad", "version": 1, "object": list(found)} | (document or {}))}
+    return packed(parts)
+
+
+def with_header(old, new):
+    parts = members(holding({"array": NUMBERS}))
+    assert old in parts["0.npy"]
+    return packed({**parts, "0.npy": parts["0.npy"].replace(old, new)})
+
+
+def directory(changes):
+    """A file whose directory has other bytes in its first entry."""
+    content = bytearray(holding({"array": NUMBERS}))
+    for offset, value in changes.items():
+        content[content.index(b"PK\1\2") + offset] = value
+    return bytes(content)
+
+
+def overlapping():
+    """Two entries of the directory that have one member."""
+    content = bytearray(packed({**members(holding()), "1.npy": members(holding())["0.npy"]}))
+    entries = [i for i in range(len(content)) if content[i:i + 4] == b"PK\1\2"]
+    content[entries[2] + 42:entries[2] + 46] = content[entries[0] + 42:entries[0] + 46]
+    return bytes(content)
+
+
+REFUSED = [
+    ("is compressed", packed(members(FILES[0]), zipfile.ZIP_DEFLATED)),
+    ("is compressed", packed({**members(FILES[0]), "0.npy": BOMB}, zipfile.ZIP_DEFLATED)),
+    ("not the size that is declared", overlapping()),
+    ("not the size that is declared", directory({20: 255, 24: 255})),
+    ("is encrypted", directory({8: 1})),
+    ("begin with its first member", b"PK\3\4" + bytes(40) + FILES[0]),
+    ("members are not", packed({**members(FILES[0]), "9.npy": b""})),
+    ("members are not", packed({**members(FILES[0]), "../0.npy": b""})),
+    ("one name", packed(members(FILES[0]), more=[("0.npy", b"")])),
+    ("not the size of its shape", with_header(b"(2,)", b"(9,)")),
+    ("not the size of its shape", with_header(b"(2,)", b"(1,)")),
+    ("has dtype object", with_header(b"'<f8'", b"'|O8'")),
+    ("no header", with_header(b"False", b"True ")),
+    ("has dtype", with_header(b"'<f8'", b"'<M8'")),
+    ("given twice", packed({"0.npy": b"", STRUCTURE: '{"format": "symgrad", "version": 1, "object": 1, "object": 2}'})),
+    ("no format and version", packed({"0.npy": b"", STRUCTURE: "[1]"})),
+    ("unknown fields", holding(document={"more": 1})),
+    ("version True", holding(document={"version": True})),
+    ("version 2", holding(document={"version": 2})),
+    ("NaN is no JSON", holding(float("nan"))),
+    ("no memory 1", holding({"array": NUMBERS | {"memory": 1}})),
+    ("no memory -1", holding({"array": NUMBERS | {"memory": -1}})),
+    ("no memory False", holding({"array": NUMBERS | {"memory": False}})),
+    ("no shape", holding({"array": NUMBERS | {"shape": [-1, -2]}})),
+    ("no shape", holding({"array": NUMBERS | {"shape": [True, 2]}})),
+    ("no shape", holding({"array": NUMBERS | {"shape": [1] * 65}})),
+    ("not the shape", holding({"array": NUMBERS | {"shape": [3]}})),
+    ("has dtype float64, not bool", holding({"array": FLAGS})),
+    ("float64, not int64", holding({"array": NUMBERS | {"dtype": "int64"}})),
+    ("strides without", holding({"array": NUMBERS | {"strides": [1, 1], "offset": 0}})),
+    ("strides without", holding({"array": NUMBERS | {"strides": [0], "offset": 0, "shape": [2**61]}})),
+    ("beyond", holding({"array": NUMBERS | BOTH | {"offset": 1}})),
+    ("beyond", holding({"array": NUMBERS | BOTH | {"strides": [-1]}})),
+    ("beyond", holding({"array": NUMBERS | BOTH | {"strides": [2**62]}})),
+    ("requires_grad is not a bool", holding({"tensor": NUMBERS | {"requires_grad": 1}})),
+    ("symbol must be a name", holding({"tensor": NUMBERS | {"symbol": "x + 1"}})),
+    ("a text is missing", holding({"tensor": NUMBERS | {"symbol": None}})),
+    ("can require gradients", holding({"tensor": NUMBERS | {"dtype": "int64", "requires_grad": True}}, array=np.ones(2, int))),
+    ("has the class", holding({"tensor": NUMBERS | {"class": "Module"}})),
+    ("unknown fields", holding({"tensor": NUMBERS | {"grad": 1}})),
+    ("unknown fields", holding({"array": NUMBERS | {"symbol": "x"}})),
+    ("no tensor 1", holding({"tensor": NUMBERS}, {"tensor": 1})),
+    ("no tensor -1", holding({"tensor": NUMBERS}, {"tensor": -1})),
+    ("unknown fields", holding({"tensor": NUMBERS}, {"tensor": False})),
+    ("number has dimensions", holding({"number": NUMBERS})),
+    ("a key twice", holding({"dict": [[1, 1], [True, 2]]})),
+    ("an element twice", holding({"set": [1, 1.0]})),
+    ("no pairs", holding({"dict": [[1, 2, 3]]})),
+    ("no elements", holding({"set": "ab"})),
+    ("the kind 'eval'", holding({"eval": "1"})),
+    ("the fields", holding({"tuple": [], "list": []})),
+    ("has no name", holding({"float": "1_0"})),
+    ("two parts", holding({"complex": "12"})),
+    ("not an integer", holding({"size": [1.5]})),
+    ("unhashable", holding({"set": [[1]]})),
+    ("recursion", packed({"0.npy": b"", STRUCTURE: "[" * 50_000})),
+]
+
+
+@pytest.mark.parametrize("words, content", REFUSED)
+def test_every_lie_is_refused_for_its_reason(words, content):
+    tracemalloc.start()
+    try:
+        with pytest.raises(LoadError, match=words) as found:
+            symgrad.load(io.BytesIO(content))
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000 + 20 * len(content)
+    finally:
+        tracemalloc.stop()
+    assert isinstance(found.value, RuntimeError) and isinstance(found.value, ValueError) and isinstance(found.value, EOFError)
+
+
+def test_numbers_of_either_byte_order_are_read():
+    for dtype in (">f8", "<f8", ">i2", ">c8"):
+        (found,) = symgrad.load(io.BytesIO(holding({"array": NUMBERS | {"dtype": np.dtype(dtype).name}}, array=np.array([1, 2], dtype))))
+        assert found.tolist() == [1, 2] and found.dtype.isnative
+
+
+def test_hostile_files_are_refused_or_hold_what_was_saved():
+    counts = attack(range(150))
+    assert sum(counts[f"{change.__name__} refused"] for change in CHANGES) > 100
+
+
+@pytest.mark.sweep
+def test_many_hostile_files_do_nothing_but_raise(tmp_path):
+    root = Path(__file__).parents[2]
+    run = subprocess.run([sys.executable, "-c", "import sys, runpy; sys.path.insert(0, sys.argv.pop(1)); "
+                          "runpy.run_module('tests.torch_compat.hostile', run_name='__main__')", str(root), "150", "3150"],
+                         capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert not run.returncode, run.stderr
+    counts = json.loads(run.stdout)
+    print(counts)
+    assert not list(tmp_path.iterdir()) and all(counts[f"{change.__name__} refused"] > 200 for change in CHANGES)
