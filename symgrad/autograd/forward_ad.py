@@ -15,15 +15,16 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.guarding import has_nan
 from symgrad.engine.replay import push
+from symgrad.engine.storage.writes import write
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.modes import Modes, Recorder, in_mode, thread
+from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, SELECTED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
-           "unpack_dual"]
+           "set_fwd_grad_enabled", "unpack_dual"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,6 +104,8 @@ class Level(Recorder):
             if p is not None:
                 flags |= p.flags
         flags &= (TRACKED if op.differentiable else NAMED) if modes.grad else TANGENT | SELECTED if op.differentiable and not modes.inference else 0
+        if not modes.forward:
+            flags &= ~TANGENT
         if not flags & ~SELECTED:
             return None
         node = make_node(op, args, parents, value, flags)
@@ -112,6 +115,24 @@ class Level(Recorder):
             else:
                 node.args = node.parents = ()
         return node
+
+    def after_write(self, tensor: Tensor, former: Node | None) -> None:
+        """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""
+        node, held = tensor._node, None if former is None else self.tangents.get(former)
+        if held is None or held._node is not None or node is None or (t := _tangent(node)) is None or t._node is not None:
+            return
+        if t._value is not held._value and t._value.dtype == held._value.dtype and held._value.flags.writeable:
+            self.tangents[former] = wrap(held._value.copy())  # type: ignore[index]  results whose tangents are not computed yet need it
+            write(held._value, t._value, "the tangent of a write in place")
+            self.tangents[node] = held
+
+    def has_tangent(self, tensor: Tensor) -> bool:
+        """Whether a tensor depends on a dual tensor of this level."""
+        return tensor._node is not None and bool(tensor._node.flags & TANGENT) and self.tangent_of(tensor) is not None
+
+    def tangent_of(self, tensor: Tensor) -> Tensor | None:
+        """The tangent of a tensor, for printing."""
+        return unpack_dual(tensor).tangent
 
 
 def _tangent(node: Node) -> Tensor | None:
@@ -128,8 +149,8 @@ def _tangent(node: Node) -> Tensor | None:
     t = push([wrap(node.value, node)], known, bool(recorded), path)[0] if starts else None
     if t is None and starts:
         t = wrap(numeric.zeros_like(node.value))
-    elif t is not None and t._node is None and isinstance(t._value, np.ndarray):
-        t = wrap(t._value.copy())  # it may be a tangent that was given
+    elif t is not None and t._node is None and isinstance(t._value, np.ndarray) and not node.op.view:
+        t = wrap(t._value.copy())  # it may be a tangent that was given; only that of a view shares memory
     if t is None or t._node is None:
         tangents[node] = t  # a tangent with a graph is not cached, since it refers to the node
     return t
@@ -199,6 +220,39 @@ class dual_level(in_mode):
         return inside  # type: ignore[return-value]
 
 
+class set_fwd_grad_enabled(ImmediateScope, in_mode):
+    """Switch forward mode on or off: at once, or as a context manager until its end. While it is off, no tensor has a tangent.
+
+    >>> import symgrad
+    >>> from symgrad.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     x = forward_ad.make_dual(symgrad.tensor(2.0), symgrad.tensor(1.0))
+    ...     with forward_ad.set_fwd_grad_enabled(False):
+    ...         y = x * x
+    ...     forward_ad.unpack_dual(y).tangent is None, forward_ad.unpack_dual(x).tangent
+    (True, tensor(1.))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool):
+        super().__init__(forward=bool(mode))
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return thread.modes.forward
+
+
+def __getattr__(name: str) -> Any:
+    """torch's `_current_level`: the number of the open level, -1 if none is open."""
+    if name == "_current_level":
+        return -1 if thread.modes.level is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_set_fwd_grad_enabled = set_fwd_grad_enabled
+
+
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A dual tensor: a view of `tensor` with a tangent of the same shape.
 
@@ -230,10 +284,23 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
     if unpack_dual(tangent).tangent is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
+    if not _same_layout(tensor, tangent):
+        tangent = tangent.clone()
     value, source = tensor._array(), tensor._node
     node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED) | TANGENT)
     tangents[node] = tangent
     return wrap(value, node)
+
+
+def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
+    """Whether the tangent can be written in place together with the tensor: both have the same strides, and storages of one size.
+
+    In a batch there are no such writes.
+    """
+    if not isinstance(tensor._value, np.ndarray) or not isinstance(tangent._value, np.ndarray):
+        return True
+    return (tensor.stride() == tangent.stride() and tensor.untyped_storage().nbytes() == tangent.untyped_storage().nbytes()
+            and (tensor.storage_offset() == tangent.storage_offset() or not tensor.numel()))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -255,7 +322,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not isinstance(tensor, Tensor):
         raise TypeError(f"unpack_dual: expected a Tensor, but got {type(tensor).__name__}")
     tangents, node = _open_tangents(level, "unpack_dual"), tensor._node
-    if tangents is None or node is None or not node.flags & TANGENT:
+    if tangents is None or not thread.modes.forward or node is None or not node.flags & TANGENT:
         return UnpackedDualTensor(tensor, None)
     t = _tangent(node)
     if t is None:

@@ -56,6 +56,9 @@ class Recorder:
     def rebase_history(self, *places: tuple[Any, Node | None]) -> None:
         """A write is about to replace the nodes of tensors; `places` are pairs of a tensor and its present node."""
 
+    def after_write(self, tensor: Any, former: Node | None) -> None:
+        """A write has replaced the node of a tensor, which was `former`."""
+
     def stale_view(self, view: weakref.ref[Any]) -> None:
         """The node of a view became stale, because its base was written."""
 
@@ -80,6 +83,7 @@ class Modes:
     observers: tuple[Recorder, ...]  # called with each node that is recorded
     batches: tuple[tuple[int, int, str], ...]  # of vmap: the level, the size and the randomness of each
     level: Any  # the dual level of forward mode
+    forward: bool  # whether dual tensors have tangents
     saving: Any  # the innermost pair of saved-tensor hooks
     saving_refused: str | None  # the error text where saved-tensor hooks are not allowed
     replays_calls: bool  # whether a pass calls the functions of transforms again
@@ -120,8 +124,9 @@ class Modes:
 class _Thread(threading.local):
     """Thread-local state."""
 
-    modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, saving=None,
-                  saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, program=None, jvp_of=None, rule=False)
+    modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
+                  saving=None, saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, program=None, jvp_of=None,
+                  rule=False)
 
 
 thread = _Thread()

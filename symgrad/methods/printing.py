@@ -193,6 +193,8 @@ def text(t: Tensor, name: str | None = None) -> str:
             notes.append("requires_grad=True")
     except RuntimeError:  # a view whose node is no longer defined
         notes.append("grad_fn=<Invalid>")
+    if thread.modes.level is not None and (tangent := thread.modes.level.tangent_of(t)) is not None:
+        notes.append(f"tangent={tangent}")
     out = head + _contents(value, len(head))
     for note in notes:
         column = len(out) - out.rfind("\n") - 1

@@ -79,6 +79,7 @@ def rebase_history(t: Tensor, old: Node | None, node: Node, before: Any = None) 
         t._node_slot.last = piece  # so that the view is not a leaf before its node is regenerated
         if hasattr(t, "_retained"):
             move_retained(t, old, t._node)
+    recorder.after_write(base, former)
 
 
 def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:

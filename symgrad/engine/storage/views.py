@@ -131,7 +131,8 @@ class Stale(Node):
     @property
     def requires_grad(self) -> bool:
         view = self.tensor()
-        return self.recorded or type(self.last) is Leaf or view is not None and view._view.base.requires_grad
+        return (self.recorded and self.last.requires_grad or type(self.last) is Leaf  # type: ignore[union-attr]
+                or view is not None and view._view.base.requires_grad)
 
     @property
     def output_nr(self) -> int:
@@ -146,7 +147,7 @@ class Stale(Node):
         parent, node = base._node, None
         if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not recorder.restores_nodes:
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
-        flags = GRADIENT * self.recorded | (0 if parent is None else parent.flags & TRACKED)
+        flags = (self.last.flags & TRACKED if self.recorded else 0) | (0 if parent is None else parent.flags & TRACKED)  # type: ignore[union-attr]
         if recorder.restores_nodes and not grad:
             flags = IN_FORWARD * recorder.tracks(parent)
         if flags:

@@ -158,10 +158,14 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Any:
     for t in outs:
         if not isinstance(t, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    for x in (*outs, *args, *kwargs.values()) if thread.modes.grad else ():
-        if any(isinstance(t, Tensor) and t.requires_grad for t in (x if isinstance(x, (list, tuple)) else (x,))):
-            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-                               f"requires grad.")
+    modes = thread.modes
+    given = [t for x in (*outs, *args, *kwargs.values()) for t in (x if isinstance(x, (list, tuple)) else (x,)) if isinstance(t, Tensor)]
+    if modes.grad and any([t.requires_grad for t in given]):
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+                           f"requires grad.")
+    if modes.level is not None and any([modes.level.has_tangent(t) for t in given]):
+        raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function. Use the form "
+                                  f"without out=, or copy_.")
     if name in CAST and "dtype" not in kwargs and out._value.dtype.kind != "b":
         kwargs["dtype"] = dtype_of(out._value.dtype)
     result = compute(*args, **kwargs)
