@@ -118,11 +118,13 @@ class Level(Recorder):
 
     def after_write(self, tensor: Tensor, former: Node | None) -> None:
         """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""
-        node, held = tensor._node, None if former is None else self.tangents.get(former)
-        if held is None or held._node is not None or node is None or (t := _tangent(node)) is None or t._node is not None:
+        node = tensor._node
+        if former is None or node is None or (held := self.tangents.get(former)) is None or held._node is not None:
+            return
+        if (t := _tangent(node)) is None or t._node is not None:
             return
         if t._value is not held._value and t._value.dtype == held._value.dtype and held._value.flags.writeable:
-            self.tangents[former] = wrap(held._value.copy())  # type: ignore[index]  results whose tangents are not computed yet need it
+            self.tangents[former] = wrap(held._value.copy())  # results whose tangents are not computed yet need it
             write(held._value, t._value, "the tangent of a write in place")
             self.tangents[node] = held
 
