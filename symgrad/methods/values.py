@@ -81,6 +81,8 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.n
         array = np.empty((), object)  # a sparse matrix of SciPy leaves its product with an object to the object's own method
         array[()] = self
         return array
+    if caller.f_code.co_name == "asarray":  # of SciPy, from 1.18 on
+        caller = caller.f_back
     if caller.f_globals.get("__name__") == OPERATORS and (self.requires_grad or isinstance(self._value, DuckArray)):
         raise TypeError("a LinearOperator of SciPy converts what stands to its right to an array; write symgrad.sparse.matmul(A, x)")
     return np.array(self.numpy(), dtype=dtype, copy=copy)

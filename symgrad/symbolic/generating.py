@@ -282,7 +282,8 @@ def generate(name: str, symbols: Sequence[Any], outputs: Sequence[Any], patches:
     """
     own = list(names or plain_names(symbols))
     name = f"{name}_" if name in NAMES else name  # so that the function does not call itself
-    assert name.isidentifier() and all(n.isidentifier() and not keyword.iskeyword(n) for n in own)
+    if not all(n.isidentifier() and not keyword.iskeyword(n) for n in (name, *own)):
+        raise ValueError(f"the names of a function and of its arguments must be identifiers, not {name} and {', '.join(own)}")
     fresh = sympy.numbered_symbols("t", start=0, real=True)
     dummies = {s: sympy.Dummy(f"a{i}", **s.assumptions0) for i, s in enumerate(symbols)}
     plain, means = _without_means(outputs, symbols)
@@ -354,7 +355,8 @@ def _compile(name: str, source: str, constants: Mapping[str, Any], find: Callabl
     """The function for generated source: every name in it is an argument, in NAMES, or in `constants`."""
     code = compile(source, f"<symgrad: {name}>", "exec")
     (function,) = [c for c in code.co_consts if hasattr(c, "co_names")]
-    assert {*function.co_names} <= NAMES | set(constants) | {"nan"} and code.co_names == (name,)
+    if not {*function.co_names} <= NAMES | set(constants) | {"nan"} or code.co_names != (name,):
+        raise ValueError(f"the generated source of {name} uses other names than those of the table")
     space: dict[str, Any] = {"__name__": "symgrad.generated", "nan": math.nan, **constants}
     space |= {each: find(each) for each in NAMES & {*function.co_names}}
     exec(code, space)
