@@ -10,9 +10,9 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special
 from symgrad.graph.node import TRACKED
-from symgrad.types.dtypes import dtype_of, get_default_dtype, numpy_dtype
+from symgrad.types.dtypes import DTYPES, get_default_dtype, numpy_dtype
 
-__all__ = ["as_value", "copied", "from_python", "has_graph", "number_in", "operand_value"]
+__all__ = ["READABLE", "as_value", "copied", "from_python", "has_graph", "number_in", "operand_value", "python_number", "unreadable"]
 
 
 def as_value(data: Any, dtype: Any = None) -> Any:
@@ -22,13 +22,55 @@ def as_value(data: Any, dtype: Any = None) -> Any:
             data._escape()
         value = data._value
     elif isinstance(data, (np.ndarray, np.generic, DuckArray)):
-        value = data
+        value = data if type(data) is np.ndarray or not isinstance(data, np.ndarray) else _without_class(data)
     else:
         value = from_python(data, dtype is None)
-    if dtype is not None:
-        return value.astype(numpy_dtype(dtype), copy=False)
-    dtype_of(value.dtype)
-    return value
+    if value.dtype not in READABLE:
+        raise unreadable(value.dtype)
+    return value if dtype is None else value.astype(numpy_dtype(dtype), copy=False)
+
+
+def _without_class(array: np.ndarray) -> np.ndarray:
+    """The array of an instance of a subclass, whose operators may mean something else."""
+    if hasattr(array, "mask") and np.ma.is_masked(array):
+        raise TypeError("the array has masked elements, which tensors do not have; give x.filled(number), or x.data and x.mask")
+    return np.asarray(array)
+
+
+NESTED = "too many dimensions; a sequence contains itself, or hundreds of others are nested in it"
+READABLE = frozenset(d.numpy for d in DTYPES.values())
+LIMITS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in READABLE if dtype.kind in "iu"}
+REMEDIES = {"O": "give x.astype(float) if its elements are numbers", "f": "give x.astype(np.float64)", "c": "give x.astype(np.complex128)",
+            "M": "subtract an origin and divide by a unit such as np.timedelta64(1, 's')", "m": "divide by a unit such as np.timedelta64(1, 's')",
+            "V": "give the fields one by one, as x['name']", "U": "give x.astype(float) if its elements are numbers",
+            "S": "give x.astype(float) if its elements are numbers, or np.frombuffer(x, np.uint8) for its bytes"}
+
+
+def unreadable(dtype: np.dtype) -> Exception:
+    """The error for an array of a dtype that tensors do not have."""
+    if not dtype.isnative and dtype.newbyteorder("=") in READABLE:
+        return ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+                          "supported; give x.astype(x.dtype.newbyteorder('='))")
+    return TypeError(f"can't convert np.ndarray of type numpy.{dtype.type.__name__}: {dtype!r} is not a supported dtype; use one of "
+                     f"{', '.join(DTYPES)}: {REMEDIES.get(dtype.kind, 'give x.astype(float)')}")
+
+
+def python_number(name: str, x: Any) -> Any:
+    """The Python number that an argument of a function is, or the only element of a tensor or an array without dimensions.
+
+    Raises TypeError for other arguments, RuntimeError for a tensor with dimensions.
+    """
+    if type(x) in (int, float, bool, complex):
+        return x
+    try:
+        value = as_value(x)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}(): an argument must be Number, not {type(x).__name__}: {error}") from None
+    if value.ndim:
+        kind = RuntimeError if isinstance(x, Tensor) else TypeError
+        raise kind(f"{name}(): an argument must be Number, not a {type(x).__name__} with {value.ndim} dimensions; {name} only supports 0-dimension "
+                   f"value tensor")
+    return value.item()
 
 
 def number_in(number: Any, dtype: np.dtype) -> Any:
@@ -36,11 +78,17 @@ def number_in(number: Any, dtype: np.dtype) -> Any:
 
     Raises RuntimeError for a number beyond the range of a dtype of integers.
     """
+    if isinstance(number, complex) and dtype.kind not in "cb":
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {number} is complex")
     if dtype.kind in "iu" and isinstance(number, (int, float)):
-        limits = np.iinfo(dtype)
-        if not (-limits.max if isinstance(number, int) and dtype.kind == "u" else limits.min) <= number <= limits.max:
+        low, high = LIMITS[dtype]
+        if not (-high if isinstance(number, int) and dtype.kind == "u" else low) <= number <= high:
             raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {number} is beyond its range")
-        number = int(number) % (limits.max + 1) if dtype.kind == "u" else int(number)
+        number = int(number) % (high + 1) if dtype.kind == "u" else int(number)
+    elif dtype.kind == "b":
+        number = bool(number)
+    elif isinstance(number, int) and abs(number) >= 2**63:
+        number = float(number)
     return np.asarray(number, dtype)[()]
 
 
@@ -60,10 +108,17 @@ def operand_value(data: Any) -> Any:
 
 
 def has_graph(data: Any) -> bool:
-    """Whether a nested sequence has a Tensor that is differentiated."""
+    """Whether a nested sequence has a Tensor that is differentiated. Raises ValueError for a sequence that contains itself."""
+    try:
+        return _has_graph(data)
+    except RecursionError:
+        raise ValueError(NESTED) from None
+
+
+def _has_graph(data: Any) -> bool:
     if isinstance(data, Tensor):
         return data._node is not None and bool(data._node.flags & TRACKED)
-    return isinstance(data, (list, tuple)) and any(map(has_graph, data))
+    return isinstance(data, (list, tuple)) and any(map(_has_graph, data))
 
 
 def copied(x: Any) -> Any:
@@ -78,9 +133,10 @@ def from_python(data: Any, by_default: bool = True) -> Any:
     except ValueError as error:
         raise ValueError(f"tensor: the nested sequences are not rectangular ({error})") from None
     except RecursionError:
-        raise ValueError("tensor: too many dimensions; a sequence contains itself, or hundreds of others are nested in it") from None
-    if value.dtype == object:
-        raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
+        raise ValueError(f"tensor: {NESTED}") from None
+    kind = value.dtype.kind
+    if kind == "O" or kind == "f" and value.size and _begins_with_integer(data) and not np.abs(value).max() < 2**63:
+        value = _of_large_integers(data, by_default)
     if by_default and (value.dtype == np.float64 or not value.size):
         value = value.astype(get_default_dtype().numpy, copy=False)
     elif by_default and value.dtype == np.complex128:
@@ -89,4 +145,25 @@ def from_python(data: Any, by_default: bool = True) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    return [_plain(d) if isinstance(d, (list, tuple)) else (as_value(d) if isinstance(d, Tensor) else d) for d in data]
+    return [d if type(d) in (float, int) else _plain(d) if isinstance(d, (list, tuple)) else _without_class(d) if isinstance(d, np.ndarray) else
+            as_value(d) if isinstance(d, Tensor) else d for d in data]
+
+
+def _begins_with_integer(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, int)
+
+
+def _of_large_integers(data: Any, by_default: bool) -> Any:
+    """The floats of numbers some of which are integers of more than 64 bits; without `by_default`, of such integers alone, too.
+
+    Raises TypeError for what is no number, ValueError for integers alone by default.
+    """
+    value = np.asarray(_plain(data) if isinstance(data, (list, tuple)) else data, object)
+    kinds = {type(x) for x in value.ravel()}
+    if not all(issubclass(kind, (int, float, complex, np.number, np.bool_)) for kind in kinds):
+        raise TypeError(f"tensor: could not read {type(data).__name__} {data!r} as numbers")
+    if by_default and all(issubclass(kind, (int, np.integer)) for kind in kinds):
+        raise ValueError("Overflow when unpacking long long: an integer has more than 64 bits; give dtype=symgrad.float64")
+    return value.astype(np.complex128 if any(issubclass(kind, (complex, np.complexfloating)) for kind in kinds) else np.float64)

@@ -109,7 +109,13 @@ def operand(op: Op, x: Any) -> Any:
     if isinstance(x, Tensor) or type(x) in NUMBERS:
         return x
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        return wrap(operand_value(x))
+        try:
+            return wrap(operand_value(x))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{public_name(op)}: {error}") from None
+    for kind in NUMBERS:  # a subclass, as the members of enumerations
+        if isinstance(x, kind):
+            return kind(x)  # type: ignore[arg-type]
     if getattr(x, "__array_ufunc__", op) is None:
         raise Deferred
     raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")

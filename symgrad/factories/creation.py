@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.duck import DuckArray
-from symgrad.engine.data import as_value, from_python, number_in
+from symgrad.engine.data import READABLE, as_value, from_python, number_in, python_number, unreadable
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, factory_function, is_integer, like_function, new_leaf, sizes_of
 from symgrad.types.devices import IMAGE_AXES, check_cpu
@@ -54,15 +54,20 @@ def read_data(data: Any, dtype: Any = None) -> Any:
     try:
         value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, DuckArray)) else from_python(data, dtype is None)
     except ValueError as error:
-        raise ValueError(f"{_ragged_error(data) or error}: the nested sequences are not rectangular") from None
-    dtype_of(value.dtype)
+        ragged = _ragged_error(data) if "rectangular" in str(error) else None
+        raise ValueError(f"{ragged}: the nested sequences are not rectangular" if ragged else str(error)) from None
+    if value.dtype not in READABLE:
+        raise unreadable(value.dtype)
     if dtype is None:
         return value
     target = dtype_of(dtype)
-    if value.dtype.kind == "c" and not target.is_complex and not isinstance(data, (Tensor, np.ndarray)):
+    if value.dtype.kind == "c" and not (target.is_complex or target.name == "bool") and not isinstance(data, (Tensor, np.ndarray)):
         raise TypeError("must be real number, not complex")
     if isinstance(data, (int, float)):
         return number_in(data, target.numpy)
+    if target.numpy.kind in "iu" and value.size and value.dtype.kind in "iuf" and not isinstance(data, (Tensor, np.ndarray, np.generic, DuckArray)):
+        for extreme in (value.min(), value.max()):  # NaN is both
+            number_in(extreme.item(), target.numpy)
     return value.astype(target.numpy, copy=False)
 
 
@@ -142,11 +147,7 @@ def from_numpy(ndarray: Any) -> Tensor:
     if not isinstance(ndarray, np.ndarray):
         kind = type(ndarray)
         raise TypeError(f"expected np.ndarray (got {kind.__name__ if kind.__module__ == 'builtins' else f'{kind.__module__}.{kind.__name__}'})")
-    if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
-                         "supported.")
-    dtype_of(ndarray.dtype)
-    return new_leaf(ndarray)
+    return new_leaf(as_value(ndarray))
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -217,19 +218,22 @@ def empty_permuted(dtype: DType | None, size: Any, physical_layout: Any) -> Any:
 @factory_function
 def full(dtype: DType | None, size: Any, fill_value: Any) -> Any:
     """A tensor whose elements are all `fill_value`."""
-    fill = _fill(fill_value, None if dtype is None else dtype.numpy)
-    if fill.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
-        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
+    fill = _fill("full(): argument 'fill_value' (position 2)", fill_value, None if dtype is None else dtype.numpy)
     if isinstance(size, int):
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     return np.full(sizes_of("full", (size,)), fill)
 
 
-def _fill(fill_value: Any, dtype: Any) -> Any:
-    """A number in a dtype. Raises RuntimeError for one that the dtype cannot hold."""
+def _fill(argument: str, fill_value: Any, dtype: Any) -> Any:
+    """A number in a dtype. Raises TypeError for what is none, RuntimeError for one that the dtype cannot hold."""
     if dtype is not None and isinstance(fill_value, (int, float)):
         return number_in(fill_value, dtype)
-    value = as_value(fill_value)
+    try:
+        value = as_value(fill_value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{argument} must be Number, not {type(fill_value).__name__}: {error}") from None
+    if value.ndim or isinstance(fill_value, Tensor) and fill_value.requires_grad:
+        raise TypeError(f"{argument} must be Number, not {type(fill_value).__name__}")
     if value.dtype.kind == "c" and dtype is not None and dtype.kind not in "cb" and np.any(value.imag):
         raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {fill_value} has an imaginary part")
     if dtype is None:
@@ -240,15 +244,12 @@ def _fill(fill_value: Any, dtype: Any) -> Any:
 @factory_function
 def scalar_tensor(dtype: DType | None, s: Any) -> Any:
     """A tensor of no dimensions of one number, in the default dtype or in `dtype`."""
-    fill = _fill(s, numpy_dtype(dtype))
-    if fill.ndim or isinstance(s, Tensor) and s.requires_grad:
-        raise TypeError(f"scalar_tensor(): argument 's' (position 1) must be Number, not {type(s).__name__}")
-    return np.array(fill)
+    return np.array(_fill("scalar_tensor(): argument 's' (position 1)", s, numpy_dtype(dtype)))
 
 
-def _numbers(*given: Any) -> tuple[list[Any], np.dtype]:
-    """The arguments as Python numbers, and their dtype."""
-    plain = [x.item() if isinstance(x, (Tensor, np.generic)) else x for x in given]
+def _numbers(name: str, *given: Any) -> tuple[list[Any], np.dtype]:
+    """The arguments of a function as Python numbers, and their dtype."""
+    plain = [python_number(name, x) for x in given]
     kinds = {type(x) for x in plain}
     if complex in kinds:
         return plain, get_default_dtype().to_complex().numpy
@@ -260,7 +261,10 @@ def arange(dtype: DType | None, start: Any = 0, end: Any = None, step: Any = 1) 
     """The numbers start, start + step, ... below `end`; integers if all three are."""
     if end is None:
         start, end = 0, start
-    (start, end, step), kind = _numbers(start, end, step)
+    (start, end, step), kind = _numbers("arange", start, end, step)
+    for number in (start, end, step):
+        if isinstance(number, complex) or isinstance(number, int) and not -2**63 <= number < 2**63:
+            number_in(number, kind if kind.kind == "i" else np.dtype(np.float64))  # its error
     count = None
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex) and all(map(math.isfinite, (start, end))):
         if dtype.name != "int64" and step:  # torch counts in float64 for these dtypes, before it cuts the numbers to integers
@@ -285,7 +289,7 @@ def range(dtype: DType | None, start: Any, end: Any, step: Any = 1) -> Any:
     """The numbers start, start + step, ... up to and including `end`, in the default dtype; deprecated in favour of `arange`."""
     warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
                   "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=3)
-    (start, end, step), _ = _numbers(start, end, step)
+    (start, end, step), _ = _numbers("range", start, end, step)
     return (start + step * np.arange(math.floor((end - start) / step) + 1)).astype(numpy_dtype(dtype))
 
 
@@ -297,7 +301,7 @@ def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: Any) ->
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, not {steps}")
-    (start, end), kind = _numbers(start, end)
+    (start, end), kind = _numbers(name, start, end)
     if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
         start, end = int(start), int(end)
     at, step = np.arange(steps), (end - start) / max(steps - 1, 1)
@@ -317,15 +321,17 @@ def linspace(dtype: DType | None, start: Any, end: Any, steps: int) -> Any:
 def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float = 10.0) -> Any:
     """`steps` powers of `base`, with exponents evenly spaced from `start` to `end`, both included."""
     out, target = _spaced("logspace", dtype, start, end, steps)
-    (number,), _ = _numbers(base)
+    (number,), _ = _numbers("logspace", base)
     return (number**out).astype(target)
 
 
 @factory_function
 def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
     """The n by m matrix with ones on its diagonal."""
-    for name, size in (("n", n), ("m", m)):
-        if size is not None and size < 0:
+    for name, size in (("n", n), ("m", n if m is None else m)):
+        if not is_integer(size):
+            raise TypeError(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
+        if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     return np.eye(n, m, dtype=numpy_dtype(dtype))
 
@@ -333,6 +339,8 @@ def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Callable[..., Tensor]:
     def make(dtype: DType | None, row: int, col: int, offset: int = 0) -> Any:
         for what, size in (("row", row), ("col", col)):
+            if not is_integer(size):
+                raise TypeError(f"{name}(): argument '{what}' must be int, not {type(size).__name__}")
             if size < 0:
                 raise RuntimeError(f"{what} must be non-negative, got{size}")
         if dtype is not None and dtype.name not in ("int64", "int32"):
@@ -362,7 +370,7 @@ def _leave_uninitialized(array: np.ndarray) -> None:
 
 
 def _fill_with(array: np.ndarray, fill_value: Any) -> None:
-    array[...] = _fill(fill_value, array.dtype)
+    array[...] = _fill("full_like(): argument 'fill_value' (position 2)", fill_value, array.dtype)
 
 
 zeros_like = like_function(_constant_fill(0), "Zeros of the shape and dtype of another tensor.", "zeros_like")

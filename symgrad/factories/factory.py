@@ -130,12 +130,14 @@ def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     first = given[0]
     if len(given) == 1 and not is_integer(first):
-        if isinstance(first, (str, bytes)) or not isinstance(first, Sequence) and not isinstance(first, np.ndarray):
+        if isinstance(first, (str, bytes)) or not isinstance(first, Sequence) and not (isinstance(first, np.ndarray) and first.ndim):
             raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(first).__name__}")
         given = tuple(first)
     for i, n in enumerate(given):
         if not is_integer(n):
             raise TypeError(f"{name}(): argument 'size' must be tuple of ints, but found element of type {type(n).__name__} at pos {i}")
+        if n.__index__() >= 2**63:
+            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {i + 1}: a size has at most 63 bits, not {int(n)}")
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {int(n)}: {list(map(int, given))}")
     return tuple(n.__index__() for n in given)
@@ -143,7 +145,8 @@ def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
 
 def is_integer(n: Any) -> bool:
     """Whether a value is valid as a size: an integer, or a tensor of one integer."""
-    return not isinstance(n, bool) and (isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim and n._value.dtype.kind in "iu")
+    return not isinstance(n, (bool, np.timedelta64)) and (isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim
+                                                          and n._value.dtype.kind in "iu")
 
 
 def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.structure import is_basic
-from symgrad.engine.data import number_in, operand_value
+from symgrad.engine.data import number_in, operand_value, python_number
 from symgrad.engine.hooks import move_retained
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
@@ -289,7 +289,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
     Raises RuntimeError for a tensor with dimensions, and for a leaf that requires grad.
     """
-    source = value if isinstance(value, Tensor) else wrap(number_in(value, self._value.dtype)[()])
+    source = value if isinstance(value, Tensor) else wrap(number_in(python_number("fill_", value), self._value.dtype)[()])
     if source.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {source.ndim} dimensions.")
     if thread.modes.grad and _any_requires_grad((self, source)):

@@ -144,9 +144,8 @@ def _contents(value: np.ndarray, indent: int) -> str:
         gaps = tuple(n > 2 * edge for n in value.shape)
         if value.ndim and not edge:
             return "[...]"
-        for dim, n in enumerate(value.shape):
-            if gaps[dim]:
-                value = value[(slice(None),) * dim + ([*range(edge), *range(n - edge, n)],)]  # `take` would copy all of a view first
+        shown = [[*range(edge), *range(n - edge, n)] if gap else range(n) for n, gap in zip(value.shape, gaps)]
+        value = value[np.ix_(*shown)]  # all at once, for the edges of one dimension may be large
     cells, width = _cells(value)
     return _lines(cells.tolist(), gaps, indent, width) if gaps else str(cells.item())
 

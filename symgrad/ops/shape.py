@@ -308,9 +308,13 @@ linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape
 
 
 def _roll_arguments(xp, input, shifts, dims=None):
-    if shifts == ():
-        raise RuntimeError("`shifts` required")
     shifts = tuple(shifts) if isinstance(shifts, (tuple, list)) else (shifts,)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    for shift in shifts:
+        if isinstance(shift, bool) or not hasattr(shift, "__index__"):
+            raise TypeError(f"roll(): argument 'shifts' (position 2) must be tuple of ints, not {type(shift).__name__}")
+    shifts = tuple(shift.__index__() for shift in shifts)
     if (dims is None or dims == ()) and len(shifts) == 1:
         return input, shifts[0], None
     dims = () if dims is None else dims
