@@ -27,7 +27,7 @@ from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.op import Op
-from symgrad.types.handles import RemovableHandle
+from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["FunctionCtx", "FunctionNode", "Saved"]
 
@@ -110,11 +110,11 @@ class FunctionCtx:
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call fn(grad_inputs, grad_outputs) after the node's pullback; what it returns replaces grad_inputs."""
-        return RemovableHandle(attach(self._node).post, fn)
+        return add_hook(attach(self._node).post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call fn(grad_outputs) before the node's pullback; what it returns replaces grad_outputs."""
-        return RemovableHandle(attach(self._node).pre, fn)
+        return add_hook(attach(self._node).pre, fn)
 
     def __getattr__(self, name: str) -> Any:
         output_attributes = object.__getattribute__(self, "_node").output_attributes

@@ -16,7 +16,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph import node as graph
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT
-from symgrad.types.handles import RemovableHandle
+from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
            "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
@@ -75,7 +75,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Calla
     if any(node is None or not node.flags & GRADIENT for node in nodes):
         raise AssertionError("Expected gradient function to be set")
     gathered = _Gathered([weakref.ref(node) for node in nodes], fn, mode == "any")  # a hook must not hold its own node
-    return _Handle([RemovableHandle(attach(node).tensor, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
+    return _Handle([add_hook(attach(node).tensor, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
 
 
 class _Gathered:

@@ -20,7 +20,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
 from symgrad.graph.order import upstream
-from symgrad.types.handles import Hook, RemovableHandle
+from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "unhooked"]
 
@@ -190,7 +190,7 @@ def move_hooks(old: Node, new: Node) -> None:
 
 def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:
     def register(self: Node, fn: Hook) -> RemovableHandle:
-        return RemovableHandle(getattr(attach(self), kind), fn)
+        return add_hook(getattr(attach(self), kind), fn)
 
     register.__doc__ = doc
     return register
@@ -219,7 +219,7 @@ def register_hook(self: Tensor, hook: Hook) -> RemovableHandle:
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     assert self._node is not None
-    return RemovableHandle(attach(self._node).tensor, hook)
+    return add_hook(attach(self._node).tensor, hook)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHandle:
@@ -231,7 +231,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Hook) -> RemovableHan
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if not isinstance(self._node, Leaf):
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(attach(self._node).accumulated, hook)
+    return add_hook(attach(self._node).accumulated, hook)
 
 
 def retain_grad(self: Tensor) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from symgrad.autograd.modes import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
-from symgrad.nn.module import Module
+from symgrad.nn.modules.module import Module
 
 __all__ = ["DataParallel", "gather", "scatter"]
 

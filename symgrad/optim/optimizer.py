@@ -23,7 +23,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
-from symgrad.types.handles import RemovableHandle
+from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["Group", "Optimizer", "check_implementations"]
 
@@ -186,11 +186,11 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before each step; it may return new args and kwargs."""
-        return RemovableHandle(self._step_pre_hooks, hook)
+        return add_hook(self._step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after each step."""
-        return RemovableHandle(self._step_post_hooks, hook)
+        return add_hook(self._step_post_hooks, hook)
 
     def state_dict(self) -> dict[str, Any]:
         """The state, by the number of each parameter, and the options of the groups; the tensors are not copied."""

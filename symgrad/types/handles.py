@@ -5,33 +5,57 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["Hook", "RemovableHandle"]
+__all__ = ["Hook", "RemovableHandle", "add_hook"]
 
 Hook = Callable[..., Any]
 _ids = itertools.count()
 
 
 class RemovableHandle:
-    """Removes a hook by `remove()` or at the end of a `with` block. It does not keep the hook alive."""
+    """Removes a hook by `remove()` or at the end of a `with` block. It does not keep the hook alive.
 
-    def __init__(self, hooks: OrderedDict[int, Any], hook: Hook, first: bool = False):
-        self.id = next(_ids)
-        self._hooks = weakref.ref(hooks)
-        hooks[self.id] = hook
-        if first:
-            hooks.move_to_end(self.id, last=False)
+    `hooks_dict` is the dictionary of hooks in which the hook is entered under the `id` of the handle; `extra_dict` is another one, or a list of
+    them, from which that id is removed, too.
+    """
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
+        self.id = next(id for id in _ids if id not in hooks_dict)  # hooks that were unpickled have ids of another process
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        extra = [] if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
+        self.extra_dict_ref = tuple(map(weakref.ref, extra))
 
     def remove(self) -> None:
         """Remove the hook; further calls do nothing."""
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None:
+                hooks.pop(self.id, None)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        hooks, self.id, extra = state
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra if d is not None)
 
     def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self.remove()
+
+
+def add_hook(hooks: Any, hook: Hook, prepend: bool = False, options: Iterable[tuple[Any, bool]] = ()) -> RemovableHandle:
+    """Enter a hook in a dictionary of hooks, first if `prepend`; `options` are dictionaries in which its id is marked if the flag is set."""
+    handle = RemovableHandle(hooks, extra_dict=[marked for marked, _ in options])
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    for marked, flag in options:
+        if flag:
+            marked[handle.id] = True
+    return handle

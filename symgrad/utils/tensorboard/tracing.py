@@ -18,7 +18,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence
 from symgrad.graph.op import REGISTRY, Op
-from symgrad.nn.module import Module
+from symgrad.nn.modules.module import Module
 from symgrad.nn.parallel import DataParallel
 
 __all__ = ["Vertex", "trace"]

@@ -1,4 +1,4 @@
-"""Modules that contain others: in order, in a list, by name; and a list of parameters."""
+"""Modules that contain others: in order, in a list, by name."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from symgrad.engine.tensor import Tensor
-from symgrad.nn.module import Module
-from symgrad.nn.parameter import Parameter
+from symgrad.nn.modules.module import Module
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "Sequential", "check_iterable", "pairs_of", "position"]
 
 
-def _position(index: Any, length: int) -> int:
+def position(index: Any, length: int) -> int:
     """An index counted from 0. Raises IndexError if it is out of range."""
     at = operator.index(index)
     if not -length <= at < length:
@@ -22,9 +21,25 @@ def _position(index: Any, length: int) -> int:
     return at % length
 
 
-def _check_iterable(container: Any, method: str, values: Any, what: str = "an iterable") -> None:
+def check_iterable(container: Any, method: str, values: Any, what: str = "an iterable") -> None:
+    """Raise TypeError for values that cannot be iterated over, and for a tensor."""
     if not isinstance(values, Iterable) or isinstance(values, Tensor):
         raise TypeError(f"{type(container).__name__}.{method} should be called with {what}, but got {type(values).__name__}")
+
+
+def pairs_of(container: Any, values: Any) -> Iterable[Any]:
+    """The names and values of a mapping, or of pairs. Raises TypeError and ValueError for anything else."""
+    check_iterable(container, "update", values, "an iterable of key/value pairs")
+    if hasattr(values, "keys"):
+        return values.items()
+    pairs = list(values)
+    what = f"{type(container).__name__} update sequence element"
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{what} #{i} should be Iterable; is{type(pair).__name__}")
+        if len(list(pair)) != 2:
+            raise ValueError(f"{what} #{i} has length {len(list(pair))}; 2 is required")
+    return pairs
 
 
 class _Ordered(Module):
@@ -49,17 +64,17 @@ class _Ordered(Module):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._slice(list(self._modules.items())[index])
-        return self._modules[self._names()[_position(index, len(self))]]
+        return self._modules[self._names()[position(index, len(self))]]
 
     def _slice(self, items: list[tuple[str, Any]]) -> Self:
         raise NotImplementedError
 
     def __setitem__(self, index: Any, module: Module) -> None:
-        setattr(self, self._names()[_position(index, len(self))], module)
+        setattr(self, self._names()[position(index, len(self))], module)
 
     def __delitem__(self, index: Any) -> None:
         names = self._names()
-        for name in names[index] if isinstance(index, slice) else [names[_position(index, len(self))]]:
+        for name in names[index] if isinstance(index, slice) else [names[position(index, len(self))]]:
             delattr(self, name)
         self._set_modules(self._modules.values())
 
@@ -166,7 +181,7 @@ class ModuleList(_Ordered):
         return self.extend(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        _check_iterable(self, "extend", modules)
+        check_iterable(self, "extend", modules)
         return super().extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
@@ -231,70 +246,5 @@ class ModuleDict(Module):
 
     def update(self, modules: Any) -> None:
         """Add modules by name, from a mapping or from pairs. Raises TypeError and ValueError for other values."""
-        _check_iterable(self, "update", modules, "an iterable of key/value pairs")
-        if isinstance(modules, (Mapping, ModuleDict)):
-            pairs: Iterable[Any] = modules.items()
-        else:
-            pairs = list(modules)
-            for i, pair in enumerate(pairs):
-                if not isinstance(pair, Iterable):
-                    raise TypeError(f"ModuleDict update sequence element #{i} should be Iterable; is{type(pair).__name__}")
-                if len(list(pair)) != 2:
-                    raise ValueError(f"ModuleDict update sequence element #{i} has length {len(list(pair))}; 2 is required")
-        for name, module in pairs:
+        for name, module in pairs_of(self, modules):
             self[name] = module
-
-
-class ParameterList(Module):
-    """A list of parameters, which are parameters of the module the list is assigned to. Tensors in it become parameters."""
-
-    def __init__(self, values: Iterable[Any] | None = None):
-        super().__init__()
-        self._size = 0
-        if values is not None:
-            self.extend(values)
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self[i] for i in range(len(self)))
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return type(self)(self[i] for i in range(*index.indices(len(self))))
-        return getattr(self, str(_position(index, len(self))))
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        is_plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
-        setattr(self, str(_position(index, len(self))), Parameter(value) if is_plain else value)
-
-    def append(self, value: Any) -> Self:
-        """Add a parameter at the end."""
-        self._size += 1
-        self[-1] = value
-        return self
-
-    def extend(self, values: Iterable[Any]) -> Self:
-        """Add parameters at the end. Raises TypeError unless they are an iterable of parameters."""
-        _check_iterable(self, "extend", values)
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __iadd__(self, values: Iterable[Any]) -> Self:
-        return self.extend(values)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError("ParameterList should not be called.")
-
-    def extra_repr(self) -> str:
-        """The dtype and the sizes of each parameter."""
-        lines = []
-        for i, value in enumerate(self):
-            if isinstance(value, Tensor):
-                what = "Parameter" if isinstance(value, Parameter) else "Tensor"
-                lines.append(f"  ({i}): {what} containing: [{value.dtype} of size {'x'.join(map(str, value.shape))}]")
-            else:
-                lines.append(f"  ({i}): Object of type: {type(value).__name__}")
-        return "\n".join(lines)

@@ -12,11 +12,12 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn.init import constant_
-from symgrad.nn.module import Module
+from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 
 __all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "CosineSimilarity", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish",
-           "PReLU", "PairwiseDistance", "RReLU", "ReLU6", "SiLU", "Softshrink", "Softsign", "Tanhshrink", "Threshold", "module_of", "OfFunction"]
+           "LogSigmoid", "LogSoftmax", "PReLU", "PairwiseDistance", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
+           "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "module_of", "OfFunction"]
 
 REQUIRED = inspect.Parameter.empty
 
@@ -154,3 +155,105 @@ class PReLU(Module):
     def extra_repr(self) -> str:
         """The number of parameters."""
         return f"num_parameters={self.num_parameters}"
+
+
+class ReLU(Module):
+    """max(input, 0), written into the input itself if `inplace`."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """max(input, 0)."""
+        return F.relu(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        """Whether the input is overwritten."""
+        return "inplace=True" if self.inplace else ""
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """tanh(input)."""
+        return F.tanh(input)
+
+
+class Sigmoid(Module):
+    """1 / (1 + exp(-input))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """sigmoid(input)."""
+        return F.sigmoid(input)
+
+
+class LogSigmoid(Module):
+    """log(sigmoid(input)), without cancellation."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """log(sigmoid(input))."""
+        return F.logsigmoid(input)
+
+
+class Softplus(Module):
+    """log(1 + exp(beta input)) / beta. It is exact everywhere, so `threshold` has no effect."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softplus(input)."""
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        """The parameters."""
+        return f"beta={self.beta}, threshold={self.threshold}"
+
+
+class _Normalised(Module):
+    """An activation along one axis."""
+
+    def __init__(self, dim: int | None = None):
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        """The axis."""
+        return f"dim={self.dim}"
+
+
+class Softmax(_Normalised):
+    """exp(input) / Σ exp(input) along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softmax(input)."""
+        return F.softmax(input, self.dim, _stacklevel=5)
+
+
+class LogSoftmax(_Normalised):
+    """log(softmax(input)) along `dim`, without cancellation."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """log(softmax(input))."""
+        return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmin(_Normalised):
+    """softmax(-input) along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softmin(input)."""
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of an image (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """softmax(input) over the channels."""
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)

@@ -1,0 +1,217 @@
+"""The members of a module by their names, and operations on all of them: parameters, buffers and modules inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+from symgrad.autograd.engine import clear_gradients
+from symgrad.autograd.modes import no_grad
+from symgrad.engine.tensor import Tensor
+from symgrad.factories.creation import tensor
+from symgrad.nn.parameter import Parameter
+from symgrad.types.dtypes import DTYPES
+
+__all__ = ["MembersMixin"]
+
+
+class MembersMixin:
+    """The part of `Module` for its members."""
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+
+    # By name
+
+    def get_submodule(self, target: str) -> Any:
+        """The module of a dotted name; of the empty name this one. Raises AttributeError if there is none."""
+        module: Any = self
+        for name in target.split(".") if target else ():
+            if not hasattr(module, name):
+                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+            module = getattr(module, name)
+            if not isinstance(module, MembersMixin):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
+        """Set a module under a dotted name; with `strict` only if one exists there.
+
+        Raises ValueError for an empty name and for an object that is not a module, AttributeError if the parent module does not exist.
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, MembersMixin):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{type(parent).__name__} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), MembersMixin):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def _get(self, target: str) -> tuple[Any, str, Any]:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        return module, name, getattr(module, name)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name. Raises AttributeError if there is none."""
+        _, name, found = self._get(target)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name. Raises AttributeError if there is none."""
+        module, name, found = self._get(target)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return found
+
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
+        """This module under the name `prefix`, then every module inside it, with dotted names; each once, if `remove_duplicate`."""
+        memo = set() if memo is None else memo
+        if self not in memo:
+            if remove_duplicate:
+                memo.add(self)
+            yield prefix, self
+            for name, module in self._modules.items():
+                if module is not None:
+                    yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
+        """This module and every module inside it, each once, if `remove_duplicate`."""
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """The modules directly inside this one by name, each once."""
+        seen = set[Any]()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def children(self) -> Iterator[Any]:
+        """The modules directly inside this one, each once."""
+        return (module for _, module in self.named_children())
+
+    def _members(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+        seen = set[Any]()
+        for path, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+            for name, member in getattr(module, table).items():
+                if member is not None and member not in seen:
+                    if remove_duplicate:
+                        seen.add(member)
+                    yield f"{path}.{name}" if path else name, member
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this module and, with `recurse`, of those inside it, by dotted name; shared ones once."""
+        return self._members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters of this module and, with `recurse`, of those inside it, as an optimizer takes them."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers of this module and, with `recurse`, of those inside it, by dotted name; shared ones once."""
+        return self._members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers of this module and, with `recurse`, of those inside it."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    # All at once
+
+    def apply(self, fn: Callable[[Any], None]) -> Self:
+        """Call fn with every module inside this one, and last with this one; returns this module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
+        """Replace the value of every parameter, its gradient and every buffer by fn of it."""
+        for module in self.children():
+            module._apply(fn)
+        for parameter in self._parameters.values():
+            for t in () if parameter is None else (parameter, parameter.grad):
+                if t is not None:
+                    with no_grad():
+                        before = t.data
+                        after = fn(before)
+                    if after is not before:
+                        t.data = after
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Every floating-point parameter and buffer in another dtype (or on the device "cpu"), in place; returns this module.
+
+        It is called like `Tensor.to`. Raises TypeError for an integer dtype, RuntimeError for a device that does not exist.
+        """
+        target = tensor(0.0).to(*args, **kwargs)
+        if not (target.is_floating_point() or target.is_complex()):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target.dtype}")
+        return self._apply(lambda t: t.to(*args, **kwargs) if t.is_floating_point() or t.is_complex() else t)
+
+    def cpu(self) -> Self:
+        """This module; its tensors are on the CPU already."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: Any = None) -> Self:
+        """Raises AssertionError, as there is no GPU; a module without tensors is returned."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def type(self, dst_type: Any) -> Self:
+        """Every parameter and buffer in another dtype, in place; returns this module."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Self:
+        """Every floating-point parameter and buffer as float32, in place; returns this module."""
+        return self._floating("float32")
+
+    def double(self) -> Self:
+        """Every floating-point parameter and buffer as float64, in place; returns this module."""
+        return self._floating("float64")
+
+    def half(self) -> Self:
+        """Every floating-point parameter and buffer as float16, in place; returns this module."""
+        return self._floating("float16")
+
+    def bfloat16(self) -> Self:
+        """Every floating-point parameter and buffer as bfloat16, in place; returns this module."""
+        return self._floating("bfloat16")
+
+    def _floating(self, name: str) -> Self:
+        return self._apply(lambda t: t.to(DTYPES[name]) if t.is_floating_point() else t)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set `training` here and in every module inside; returns this module. Raises ValueError for a mode that is not a boolean."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """The same as `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set `requires_grad` of every parameter; returns this module."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Set the gradient of every parameter to None, or with `set_to_none=False` to zero, in place and detached."""
+        clear_gradients(self.parameters(), set_to_none)

@@ -1,0 +1,90 @@
+"""Hooks of modules: what PyTorch says for each program, and what is ours alone."""
+
+import gc
+import pickle
+import subprocess
+import sys
+import weakref
+from collections import OrderedDict
+
+import pytest
+
+import symgrad
+from symgrad import nn
+from symgrad.types.handles import RemovableHandle
+from tests.support import programs_module_hooks
+from tests.support.sides import begins, compare, programs, recorded
+
+SAID = recorded(programs_module_hooks)
+of_all = nn.modules.module
+
+
+@pytest.mark.parametrize("name", programs(programs_module_hooks))
+def test_hooks_say_what_torch_says(name):
+    compare(programs(programs_module_hooks)[name], symgrad, SAID[name], 4e-16, begins)
+
+
+def test_the_comparison_can_fail():
+    expected = list(SAID["state_hooks"])
+    with pytest.raises(AssertionError, match="state_hooks, entry 3"):
+        compare(programs_module_hooks.state_hooks, symgrad, [*expected[:3], expected[2], *expected[4:]], agree=begins)
+
+
+@pytest.mark.parametrize("register, other", [(of_all.register_module_backward_hook, of_all.register_module_full_backward_hook),
+                                             (of_all.register_module_full_backward_hook, of_all.register_module_backward_hook)])
+def test_global_backward_hooks_are_of_one_kind_at_a_time(register, other):
+    x = symgrad.ones(2, requires_grad=True)
+    seen = []
+    with register(lambda module, grad_input, grad_output: seen.append(len(grad_input))):
+        module = nn.Tanh()
+        module(x * 0).sum().backward()
+        with pytest.raises(RuntimeError, match="^Cannot use both regular backward hooks and full backward hooks as a global Module hook"):
+            other(print)
+    assert x.grad.tolist() == [0.0, 0.0] and seen == [1]
+    other(print).remove()
+    module = nn.Tanh()
+    module.register_backward_hook(print).remove()
+    module.register_full_backward_hook(print).remove()
+
+
+def test_a_hook_that_is_registered_after_unpickling_replaces_none():
+    layer = nn.Identity()
+    layer.register_forward_hook(programs_module_hooks._called)
+    code = f"""if True:
+        import pickle
+        layer = pickle.loads({pickle.dumps(layer)!r})
+        for _ in range(300):
+            layer.register_forward_hook(print)
+        print(len(layer._forward_hooks))"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "301\n", ran.stderr
+
+
+def test_a_handle_removes_its_id_from_every_dictionary():
+    hooks, extra, more = OrderedDict(), OrderedDict(), OrderedDict()
+    handle = RemovableHandle(hooks, extra_dict=[extra, more])
+    for table in (hooks, extra, more):
+        table[handle.id] = table[-1] = print
+    handle.remove()
+    handle.remove()
+    assert [list(table) for table in (hooks, extra, more)] == [[-1]] * 3
+    del hooks
+    handle.remove()
+
+
+def test_hooks_keep_no_module_alive():
+    layer, x = nn.Sigmoid(), symgrad.ones(2, requires_grad=True)
+    layer.register_load_state_dict_pre_hook(programs_module_hooks._called)
+    layer.register_backward_hook(programs_module_hooks._called)
+    y, alive = layer(x * 1), weakref.ref(layer)
+    (hook,) = layer._load_state_dict_pre_hooks.values()
+    gc.disable()
+    try:
+        del layer
+        assert alive() is None
+    finally:
+        gc.enable()
+    with pytest.raises(RuntimeError, match="^You are trying to call the hook of a dead Module!"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match="^You are trying to revive the hook of a dead Module!"):
+        pickle.loads(pickle.dumps(hook))
