@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,17 @@ from symgrad.carriers import numeric
 from symgrad.engine.cotangents import in_dtype
 from symgrad.engine.data import copied
 from symgrad.engine.heap import LEAST, hold_heap
-from symgrad.engine.hooks import Pullback, accumulate, hooks_of
+from symgrad.engine.hooks import accumulate, hooks_of
 from symgrad.engine.passes import along_paths, is_short, pullback
 from symgrad.engine.saved import traced_args
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tables import MethodTable
+from symgrad.engine.tasks import GraphTask
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode, joined_inputs
 from symgrad.graph.modes import in_mode, special
-from symgrad.graph.node import NAMED, Leaf, Node, all_threads
+from symgrad.graph.node import CALLS, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
 from symgrad.types.strides import dense
 
@@ -36,16 +37,24 @@ NONE = frozenset[Node]()
 
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
-        deliver: Any = None) -> dict[Node, Any]:
-    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them."""
+        deliver: Any = None, finish: Callable[[dict[Node, Any]], None] | None = None) -> dict[Node, Any]:
+    """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them.
+
+    `finish` is called with the cotangents, before the functions that were queued meanwhile.
+    """
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
-    hooks = checks.hooks_of if checks is not None else hooks_of if all_threads.hooked else None
+    calls = all_threads.hooked or any([node.flags & CALLS for node, _ in seeds])
+    hooks = checks.hooks_of if checks is not None else hooks_of if calls else None
     xp, read = (traced, traced_args) if create_graph else (numeric, None)
     if not retain and seeds and type(value := seeds[0][0].value) is np.ndarray and value.nbytes > LEAST:
         hold_heap(value.nbytes)
     if hooks is None and (not create_graph or not special):  # numeric rules record nothing, and a FunctionNode sets the modes for user code
-        return pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
-    with in_mode(grad=create_graph, checks=checks, pullback=None if hooks is None else Pullback(seeds, wanted)):
+        out = pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
+        if finish is not None:
+            finish(out)
+        return out
+
+    def compute() -> dict[Node, Any]:
         try:
             return pullback(xp, seeds, read, wanted, keep, release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
         except Exception:
@@ -53,16 +62,18 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
                 checks.failed()
             raise
 
+    return GraphTask(seeds, wanted, retain).run(compute, finish, grad=create_graph, checks=checks)
+
 
 def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
-         deliver: Any = None) -> dict[Node, Any]:
+         deliver: Any = None, finish: Any = None) -> dict[Node, Any]:
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None)
         nodes = reached([node for node, _ in seeds], differentiable=True)
         if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
             wanted = _leading(nodes, keep)
-    return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver)
+    return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver, finish)
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
@@ -161,12 +172,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
             if found is not None and not isinstance(found, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
 
-    out = _run(seeds, asked, retain_graph, create_graph, deliver)
-    leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
-    targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
-    for t, node in targets:
-        if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
-            give(t, node, out.pop(node))
+    def finish(out: dict[Node, Any]) -> None:
+        leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
+        targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
+        for t, node in targets:
+            if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
+                give(t, node, out.pop(node))
+
+    _run(seeds, asked, retain_graph, create_graph, deliver, finish)
     for x in asked or ():
         if not x.is_leaf:  # as in PyTorch, it keeps its gradient from now on
             x.retain_grad()

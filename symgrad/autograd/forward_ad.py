@@ -18,7 +18,7 @@ from symgrad.engine.replay import push
 from symgrad.engine.storage.writes import write
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, SELECTED, TANGENT, TRACKED, Node, make_node
+from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, REASONS, SELECTED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
 from symgrad.types.weakkeys import WeakKeys
@@ -106,10 +106,10 @@ class Level(Recorder):
         flags &= (TRACKED if op.differentiable else NAMED) if modes.grad else TANGENT | SELECTED if op.differentiable and not modes.inference else 0
         if not modes.forward:
             flags &= ~TANGENT
-        if not flags & ~SELECTED:
+        if not flags & REASONS:
             return None
         node = make_node(op, args, parents, value, flags)
-        if flags & TRACKED & ~SELECTED == TANGENT and ((t := _tangent(node)) is None or t._node is None):
+        if flags & REASONS == TANGENT and ((t := _tangent(node)) is None or t._node is None):
             if t is not None and not node.flags & SELECTED and has_nan(numeric, t._value):
                 self.provisional[node] = True
             else:

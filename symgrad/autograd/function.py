@@ -21,7 +21,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, base_of, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
-from symgrad.graph.node import IN_FORWARD, NAMED, TANGENT, TRACKED, Node, next_sequence
+from symgrad.graph.node import CALLS, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, next_sequence
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -162,7 +162,7 @@ class Function(metaclass=_Meta):
         if recorder is None:
             finished = tuple(_fresh(y, inputs, node.dirty) for y in outputs)
         else:
-            node.flags, node.span = flags, recorder.close()
+            node.flags, node.span = flags | CALLS, recorder.close()
             node.call = args if recorder.keep_values or node.span.first_escape < float("inf") else None
             if outer is not None and node.span.first_escape < float("inf") and not all(isinstance(y, Tensor) for y in outputs):
                 outer.span.first_escape = min(outer.span.first_escape, node.span.first_escape)

@@ -87,11 +87,11 @@ class _Gathered:
 
     def arrive(self, i: int, grad: Tensor) -> None:
         """Store a gradient; call the function at the first one, or at the last expected one."""
-        run: Any = thread.modes.pullback
+        run: Any = thread.modes.task
         with self.lock:
             first = run not in self.runs
             if first:
-                reached = run.reached()
+                reached = set(run.reached())
                 self.runs[run] = {k for k, node in enumerate(self.nodes) if node() in reached}, [None] * len(self.nodes)
             missing, grads = self.runs[run]
             missing.discard(i)

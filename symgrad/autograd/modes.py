@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import types
+import warnings
+from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from symgrad.engine.inference import is_inference, made_in_inference
@@ -15,7 +17,8 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, in_mode, thread
 
-__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad",
+           "set_grad_enabled", "set_multithreading_enabled"]
 
 METHODS = MethodTable()
 
@@ -28,15 +31,51 @@ class _Switch(in_mode):
     __slots__ = ()
 
     def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
+                          "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+                          FutureWarning, stacklevel=2)
+        if inspect.isasyncgenfunction(function):
+            raise TypeError(f"{type(self).__name__}: an asynchronous generator cannot be decorated; use the context manager inside of it")
+        fields = self.fields
         if inspect.isgeneratorfunction(function):
-            raise TypeError(f"{type(self).__name__}: a generator function cannot be decorated; use the context manager inside of it")
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                return (yield from _stepwise(function(*args, **kwargs), fields))
+
+            return generator  # type: ignore[return-value]
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def coroutine(*args: Any, **kwargs: Any) -> Any:
+                return await types.coroutine(_stepwise)(function(*args, **kwargs), fields)
+
+            return coroutine  # type: ignore[return-value]
 
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
-            with _Switch(**self.fields):
+            with _Switch(**fields):
                 return function(*args, **kwargs)
 
         return inside  # type: ignore[return-value]
+
+
+def _stepwise(steps: Any, fields: dict[str, Any]) -> Generator[Any, Any, Any]:
+    """A generator or coroutine each of whose steps runs in changed modes; its caller has its own between the steps."""
+    advance, given = steps.send, None
+    try:
+        while True:
+            with _Switch(**fields):
+                found = advance(given)
+            try:
+                advance, given = steps.send, (yield found)
+            except GeneratorExit:
+                with _Switch(**fields):
+                    steps.close()
+                raise
+            except BaseException as error:
+                advance, given = steps.throw, error
+    except StopIteration as end:
+        return end.value
 
 
 class no_grad(_Switch):
@@ -84,6 +123,22 @@ class set_grad_enabled(ImmediateScope, _Switch):
         return super().__call__(function)
 
 
+class set_multithreading_enabled(ImmediateScope, _Switch):
+    """Allow a backward to use several threads or forbid it: at once, or as a context manager until its end.
+
+    A backward here runs in the thread that called it, so that the mode tells what a program asked for and has no other effect.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool):
+        super().__init__(multithreading=bool(mode))
+
+    def __call__(self, function: F) -> F:
+        self._leave()
+        return super().__call__(function)
+
+
 class inference_mode(_Switch):
     """As `no_grad`, for results that are never used in a recorded operation; `enable_grad` inside has no effect.
 
@@ -119,6 +174,11 @@ class inference_mode(_Switch):
 def is_grad_enabled() -> bool:
     """Whether this thread records operations."""
     return thread.modes.grad
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether a backward of this thread may use several threads."""
+    return thread.modes.multithreading
 
 
 def is_inference_mode_enabled() -> bool:

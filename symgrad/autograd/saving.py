@@ -22,7 +22,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import Released, released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, next_sequence
+from symgrad.graph.node import CALLS, GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.devices import device
 
@@ -126,6 +126,7 @@ def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> No
     node.args = _Args(args)
     node.args.kept = kept
     node.__class__ = _unpacking_class(type(node))  # type: ignore[arg-type]
+    node.flags |= CALLS
 
 
 def _copied(value: Any) -> Any:
@@ -252,6 +253,7 @@ class SavedTensor:
             raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
                                "at a time.")
         _pack(node, (self._position,), pack_hook, unpack_hook)
+        all_threads.hooked = True  # the flags of nodes that were made already do not tell of these hooks
         _release(node, {self._position} | ({-1} if all(position >= 0 for _, position in _needed(node, node.parents)) else set()))
 
 

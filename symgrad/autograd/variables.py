@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.data import as_value
+from symgrad.engine.tasks import queue_callback
 from symgrad.engine.tensor import Tensor, wrap
 
 __all__ = ["Variable", "variable"]
+
+
+class ExecutionEngine:
+    """torch's name of what runs a backward."""
+
+    queue_callback = staticmethod(queue_callback)
 
 
 class _Anything(type):
@@ -29,6 +36,8 @@ class Variable(metaclass=_Anything):
     >>> isinstance(x, symgrad.autograd.Variable)
     True
     """
+
+    _execution_engine = ExecutionEngine
 
     def __new__(cls, data: Any = None, requires_grad: bool = False) -> Any:
         if data is None:

@@ -19,10 +19,9 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
-from symgrad.graph.order import upstream
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
-__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "Pullback", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "unhooked"]
+__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "unhooked"]
 
 METHODS = MethodTable()
 
@@ -133,20 +132,6 @@ def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
     if found._value.shape != value._value.shape:
         raise RuntimeError(f"{_name(hook)} has changed the size of value: from {list(value.shape)} to {list(found.shape)}")
     return found
-
-
-class Pullback:
-    """A running pullback: its seeds, and the nodes it is limited to."""
-
-    __slots__ = ("seeds", "wanted", "__weakref__")
-
-    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: set[Node] | None):
-        self.seeds, self.wanted = seeds, wanted
-
-    def reached(self) -> set[Node]:
-        """The nodes that get a cotangent."""
-        nodes = set(upstream([node for node, _ in self.seeds], differentiable=True))
-        return nodes if self.wanted is None else nodes & self.wanted
 
 
 _attaching = threading.RLock()  # reentrant, for signal handlers that register hooks

@@ -87,7 +87,8 @@ class Modes:
     saving: Any  # the innermost pair of saved-tensor hooks
     saving_refused: str | None  # the error text where saved-tensor hooks are not allowed
     replays_calls: bool  # whether a pass calls the functions of transforms again
-    pullback: Any  # the running pullback, if there are hooks
+    task: Any  # the running pullback, if it may call a user's code
+    multithreading: bool
     checks: Any  # the anomaly checks of the running pullback
     formula_of: Any  # the node of the Function whose formula is computed
     program: Any  # the recorder of the program that is being recorded
@@ -125,7 +126,8 @@ class _Thread(threading.local):
     """Thread-local state."""
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
-                  saving=None, saving_refused=None, replays_calls=False, pullback=None, checks=None, formula_of=None, program=None, jvp_of=None,
+                  saving=None, saving_refused=None, replays_calls=False, task=None, multithreading=True, checks=None, formula_of=None, program=None,
+                  jvp_of=None,
                   rule=False)
 
 

@@ -18,11 +18,12 @@ from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
-           "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
+__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
+           "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED = 1, 2, 4, 8, 16, 32, 64, 256
-TRACKED = GRADIENT | NAMED | TANGENT | SELECTED  # the flags that a node inherits; one of the first three is the reason for recording an op
+GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS = 1, 2, 4, 8, 16, 32, 64, 256, 512
+REASONS = GRADIENT | NAMED | TANGENT  # the flags for which an op is recorded
+TRACKED = REASONS | SELECTED | CALLS  # the flags that a node inherits
 SMALL = 4096  # bytes; smaller values are not worth releasing
 next_sequence = itertools.count(1).__next__
 
@@ -48,7 +49,8 @@ class Node(NamedAsInTorch):
 
     `args` are the arguments of the rule (tensors first, then parameters), `parents` the nodes of the tensors (None for a constant) and `value`
     the result. `flags`: GRADIENT if a leaf that requires grad is upstream, NAMED if a leaf with a symbol is, RELEASED after a pullback freed the
-    saved values, HOOKED if `hooks` is set, SELECTED if this node's op or one upstream selects.
+    saved values, HOOKED if `hooks` is set, SELECTED if this node's op or one upstream selects, CALLS if the rule of one of them may call a
+    user's code.
     """
 
     __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")
@@ -206,18 +208,19 @@ def _release_saved(self: Node) -> None:
 def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     """The function that makes the nodes of a class, as a call of the class does, in less time."""
     allocate = functools.partial(object.__new__, cls)
-    if cls.selects:
+    own = SELECTED * cls.selects | CALLS * cls.calls_code
+    if own:
         @specialized
-        def make_selecting(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+        def make_flagged(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
             node = allocate()
             node.args = args
             node.parents = parents
             node.value = value
-            node.flags = flags | SELECTED
+            node.flags = flags | own
             node.sequence_nr = next_sequence()
             return node
 
-        return make_selecting
+        return make_flagged
 
     @specialized
     def make(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
@@ -254,8 +257,9 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
                  "selects": op.selects, "calls_code": op.kind == "function", "__doc__": op.doc, "__module__": "symgrad"}
         if op.saves and op.saved is not None and (not all(op.saved) or "index" in op.saved):
             words |= {"saves": None, "release": _release_saved}
-        if op.selects:
-            words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | SELECTED)
+        own = SELECTED * op.selects | CALLS * (op.kind == "function")
+        if own:
+            words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | own)
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
         indices = ("indices",) if op.saved is not None and "index" in op.saved else ()

@@ -1,7 +1,6 @@
 """`backward` and `autograd.grad`: every argument of torch's, higher orders, grad modes, and cases that torch gets wrong."""
 
 import math
-import threading
 
 import numpy as np
 import pytest
@@ -376,102 +375,6 @@ class TestSelections:
         (by_base,) = autograd.grad(a**b, a, create_graph=True)
         assert by_base.item() == pytest.approx(n * 2.0 ** (n - 1), rel=1e-15)
         assert autograd.grad(by_base, b)[0].item() == pytest.approx(2.0 ** (n - 1) * (1 + n * math.log(2.0)), rel=1e-14)
-
-
-class TestModes:
-    def test_no_grad(self):
-        x = leaf(1.0)
-        with symgrad.no_grad():
-            assert not symgrad.is_grad_enabled() and not (2 * x).requires_grad
-            with symgrad.enable_grad():
-                assert (2 * x).requires_grad
-            assert not (2 * x).requires_grad
-            assert leaf(1.0).requires_grad
-        assert (2 * x).requires_grad
-
-    @pytest.mark.parametrize("decorator", [lambda: symgrad.no_grad(), lambda: symgrad.no_grad, lambda: symgrad.set_grad_enabled(False),
-                                           lambda: symgrad.inference_mode(), lambda: symgrad.inference_mode],
-                             ids=["no_grad()", "no_grad", "set_grad_enabled", "inference_mode()", "inference_mode"])
-    def test_decorators(self, decorator):
-        @decorator()
-        def double(x, *, times=1):
-            """Twice."""
-            assert not symgrad.is_grad_enabled()
-            return double(x, times=0) if times else 2 * x
-
-        assert symgrad.is_grad_enabled()
-        assert not double(leaf(1.0), times=1).requires_grad and double.__name__ == "double" and double.__doc__ == "Twice."
-        assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
-
-    def test_a_generator_function_is_refused_as_a_decorated_function(self):
-        with pytest.raises(TypeError, match="no_grad: a generator function cannot be decorated"):
-            @symgrad.no_grad()
-            def numbers():
-                yield 1
-
-    def test_set_grad_enabled_as_a_function(self):
-        symgrad.set_grad_enabled(False)
-        try:
-            assert not symgrad.is_grad_enabled() and not (2 * leaf(1.0)).requires_grad
-            with symgrad.set_grad_enabled(True):
-                assert symgrad.is_grad_enabled()
-            assert not symgrad.is_grad_enabled()
-        finally:
-            symgrad.set_grad_enabled(True)
-        assert symgrad.is_grad_enabled()
-
-    def test_inference_mode(self):
-        x = leaf(1.0)
-        with symgrad.inference_mode():
-            assert symgrad.is_inference_mode_enabled() and not (2 * x).requires_grad
-            with symgrad.enable_grad():
-                assert not (2 * x).requires_grad
-            with symgrad.inference_mode(False):
-                assert not symgrad.is_inference_mode_enabled() and (2 * x).requires_grad
-            assert symgrad.is_inference_mode_enabled()
-        assert not symgrad.is_inference_mode_enabled() and (2 * x).requires_grad
-
-    @pytest.mark.parametrize("switch", [symgrad.no_grad, symgrad.enable_grad, symgrad.inference_mode, lambda: symgrad.set_grad_enabled(False)])
-    def test_an_exception_restores_the_grad_mode(self, switch):
-        for _ in range(2):
-            with pytest.raises(ZeroDivisionError), switch():
-                1 / 0  # noqa: B018
-            assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
-
-    def test_a_mode_object_is_reentrant(self):
-        switch = symgrad.no_grad()
-        with switch:
-            with switch:
-                pass
-            assert not symgrad.is_grad_enabled()
-        assert symgrad.is_grad_enabled()
-
-    def test_grad_mode_is_thread_local(self):
-        seen, inside, done = [], threading.Event(), threading.Event()
-
-        def other():
-            seen.append((symgrad.is_grad_enabled(), (2 * leaf(1.0)).requires_grad))
-            with symgrad.no_grad():
-                inside.set()
-                done.wait(10)
-                seen.append((2 * leaf(1.0)).requires_grad)
-
-        with symgrad.no_grad():
-            thread = threading.Thread(target=other)
-            thread.start()
-            inside.wait(10)
-        seen.append((2 * leaf(1.0)).requires_grad)
-        done.set()
-        thread.join()
-        assert seen == [(True, True), True, False]
-
-    def test_detach_and_data_are_outside_the_graph(self):
-        x = leaf(2.0)
-        y = (x * x).detach()
-        assert not y.requires_grad and y.grad_fn is None and y.is_leaf
-        assert not (2 * x.data).requires_grad
-        (3 * x * y).backward()
-        assert x.grad.item() == 12.0
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=4), st.integers(0, 2**16))

@@ -1,0 +1,134 @@
+"""The pullbacks that run in a thread and may call a user's code, which may run a pullback in turn."""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.node import Leaf, Node
+from symgrad.graph.order import upstream
+
+__all__ = ["GraphTask", "current_graph_task_execution_order", "current_graph_task_id", "queue_callback", "will_engine_execute_node"]
+
+_numbers = itertools.count().__next__
+
+
+class GraphTask:
+    """A running pullback: its seeds, the nodes it is limited to, and the functions to be called after it."""
+
+    __slots__ = ("seeds", "wanted", "keep_graph", "number", "node", "callbacks", "__weakref__")
+
+    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: set[Node] | None, keep_graph: bool):
+        self.seeds, self.wanted, self.keep_graph, self.number = seeds, wanted, keep_graph, _numbers()
+        self.node: Node | None = None  # the node whose rule calls a user's code
+        self.callbacks = deque[Callable[[], Any]]()
+
+    def reached(self) -> list[Node]:
+        """The nodes that get a cotangent, oldest first."""
+        nodes = upstream([node for node, _ in self.seeds], differentiable=True)
+        return nodes if self.wanted is None else [node for node in nodes if node in self.wanted]
+
+    def run(self, compute: Callable[[], Any], finish: Callable[[Any], None] | None, **modes: Any) -> Any:
+        """The result of the pullback, computed with these modes; in a thread of its own if the stack of this one is half full.
+
+        `finish(result)` and then the queued functions are called in the modes of the caller.
+        """
+        if thread.modes.task is not None and _half_full():
+            return _in_new_thread(lambda: self._run(compute, finish, modes))
+        return self._run(compute, finish, modes)
+
+    def _run(self, compute: Callable[[], Any], finish: Callable[[Any], None] | None, modes: dict[str, Any]) -> Any:
+        with in_mode(task=self, **modes):
+            out = compute()
+        if finish is not None:
+            finish(out)
+        if self.callbacks:
+            with in_mode(task=self):
+                while self.callbacks:
+                    self.callbacks.popleft()()
+        return out
+
+
+def _half_full() -> bool:
+    """Whether the calls of this thread take half of the depth that Python allows."""
+    frame, depth = sys._getframe(), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    return depth > sys.getrecursionlimit() // 2
+
+
+def _in_new_thread(compute: Callable[[], Any]) -> Any:
+    """The result of a call in a thread with the modes and the context of this one, which waits."""
+    modes, context, found, errors = thread.modes, contextvars.copy_context(), [], []
+
+    def work() -> None:
+        try:
+            thread.modes = modes
+            found.append(context.run(compute))
+        except BaseException as error:
+            errors.append(error)
+
+    worker = threading.Thread(target=work, name="symgrad-backward", daemon=True)
+    worker.start()
+    worker.join()
+    if errors:
+        raise errors.pop()
+    return found.pop()
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call a function once after the running backward: the innermost one of this thread.
+
+    Raises RuntimeError outside of every backward that calls a user's code.
+    """
+    if thread.modes.task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    thread.modes.task.callbacks.append(callback)
+
+
+# The functions of torch that tell what the running pullback does
+
+
+def _task(function: str) -> GraphTask:
+    if thread.modes.task is None:
+        raise RuntimeError(f"{function} should only be called during the backward pass")
+    return thread.modes.task
+
+
+def current_graph_task_id() -> int:
+    """The number of the running pullback, -1 outside of every one."""
+    return -1 if thread.modes.task is None else thread.modes.task.number
+
+
+def current_graph_task_execution_order() -> list[Any]:
+    """The nodes that the running pullback visits, in its order: newest first, and a leaf after the last node that passes a cotangent to it.
+
+    Raises RuntimeError outside of every pullback.
+    """
+    nodes = _task("_current_graph_task_execution_order").reached()
+    last: dict[Node, list[Node]] = {}
+    seen = set[Node | None]()
+    for node in nodes:  # oldest first, so that the first one seen is the last one visited
+        last[node] = [p for p in dict.fromkeys(node.parents) if isinstance(p, Leaf) and p not in seen and p.requires_grad]
+        seen.update(node.parents)
+    roots = [node for node in nodes if isinstance(node, Leaf) and node not in seen]
+    chosen = set(nodes)
+    order = [*roots, *(x for node in reversed(nodes) if not isinstance(node, Leaf) for x in (node, *last[node]) if x in chosen)]
+    return [node.public_node for node in order if node.output_index is None]
+
+
+def will_engine_execute_node(node: Any) -> bool:
+    """Whether the running pullback visits a node.
+
+    Raises RuntimeError outside of every pullback, and for what is not a node.
+    """
+    task, place = _task("_will_engine_execute_node"), getattr(node, "_node", node)
+    if not isinstance(place, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    return any(each is place or each.origin is place for each in task.reached())

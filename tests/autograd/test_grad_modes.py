@@ -1,0 +1,172 @@
+"""Grad modes as context managers, functions and decorators."""
+
+import asyncio
+import threading
+
+import pytest
+
+import symgrad
+from symgrad import tensor
+
+
+def leaf(*values):
+    return tensor(values[0] if len(values) == 1 else list(values), requires_grad=True)
+
+
+class TestModes:
+    def test_no_grad(self):
+        x = leaf(1.0)
+        with symgrad.no_grad():
+            assert not symgrad.is_grad_enabled() and not (2 * x).requires_grad
+            with symgrad.enable_grad():
+                assert (2 * x).requires_grad
+            assert not (2 * x).requires_grad
+            assert leaf(1.0).requires_grad
+        assert (2 * x).requires_grad
+
+    @pytest.mark.parametrize("decorator", [lambda: symgrad.no_grad(), lambda: symgrad.no_grad, lambda: symgrad.set_grad_enabled(False),
+                                           lambda: symgrad.inference_mode(), lambda: symgrad.inference_mode],
+                             ids=["no_grad()", "no_grad", "set_grad_enabled", "inference_mode()", "inference_mode"])
+    def test_decorators(self, decorator):
+        @decorator()
+        def double(x, *, times=1):
+            """Twice."""
+            assert not symgrad.is_grad_enabled()
+            return double(x, times=0) if times else 2 * x
+
+        assert symgrad.is_grad_enabled()
+        assert not double(leaf(1.0), times=1).requires_grad and double.__name__ == "double" and double.__doc__ == "Twice."
+        assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
+
+    @pytest.mark.parametrize("decorator", [lambda: symgrad.no_grad, lambda: symgrad.set_grad_enabled(False), symgrad.inference_mode],
+                             ids=["no_grad", "set_grad_enabled", "inference_mode"])
+    def test_a_generator_function_runs_in_the_mode_and_its_caller_does_not(self, decorator):
+        log = []
+
+        @decorator()
+        def numbers(count):
+            for i in range(count):
+                assert not symgrad.is_grad_enabled()
+                try:
+                    log.append((yield i))
+                except KeyError as error:
+                    log.append(repr(error))
+                except GeneratorExit:
+                    log.append("closed" if not symgrad.is_grad_enabled() else "closed in another mode")
+                    raise
+            return "end"
+
+        steps = numbers(4)
+        for call in (lambda: next(steps), lambda: steps.send("sent"), lambda: steps.throw(KeyError("thrown"))):
+            call()
+            assert symgrad.is_grad_enabled()
+        steps.close()
+        assert symgrad.is_grad_enabled() and log == ["sent", "KeyError('thrown')", "closed"]
+        with symgrad.no_grad(), pytest.raises(StopIteration) as error:
+            last = symgrad.enable_grad()(lambda: (yield symgrad.is_grad_enabled()))()
+            assert next(last)
+            last.send("given")
+        assert error.value.value == "given"
+
+    def test_a_coroutine_runs_in_the_mode_and_others_do_not(self):
+        seen = []
+
+        @symgrad.no_grad()
+        async def without():
+            for _ in range(2):
+                seen.append(symgrad.is_grad_enabled())
+                await asyncio.sleep(0)
+            return "end"
+
+        async def both():
+            async def other():
+                for _ in range(2):
+                    seen.append(symgrad.is_grad_enabled())
+                    await asyncio.sleep(0)
+
+            return await asyncio.gather(without(), other())
+
+        assert asyncio.run(both()) == ["end", None] and seen == [False, True] * 2
+
+    def test_decorated_classes_warn_and_asynchronous_generators_are_refused(self):
+        with pytest.warns(FutureWarning, match="^Decorating classes is deprecated"):
+            decorated = symgrad.no_grad()(dict)
+        assert decorated(a=1) == {"a": 1}
+        with pytest.raises(TypeError, match="no_grad: an asynchronous generator cannot be decorated"):
+            @symgrad.no_grad()
+            async def numbers():
+                yield 1
+
+    def test_set_multithreading_enabled(self):
+        assert symgrad.autograd.is_multithreading_enabled()
+        with symgrad.autograd.set_multithreading_enabled(False):
+            assert not symgrad.autograd.is_multithreading_enabled()
+            symgrad.autograd.set_multithreading_enabled(True)
+            assert symgrad.autograd.is_multithreading_enabled()
+        assert symgrad.autograd.is_multithreading_enabled()
+        symgrad.autograd.set_multithreading_enabled(False)(lambda: None)()
+        assert symgrad.autograd.is_multithreading_enabled()
+
+    def test_set_grad_enabled_as_a_function(self):
+        symgrad.set_grad_enabled(False)
+        try:
+            assert not symgrad.is_grad_enabled() and not (2 * leaf(1.0)).requires_grad
+            with symgrad.set_grad_enabled(True):
+                assert symgrad.is_grad_enabled()
+            assert not symgrad.is_grad_enabled()
+        finally:
+            symgrad.set_grad_enabled(True)
+        assert symgrad.is_grad_enabled()
+
+    def test_inference_mode(self):
+        x = leaf(1.0)
+        with symgrad.inference_mode():
+            assert symgrad.is_inference_mode_enabled() and not (2 * x).requires_grad
+            with symgrad.enable_grad():
+                assert not (2 * x).requires_grad
+            with symgrad.inference_mode(False):
+                assert not symgrad.is_inference_mode_enabled() and (2 * x).requires_grad
+            assert symgrad.is_inference_mode_enabled()
+        assert not symgrad.is_inference_mode_enabled() and (2 * x).requires_grad
+
+    @pytest.mark.parametrize("switch", [symgrad.no_grad, symgrad.enable_grad, symgrad.inference_mode, lambda: symgrad.set_grad_enabled(False)])
+    def test_an_exception_restores_the_grad_mode(self, switch):
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError), switch():
+                1 / 0  # noqa: B018
+            assert symgrad.is_grad_enabled() and not symgrad.is_inference_mode_enabled()
+
+    def test_a_mode_object_is_reentrant(self):
+        switch = symgrad.no_grad()
+        with switch:
+            with switch:
+                pass
+            assert not symgrad.is_grad_enabled()
+        assert symgrad.is_grad_enabled()
+
+    def test_grad_mode_is_thread_local(self):
+        seen, inside, done = [], threading.Event(), threading.Event()
+
+        def other():
+            seen.append((symgrad.is_grad_enabled(), (2 * leaf(1.0)).requires_grad))
+            with symgrad.no_grad():
+                inside.set()
+                done.wait(10)
+                seen.append((2 * leaf(1.0)).requires_grad)
+
+        with symgrad.no_grad():
+            thread = threading.Thread(target=other)
+            thread.start()
+            inside.wait(10)
+        seen.append((2 * leaf(1.0)).requires_grad)
+        done.set()
+        thread.join()
+        assert seen == [(True, True), True, False]
+
+    def test_detach_and_data_are_outside_the_graph(self):
+        x = leaf(2.0)
+        y = (x * x).detach()
+        assert not y.requires_grad and y.grad_fn is None and y.is_leaf
+        assert not (2 * x.data).requires_grad
+        (3 * x * y).backward()
+        assert x.grad.item() == 12.0
