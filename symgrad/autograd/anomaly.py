@@ -121,12 +121,18 @@ class _Check:
     def __init__(self, checks: Checks, node: Node, hooks: Hooks | None):
         self.checks, self.node, self.hooks = checks, node, hooks
 
-    def incoming(self, g: Any, needed: bool = True) -> Any:
-        """The cotangent of the node's value, after the hooks."""
-        checks, node = self.checks, self.node
-        checks.node = node
-        found = g if self.hooks is None else self.hooks.incoming(g, needed)
-        value = _value(found)
+    def at_outputs(self, g: Any) -> Any:
+        """The cotangent of the node's value, after the tensor hooks."""
+        self.checks.node = self.node
+        return self._checked(g, g if self.hooks is None else self.hooks.at_outputs(g))
+
+    def incoming(self, g: Any) -> Any:
+        """The cotangent of the node's value, after the prehooks."""
+        return g if self.hooks is None else self._checked(g, self.hooks.incoming(g))
+
+    def _checked(self, g: Any, found: Any) -> Any:
+        """What the hooks made of a cotangent; the cause is noted if it is not finite."""
+        checks, node, value = self.checks, self.node, _value(found)
         if node not in checks.causes and not finite(value):
             kind = "hook" if found is not g and finite(_value(g)) else "given" if node in checks.seeds else "sum"
             checks.causes[node] = _cause(kind, node, 0, value)

@@ -62,7 +62,7 @@ def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] 
                 checks.failed()
             raise
 
-    return GraphTask(seeds, wanted, retain).run(compute, finish, grad=create_graph, checks=checks)
+    return GraphTask(seeds, wanted, retain, finish is not None).run(compute, finish, grad=create_graph, checks=checks)
 
 
 def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
@@ -152,25 +152,28 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
     delivered: set[Node] = set()
 
-    def give(t: Any, node: Node, g: Any) -> None:
+    def give(t: Any, node: Node, g: Any) -> Any:
         if t is None:
-            return
+            return g
         if create_graph:
             with in_mode(grad=True):
-                accumulate(t, _derivative(g, t, [node]))
-            return
-        accumulate(t, numeric.zeros_like(t._value) if g is None else in_dtype(_own_memory(g, t._value), t._value))
+                accumulate(t, g := _derivative(g, t, [node]))
+            return g
+        g = numeric.zeros_like(t._value) if g is None else _own_memory(g, t._value)
+        accumulate(t, g := in_dtype(g, t._value))
         if node.flags & NAMED:
             t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+        return g
 
-    def deliver(leaf: Any, g: Any) -> None:
+    def deliver(leaf: Any, given: list[Any]) -> None:
         delivered.add(leaf)
-        give(leaf.variable, leaf, g)
+        given.append(give(leaf.variable, leaf, given.pop()))
         holder = leaf.reference()  # alive even if it has left the graph
         for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
             found = hook(holder)
-            if found is not None and not isinstance(found, Tensor):
-                raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
+            if found is not None:
+                raise (RuntimeError("Tensor post accumulate grad hooks should return None.") if isinstance(found, Tensor) else
+                       TypeError(f"expected Variable, but hook returned '{type(found).__name__}'"))
 
     def finish(out: dict[Node, Any]) -> None:
         leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]

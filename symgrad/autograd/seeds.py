@@ -68,7 +68,7 @@ def _plain_seed(y: Any, g: Any) -> tuple[Node, Any] | None:
     if type(y) is not Tensor:
         return None
     node, value = y._node_slot, y._value
-    if node is None or not node.parents or node.flags & (GRADIENT | CALLS) != GRADIENT:
+    if node is None or node.flags & (GRADIENT | CALLS) != GRADIENT or not node.parents:
         return None
     if g is None:
         return (node, ONE) if type(value) is np.float64 else None
@@ -110,6 +110,9 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
                 g = wrap(as_value(g, y.dtype))
             if g.shape != y.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
+            if g.is_complex() != y.is_complex():
+                raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                                   f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {y.dtype}.")
             if g._value.dtype != y._value.dtype:
                 g = g.to(y.dtype)
         if type(y._value) is Batched and not set(levels_of(y._value)) <= set(levels_of(g._value)):

@@ -59,13 +59,9 @@ class Hooks:
         self.metadata: dict[Any, Any] = {}
         self.output_nodes: dict[int, weakref.ref] = {}  # by output number, the nodes of outputs with hooks
 
-    def incoming(self, g: Any, needed: bool = True) -> Any:
-        """The cotangent after tensor hooks and prehooks: a NumPy value, a Tensor with create_graph, or UNDEFINED.
-
-        Prehooks run only if the pullback of the node is `needed`.
-        """
+    def at_outputs(self, g: Any) -> Any:
+        """The cotangent after the tensor hooks: a NumPy value, a Tensor with create_graph, or UNDEFINED."""
         shown = [_shown(c) for c in _parts(g)]
-        plain = not any(isinstance(c, Tensor) for c in _parts(g))
         if self.tensor or self.retained is not None:
             value = shown[0]
             for hook in list(self.tensor.values()):
@@ -78,10 +74,14 @@ class Hooks:
             if shown[k] is None and (node := output_index()) is not None:  # no cotangent reached that output, so its hooks have not run
                 for hook in list(node.hooks.tensor.values()):
                     shown[k] = _replaced(shown[k], hook(shown[k]), hook)
-        for hook in list(self.pre.values()) if needed else ():
+        return _joined(g, shown)
+
+    def incoming(self, g: Any) -> Any:
+        """The cotangent after the prehooks of the node."""
+        shown = [_shown(c) for c in _parts(g)]
+        for hook in list(self.pre.values()):
             shown = _all_replaced(shown, hook(tuple(shown)), hook)
-        values = [c._value if plain and c is not None else c for c in shown]
-        return type(g)(values) if hasattr(g, "parts") else UNDEFINED if values[0] is None else values[0]
+        return _joined(g, shown)
 
     def outgoing(self, cotangents: Sequence[Any], g: Any) -> Sequence[Any]:
         """The cotangents of the arguments after the posthooks."""
@@ -97,6 +97,13 @@ class Hooks:
 def _parts(g: Any) -> tuple[Any, ...]:
     """The cotangents of all outputs of a node, None where undefined."""
     return getattr(g, "parts", (None if g is UNDEFINED else g,))
+
+
+def _joined(g: Any, shown: Sequence[Tensor | None]) -> Any:
+    """The cotangent of a node from those of its outputs, of the kind of the cotangent `g`."""
+    plain = not any(isinstance(c, Tensor) for c in _parts(g))
+    values = [c._value if plain and c is not None else c for c in shown]
+    return type(g)(values) if hasattr(g, "parts") else UNDEFINED if values[0] is None else values[0]
 
 
 def _shown(c: Any) -> Tensor | None:

@@ -32,7 +32,7 @@ __all__ = ["pull_instrumented"]
 
 def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | None, wanted: Container[Node] | None, keep: frozenset[Node],
                        ends: Container[Node], release: bool, guarded: bool, hooks: Callable[[Node], Any] | None,
-                       deliver: Callable[[Node, Any], None] | None) -> None:
+                       deliver: Callable[[Node, list[Any]], None] | None) -> None:
     """Finish a pullback that has hooks, undefined gradients, symbolic zeros or cotangents to keep.
 
     It never adds in place, because a hook may have stored the cotangent.
@@ -43,13 +43,14 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         """Run the hooks of a leaf whose cotangent is complete."""
         g = pending.pop(leaf)
         own = hooks(leaf)  # type: ignore[misc]
-        g = own.incoming(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf), deliver is not None)
+        g = own.at_outputs(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf))
         if deliver is None:
             out[leaf] = g
             return
-        if g is not UNDEFINED:
-            deliver(leaf, g)
-        own.outgoing((), g)
+        given, g = [own.incoming(g)], None  # in a list, so that `deliver` can hold the only reference
+        if given[0] is not UNDEFINED:
+            deliver(leaf, given)
+        own.outgoing((), given[0])
 
     last = _last_consumers(pending, wanted) if hooks is not None else {}
     for leaf in last.pop(mark, ()):
@@ -64,12 +65,20 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         needed = any(parents)
         if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.none_is_undefined or node.output_index is not None):
             g = xp.zeros_like(node.value)
+        runs_hooks = needed or deliver is not None and node in keep  # an input of `backward` counts as run
         if needed and node in keep:
             out[node] = g
         if own is not None:
-            g = own.incoming(_typed(g, node), needed)
+            g = own.at_outputs(_typed(g, node))
+            if runs_hooks:
+                if node in keep and deliver is not None:
+                    out[node] = g
+                g = own.incoming(g)
         if not needed:
-            out[node] = g
+            if own is not None and runs_hooks:
+                own.outgoing((None,) * len(node.parents), g)
+            else:
+                out[node] = g
             continue
         absent = g is UNDEFINED or g is SYMBOLIC_ZERO
         if absent and node.none_is_undefined:

@@ -47,14 +47,14 @@ _selects = operator.attrgetter("selects")
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
              keep: frozenset[Node] = frozenset(), ends: Container[Node] = (), release: bool = False,
              hooks: Callable[[Node], Any] | None = None, instrumented: bool = False,
-             deliver: Callable[[Node, Any], None] | None = None, guarded: bool = False,
+             deliver: Callable[[Node, list[Any]], None] | None = None, guarded: bool = False,
              pending: Cotangents | None = None) -> Cotangents:
     """Pull cotangents back from the seeds to the leaves; returns those of leaves, of `ends` and of `keep`, None for a derivative of zero.
 
     `read(node)` returns a node's value and arguments in the carrier, by default its numbers. Only nodes in `wanted` get cotangents, and `ends` are
     treated as leaves. `release` frees the saved values. If an op selects, such as `where`, 0 · ∞ is 0, so that elements that were not
     selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
-    `deliver(leaf, g)` is called with the cotangent of a hooked leaf as soon as it is complete. `guarded` says that such an op was passed already, and
+    `deliver(leaf, [g])` is called with the cotangent of a hooked leaf as soon as it is complete, and leaves in the list what it made of it. `guarded` says that such an op was passed already, and
     `pending` are cotangents of leaves that were found already.
     """
     pending = {} if pending is None else pending

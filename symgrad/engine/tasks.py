@@ -19,13 +19,22 @@ __all__ = ["GraphTask", "current_graph_task_execution_order", "current_graph_tas
 _numbers = itertools.count().__next__
 
 
+class _isolated(in_mode):
+    """Changed modes at whose end all modes are restored, also those that a user's code changed."""
+
+    __slots__ = ()
+
+    def _leave(self, kind: type[BaseException] | None = None) -> None:
+        super()._leave(BaseException)
+
+
 class GraphTask:
-    """A running pullback: its seeds, the nodes it is limited to, and the functions to be called after it."""
+    """A running pullback: its seeds, the nodes it is limited to, whether it adds to `.grad`, and the functions to be called after it."""
 
-    __slots__ = ("seeds", "wanted", "keep_graph", "number", "node", "callbacks", "__weakref__")
+    __slots__ = ("seeds", "wanted", "keep_graph", "accumulates", "number", "node", "callbacks", "__weakref__")
 
-    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: set[Node] | None, keep_graph: bool):
-        self.seeds, self.wanted, self.keep_graph, self.number = seeds, wanted, keep_graph, _numbers()
+    def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: set[Node] | None, keep_graph: bool, accumulates: bool):
+        self.seeds, self.wanted, self.keep_graph, self.accumulates, self.number = seeds, wanted, keep_graph, accumulates, _numbers()
         self.node: Node | None = None  # the node whose rule calls a user's code
         self.callbacks = deque[Callable[[], Any]]()
 
@@ -44,12 +53,12 @@ class GraphTask:
         return self._run(compute, finish, modes)
 
     def _run(self, compute: Callable[[], Any], finish: Callable[[Any], None] | None, modes: dict[str, Any]) -> Any:
-        with in_mode(task=self, **modes):
+        with _isolated(task=self, **modes):
             out = compute()
         if finish is not None:
             finish(out)
         if self.callbacks:
-            with in_mode(task=self):
+            with _isolated(task=self):
                 while self.callbacks:
                     self.callbacks.popleft()()
         return out
@@ -109,8 +118,11 @@ def current_graph_task_id() -> int:
 def current_graph_task_execution_order() -> list[Any]:
     """The nodes that the running pullback visits, in its order: newest first, and a leaf after the last node that passes a cotangent to it.
 
-    Raises RuntimeError outside of every pullback.
+    Raises RuntimeError outside of every pullback, and where `set_multithreading_enabled` does not forbid that it depends on threads.
     """
+    if thread.modes.task is not None and thread.modes.multithreading:
+        raise RuntimeError("_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. by "
+                           "running: with torch.autograd.set_multithreading_enabled(False): ...")
     nodes = _task("_current_graph_task_execution_order").reached()
     last: dict[Node, list[Node]] = {}
     seen = set[Node | None]()
@@ -126,9 +138,13 @@ def current_graph_task_execution_order() -> list[Any]:
 def will_engine_execute_node(node: Any) -> bool:
     """Whether the running pullback visits a node.
 
-    Raises RuntimeError outside of every pullback, and for what is not a node.
+    Raises RuntimeError outside of every pullback, for what is not a node, and for a leaf in `grad`, which does not add to its `.grad`.
     """
-    task, place = _task("_will_engine_execute_node"), getattr(node, "_node", node)
-    if not isinstance(place, Node):
+    place = getattr(node, "_node", node) if hasattr(node, "next_functions") else None  # the node of a `ctx`
+    if place is None:
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    task = _task("_will_engine_execute_node")
+    if isinstance(place, Leaf) and not task.accumulates:
+        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not "
+                           "supported.")
     return any(each is place or each.origin is place for each in task.reached())
