@@ -54,8 +54,8 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
     `read(node)` returns a node's value and arguments in the carrier, by default its numbers. Only nodes in `wanted` get cotangents, and `ends` are
     treated as leaves. `release` frees the saved values. If an op selects, such as `where`, 0 · ∞ is 0, so that elements that were not
     selected give no NaN. `hooks(node)` returns the hooks of a HOOKED node, with `instrumented` of any node.
-    `deliver(leaf, [g])` is called with the cotangent of a hooked leaf as soon as it is complete, and leaves in the list what it made of it. `guarded` says that such an op was passed already, and
-    `pending` are cotangents of leaves that were found already.
+    `deliver(leaf, [g])` is called with the cotangent of a hooked leaf as soon as it is complete, and leaves in the list what it made of it. `guarded`
+    says that such an op was passed already, and `pending` are cotangents of leaves that were found already.
     """
     pending = {} if pending is None else pending
     heap: Heap = [MARK] if instrumented or keep and any([_continues(node, wanted) for node in keep]) else []

@@ -6,6 +6,7 @@ import contextvars
 import itertools
 import sys
 import threading
+import types
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,9 +67,10 @@ class GraphTask:
 
 def _half_full() -> bool:
     """Whether the calls of this thread take half of the depth that Python allows."""
-    frame, depth = sys._getframe(), 0
+    frame: types.FrameType | None = sys._getframe()
+    depth = 0
     while frame is not None:
-        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+        frame, depth = frame.f_back, depth + 1
     return depth > sys.getrecursionlimit() // 2
 
 
