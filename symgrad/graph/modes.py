@@ -127,8 +127,7 @@ class _Thread(threading.local):
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
                   saving=None, saving_refused=None, replays_calls=False, task=None, multithreading=True, checks=None, formula_of=None, program=None,
-                  jvp_of=None,
-                  rule=False)
+                  jvp_of=None, rule=False)
 
 
 thread = _Thread()
