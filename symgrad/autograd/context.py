@@ -143,7 +143,8 @@ class Saved:
         Raises RuntimeError if it was written or detached in place.
         """
         if isinstance(self.value, Packed):
-            return wrap(self.value.unpack(), self.node if self.output is None else owner.output_node(self.output))
+            held, node = self.value.tensor(), self.node if self.output is None else owner.output_node(self.output)
+            return held if node is None and held._node is None else wrap(held._value, node)
         tensor = None if self.tensor is None else self.tensor()
         node = tensor._node if tensor is not None else self.node if self.output is None else owner.output_node(self.output)
         if node is None and self.node is not None and not isinstance(self.node, Leaf):

@@ -21,7 +21,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.views import CUSTOM, MANY, base_of, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
-from symgrad.graph.node import CALLS, IN_FORWARD, NAMED, TANGENT, TRACKED, Node, next_sequence
+from symgrad.graph.node import CALLS, IN_FORWARD, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -231,6 +231,8 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
             if value is y and kinds[k] in (NEW, DIRTY) and isinstance(y, Tensor):
                 node.output_attributes[name] = k
                 node.attributes.pop(name, None)
+    if thread.modes.saving is not None:
+        node.flags |= PACKED
     node.to_save = node.to_save_for_forward = node.dirty = node.constant = ()
     return finished
 

@@ -1,7 +1,6 @@
 """Hooks for saved tensors, and writing in place to saved tensors.
 
-A node with packed tensors changes its class to one whose pullback unpacks them first. Nodes without hooks keep their class, so that
-the hot path has no check for hooks.
+A node with packed tensors has the flag PACKED: the hot path stops there, and whoever reads its values gets those of the unpack hooks.
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import _needed, changed, saved_as
 from symgrad.engine.storage.versions import Alias, first_write_after, owner, version
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.freed import Released, released
+from symgrad.graph.freed import released
 from symgrad.graph.modes import Modes, Recorder, in_mode, thread
-from symgrad.graph.node import CALLS, GRADIENT, NAMED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
+from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.devices import device
 
@@ -43,7 +41,7 @@ class Packed:
 
     def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack):
         self.hook, self.shape, self.dtype = unpack, tensor._value.shape, tensor._value.dtype
-        since = version(tensor._value)
+        since, all_threads.packed = version(tensor._value), True
         with in_mode(grad=False):
             self.content = pack(tensor)
         if version(tensor._value) != since:
@@ -51,12 +49,16 @@ class Packed:
                                "by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform "
                                "in-place operations on the input to a pack hook.")
 
-    def unpack(self) -> Any:
-        """The value that the unpack hook returns."""
+    def tensor(self) -> Tensor:
+        """The tensor that the unpack hook returns."""
         found = self.hook(self.content)
         if not isinstance(found, Tensor):
             raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(found).__name__}")
-        return found._value
+        return found
+
+    def unpack(self) -> Any:
+        """The value of that tensor."""
+        return self.tensor()._value
 
 
 def packed(tensor: Tensor) -> Packed | None:
@@ -72,40 +74,11 @@ class _Args(tuple):
 
 
 @functools.cache
-def _unpacking_class(kind: type[Node]) -> type[Node]:
-    """The subclass of a node class that unpacks its saved tensors in the pullback."""
-
-    def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
-        if not isinstance(g, Tensor) and xp is not numeric:  # symbolic carriers do not read the saved values
-            return self.op.vjp(xp, g, y, args, needs)
-        with in_mode(grad=isinstance(g, Tensor)):
-            found = _complete(self, {position: each.unpack() for position, each in self.args.kept.items()})
-        if isinstance(g, Tensor):
-            found = {position: wrap(value, self if position < 0 else self.parents[position]) for position, value in found.items()}
-        if (g._value if isinstance(g, Tensor) else g).dtype.kind == "c":  # the pullback conjugates only arguments that the node holds
-            found = {position: xp.conj(value) for position, value in found.items()}
-        return self.op.vjp(xp, g, found.get(-1, y), tuple(found.get(i, a) for i, a in enumerate(args)), needs)
-
-    def saved_as(self: Any, name: str) -> Any:
-        position = _position(self, name.removeprefix("_saved_")) if name.startswith("_saved_") and not self.flags & RELEASED else None
-        if position is None or self.args is None or position not in self.args.kept:
-            return Node.saved_as(self, name)  # type: ignore[attr-defined]
-        return wrap(self.args.kept[position].unpack(), self if position < 0 else self.parents[position])
-
-    return type(kind.__name__, (kind,), {"__slots__": (), "vjp": vjp, "saved_as": saved_as, "broadcasts": True, "__module__": kind.__module__,
-                                         "__doc__": kind.__doc__})
-
-
-def _complete(node: Node, values: dict[int, Any]) -> dict[int, Any]:
-    """The values by position. A value that the rule reads but torch does not save is computed from the others."""
-    op, args = node.op, node.args or ()
-    if op.inverse is not None and 0 not in values:
-        values[0] = op.inverse(numeric, values[-1])
-    if -1 not in values and op.saved is not None and op.arity is not None:
-        given = [values.get(i, a) for i, a in enumerate(args)]
-        if not any(isinstance(a, Released) for a in given):
-            values[-1] = op.forward(numeric, *given)
-    return values
+def _plain_class(kind: type[Node]) -> type[Node]:
+    """The class for nodes of a class with a rule of its own, whose rule is that of the op, which reads only the unpacked values."""
+    words = {"__slots__": (), "vjp": staticmethod(kind.op.vjp),  # type: ignore[arg-type]
+             "residual_jvp": None, "__module__": kind.__module__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind,), words)
 
 
 def _position(node: Node, name: str) -> int | None:
@@ -125,8 +98,8 @@ def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> No
         kept[position] = Packed(_tensor_of(value, source), pack, unpack)
     node.args = _Args(args)
     node.args.kept = kept
-    node.__class__ = _unpacking_class(type(node))  # type: ignore[arg-type]
-    node.flags |= CALLS
+    node.flags |= PACKED | CALLS
+    node.__class__ = _plain_class(type(node))  # type: ignore[arg-type]
 
 
 def _copied(value: Any) -> Any:
@@ -260,7 +233,10 @@ class SavedTensor:
 def _saved_attribute(node: Node, name: str) -> Any:
     """The node attributes `_saved_*`, and `_raw_saved_*`, on which hooks are registered."""
     if not name.startswith("_raw_saved_"):
-        return saved_as(node, name)
+        position = _position(node, name.removeprefix("_saved_")) if node.flags & (PACKED | RELEASED) == PACKED else None
+        if position is None or position not in getattr(node.args, "kept", ()):
+            return saved_as(node, name)
+        return wrap(node.args.kept[position].unpack(), node if position < 0 else node.parents[position])  # type: ignore[union-attr]
     position = _position(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
     if position is None:
         raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}")

@@ -22,9 +22,10 @@ from symgrad.engine.cotangents import (
     send,
 )
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
+from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
 from symgrad.graph.freed import FREED
-from symgrad.graph.node import HOOKED, RELEASED, Node, all_threads
+from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
 from symgrad.graph.order import upstream
 
 __all__ = ["pull_instrumented"]
@@ -89,7 +90,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
                 raise RuntimeError(FREED)
             if node.reads_saved and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
                 verify(node, parents)
-            y, args = (node.value, node.args) if read is None else read(node)
+            y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
             if is_complex(g):
                 y, args = conjugated(xp, node, y, args)
             guarded = guarded or node.selects
@@ -125,7 +126,7 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
             c = None
         elif c is None:
             c = xp.zeros_like(p.value)
-        elif node.broadcasts and bare(c).shape != p.value.shape:
+        elif (node.broadcasts or node.flags & PACKED) and bare(c).shape != p.value.shape:  # a hook may unpack another shape
             c = fitted(xp, c, node.value, p.value)
         out.append(c)
     return tuple(out)

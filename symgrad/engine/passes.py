@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
 
@@ -33,15 +34,21 @@ from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.saved import traced_args, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
-from symgrad.graph.modes import special
-from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
+from symgrad.graph.modes import in_mode, special
+from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
-__all__ = ["along_paths", "is_short", "pullback"]
+__all__ = ["Task", "along_paths", "is_short", "pullback"]
 
-UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED  # nodes with these flags need more than the clean loop's fast path
+UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED | PACKED  # nodes with these flags need more than the clean loop's fast path
 vdot = np.vdot
 _selects = operator.attrgetter("selects")
+
+
+class Task:
+    """The identity of a pullback that unpacks saved tensors."""
+
+    __slots__ = ("__weakref__",)
 
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
@@ -68,7 +75,8 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
             heappush(heap, (-node.sequence_nr, node))
     guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded)
     if heap:
-        pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
+        with in_mode(unpacking=Task()) if all_threads.packed else nullcontext():
+            pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
     for node in upstream(zeros, differentiable=True) if zeros else ():
         if not node.parents or node in keep:
             pending.setdefault(node, None)
@@ -79,10 +87,11 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
           ends: Container[Node], release: bool, hooked: bool, guarded: bool) -> bool:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
-    It stops at a hooked node (if `hooked`) and at an undefined gradient, and leaves the rest in the heap. Returns whether it passed a selecting op.
+    It stops at a hooked node (if `hooked`), at packed tensors and at an undefined gradient, and leaves the rest in the heap. Returns whether it
+    passed a selecting op.
     """
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
-    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | HOOKED * hooked
+    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | PACKED | HOOKED * hooked
     guarded = guarded or wanted is not None and any(map(_selects, wanted))
     for seed in pending if wanted is None else ():
         guarded = guarded or bool(seed.flags & SELECTED)

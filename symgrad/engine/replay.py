@@ -9,12 +9,13 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import has_shape_of
 from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
-from symgrad.engine.saved import read, read_traced
+from symgrad.engine.saved import read as read_saved
+from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.freed import FREED
-from symgrad.graph.node import SELECTED, TRACKED, Leaf, Node
+from symgrad.graph.node import PACKED, SELECTED, TRACKED, Leaf, Node
 from symgrad.graph.order import upstream
 
 __all__ = ["arguments", "call_rule", "push", "pushforward", "replay"]
@@ -76,7 +77,7 @@ def _pushed(xp: Any, path: Sequence[Node], tangents: Mapping[Node, Any], read: R
             raise RuntimeError(FREED)
         if node.op.jvp is None:
             continue
-        y, args = (node.value, node.args) if read is None else read(node)
+        y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
         jvp: Any = node.op.jvp
         if node.residual_jvp is not None and xp is numeric and not is_guarded:
             t = node.residual_jvp(carried[0])
@@ -101,7 +102,7 @@ def push(outputs: Sequence[Tensor], tangents: Mapping[Node, Tensor | None], crea
     starts = tangents if create_graph else {node: None if t is None else t._value for node, t in tangents.items()}
     roots = [y._node for y in outputs if y._node is not None]
     selects = any([node.flags & SELECTED for node in roots])
-    xp, reading = (traced, read_traced) if create_graph else (numeric, read)
+    xp, reading = (traced, read_traced) if create_graph else (numeric, read_saved)
     out = pushforward(xp, roots, starts, reading, nodes, selects)
     found = [None if (t := out.get(y._node)) is None else in_dtype(t, y._value) for y in outputs]  # type: ignore[arg-type]
     return found if create_graph else [None if t is None else wrap(t) for t in found]

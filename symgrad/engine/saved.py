@@ -14,13 +14,13 @@ from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.graph.freed import FREED
+from symgrad.graph.freed import FREED, Released
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import DETACHED, GRADIENT, RELEASED, TANGENT, Leaf, Node, all_threads
+from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 
-__all__ = ["Changed", "changed", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify",
+__all__ = ["Changed", "changed", "hold_unpacked", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify",
            "verify_all"]
 
 class _ReadTracer:
@@ -173,11 +173,41 @@ def read(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tupl
 
     Raises RuntimeError if the node was freed, or if a value that its rule reads was modified.
     """
-    if node.args is None or node.flags & RELEASED:
-        raise RuntimeError(FREED)
+    if node.args is None or node.flags & (RELEASED | PACKED):
+        if node.args is None or node.flags & RELEASED:
+            raise RuntimeError(FREED)
+        with in_mode(grad=False):
+            return _unpacked(node)
     if node.reads_saved and node.sequence_nr < all_threads.written:
         verify(node, tuple([p if p is not None and p.flags & (GRADIENT | TANGENT) else None for p in node.parents]) if by is None else by)
     return node.value, node.args
+
+
+def _unpacked(node: Node) -> tuple[Any, tuple]:
+    """The value and the arguments of a node, where the unpack hooks return those that the pack hooks have got.
+
+    A value that the rule reads but torch does not save is computed from the others.
+    """
+    op, args = node.op, node.args or ()
+    kept = getattr(args, "kept", None)
+    if not kept:
+        return node.value, args
+    values = {position: each.unpack() for position, each in kept.items()}
+    if op.inverse is not None and 0 not in values:
+        values[0] = op.inverse(numeric, values[-1])
+    if -1 not in values and op.saved is not None and op.arity is not None:
+        given = [values.get(i, a) for i, a in enumerate(args)]
+        if not any([isinstance(a, Released) for a in given]):
+            values[-1] = op.forward(numeric, *given)
+    return values.get(-1, node.value), tuple([values.get(i, a) for i, a in enumerate(args)])
+
+
+def hold_unpacked(nodes: Sequence[Node]) -> None:
+    """Unpack the saved tensors of nodes for good, for passes that read the values of nodes by themselves."""
+    for node in nodes:
+        if node.flags & PACKED:
+            node.value, node.args = read(node)
+            node.flags &= ~PACKED
 
 
 def verify_all(path: Sequence[Node]) -> None:
@@ -192,11 +222,14 @@ def traced_args(node: Node) -> tuple[Any, tuple]:
 
     Raises RuntimeError if the node was freed.
     """
-    args = node.args
-    if args is None or node.flags & RELEASED:
-        raise RuntimeError(FREED)
+    value, args = node.value, node.args
+    if args is None or node.flags & (RELEASED | PACKED):
+        if args is None or node.flags & RELEASED:
+            raise RuntimeError(FREED)
+        with in_mode(grad=True):
+            value, args = _unpacked(node)
     tensors = tuple([a if p is None and not isinstance(a, VALUES) else wrap(a, p) for a, p in zip(args, node.parents)])
-    return wrap(node.value, node), tensors + args[len(tensors):]
+    return wrap(value, node), tensors + args[len(tensors):]
 
 
 def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:

@@ -30,7 +30,7 @@ from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream
 from symgrad.types.trees import flatten, tree_map
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "replace_known_nodes"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "in_segments", "replace_known_nodes"]
 
 OP = rule_op("Checkpoint")
 
@@ -171,8 +171,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     A chain of blocks then needs the memory of one block and of the values between blocks. Arguments and outputs are any trees; tensors captured
     by the function, such as the parameters of a module, get their gradients. Derivatives of every order and both modes are supported, and
     checkpoints nest. `preserve_rng_state` draws the same random numbers again. `context_fn()` returns two context managers, for the call
-    and for the recomputations. `determinism_check="none"` disables the comparison of operations. `use_reentrant` and `early_stop` have
-    no effect: one implementation has the features of both of torch's.
+    and for the recomputations. `determinism_check="none"` disables the comparison of operations. The call is one node of the graph.
+    `use_reentrant` and `early_stop` have no effect; `symgrad.utils.checkpoint` has torch's variants, and the graph of the plain call.
 
     `checkpoint(function)` without further arguments is the checkpointed function, as in JAX, so it works as a decorator. To call a function
     without arguments, pass `use_reentrant=False`.
@@ -229,6 +229,14 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     >>> x.grad
     tensor(0.6293)
     """
+    return in_segments(functions, segments, input, lambda run, x: _run(run, (x,), {}, preserve_rng_state, _no_contexts, "default"))
+
+
+def in_segments(functions: Any, segments: int, input: Any, kept: Callable[[Callable[[Any], Any], Any], Any]) -> Any:
+    """Call functions one after the other in segments, all but the last one by `kept(segment, value)`.
+
+    Raises ValueError for a number of segments that is not from 1 to the number of functions.
+    """
     blocks = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not 1 <= segments <= max(len(blocks), 1):
         raise ValueError(f"checkpoint_sequential: segments={segments} must be from 1 to the number of functions, {len(blocks)}")
@@ -238,5 +246,5 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
     step, at = len(blocks) // segments, 0
     for at in range(step, step * segments, step):
-        input = _run(run(at - step, at), (input,), {}, preserve_rng_state, _no_contexts, "default")
+        input = kept(run(at - step, at), input)
     return run(at, len(blocks))(input)

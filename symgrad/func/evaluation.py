@@ -17,12 +17,13 @@ from symgrad.carriers.batched import Batched, levels_of
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import Recorded
 from symgrad.engine.data import as_value, copied
+from symgrad.engine.saved import hold_unpacked
 from symgrad.engine.storage.versions import owner
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import joined_inputs
 from symgrad.graph.modes import DEFAULT, in_mode, thread
-from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, next_sequence
+from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
@@ -324,6 +325,8 @@ def evaluate(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], argn
                 raise RuntimeError(f"{caller}: {function_name(func)} must return Tensors; {names(output, 'output')[i]} is {type(y).__name__}")
             outputs[i] = wrap(as_value(y))
     between, path, wanted, foreign = between_nodes([y._node for y in outputs], nodes)
+    if all_threads.packed and (outside and foreign or caller not in ("grad", "vjp")):  # a pullback alone unpacks each tensor when it is needed
+        hold_unpacked(path)
     return Evaluation(inputs, nodes, form, output, outputs, shape, aux, between, path, wanted, outside and foreign)
 
 

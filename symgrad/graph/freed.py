@@ -26,11 +26,11 @@ freed = _Freed()
 class Released:
     """The shape and dtype of a released value."""
 
-    __slots__ = ("shape", "dtype", "ndim")
+    __slots__ = ("shape", "dtype", "ndim", "size")
     nbytes = 0
 
     def __init__(self, value: Any):
-        self.shape, self.dtype, self.ndim = value.shape, value.dtype, value.ndim
+        self.shape, self.dtype, self.ndim, self.size = value.shape, value.dtype, value.ndim, value.size
 
     def conjugate(self) -> Released:
         """Return self: a pullback of complex values conjugates every argument."""

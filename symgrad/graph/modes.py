@@ -88,6 +88,7 @@ class Modes:
     saving_refused: str | None  # the error text where saved-tensor hooks are not allowed
     replays_calls: bool  # whether a pass calls the functions of transforms again
     task: Any  # the running pullback, if it may call a user's code
+    unpacking: Any  # the identity of the running pullback, if it may unpack saved tensors
     multithreading: bool
     checks: Any  # the anomaly checks of the running pullback
     formula_of: Any  # the node of the Function whose formula is computed
@@ -126,8 +127,8 @@ class _Thread(threading.local):
     """Thread-local state."""
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
-                  saving=None, saving_refused=None, replays_calls=False, task=None, multithreading=True, checks=None, formula_of=None, program=None,
-                  jvp_of=None, rule=False)
+                  saving=None, saving_refused=None, replays_calls=False, task=None, unpacking=None, multithreading=True, checks=None,
+                  formula_of=None, program=None, jvp_of=None, rule=False)
 
 
 thread = _Thread()

@@ -18,10 +18,11 @@ from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "RELEASED", "IN_FORWARD", "TANGENT", "TRACKED", "Node",
-           "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence", "node_class"]
+__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "PACKED", "RELEASED", "IN_FORWARD", "TANGENT",
+           "TRACKED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence",
+           "node_class"]
 
-GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS = 1, 2, 4, 8, 16, 32, 64, 256, 512
+GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS, PACKED = 1, 2, 4, 8, 16, 32, 64, 256, 512, 1024
 REASONS = GRADIENT | NAMED | TANGENT  # the flags for which an op is recorded
 TRACKED = REASONS | SELECTED | CALLS  # the flags that a node inherits
 SMALL = 4096  # bytes; smaller values are not worth releasing
@@ -33,6 +34,7 @@ class _AllThreads:
 
     written = 0  # the sequence number of the newest write to any tensor
     hooked = False  # whether a hook was ever attached to a node
+    packed = False  # whether a saved tensor was ever packed by a hook
     anomaly: Any = None  # the observer of anomaly mode while it is on
 
 
@@ -49,8 +51,8 @@ class Node(NamedAsInTorch):
 
     `args` are the arguments of the rule (tensors first, then parameters), `parents` the nodes of the tensors (None for a constant) and `value`
     the result. `flags`: GRADIENT if a leaf that requires grad is upstream, NAMED if a leaf with a symbol is, RELEASED after a pullback freed the
-    saved values, HOOKED if `hooks` is set, SELECTED if this node's op or one upstream selects, CALLS if the rule of one of them may call a
-    user's code.
+    saved values, HOOKED if `hooks` is set, PACKED if hooks packed saved tensors, SELECTED if this node's op or one upstream selects, CALLS
+    if the rule of one of them may call a user's code.
     """
 
     __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")

@@ -241,3 +241,18 @@ def test_transforms_inside_hooks(transform):
     with symgrad.autograd.graph.saved_tensors_hooks(lambda t: packs.append(t) or t, lambda t: t):
         found = by_transform[transform](x)
     assert found.tolist() == [[6.0, 0.0], [0.0, 12.0]] and packs
+
+
+@pytest.mark.parametrize("name", ["grad", "hessian", "jacrev", "jacfwd"])
+def test_transforms_of_functions_that_use_hooks(name):
+    def f(x):
+        with graph.save_on_cpu():
+            return (x.sin() * x.exp() / x).sum().exp()
+
+    x = symgrad.tensor([0.3, 0.7])
+    plain = getattr(symgrad.func, name)(lambda x: (x.sin() * x.exp() / x).sum().exp())
+    transform = getattr(symgrad.func, name)(f)
+    xs = symgrad.stack([x, x + 1])
+    for found, expected in (transform(x), plain(x)), (symgrad.func.vmap(transform)(xs), symgrad.func.vmap(plain)(xs)):
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_allclose(symgrad.func.jacfwd(transform)(x), symgrad.func.jacfwd(plain)(x), rtol=1e-13)

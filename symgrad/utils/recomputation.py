@@ -1,0 +1,180 @@
+"""Recomputation: what a call saves for its backward is dropped, and the call is made again when a backward needs it.
+
+Saved-tensor hooks put an empty `Holder` in the place of each saved tensor. The first one that a pullback unpacks calls the function again, with hooks
+that fill the holders in the order of saving. Checkpoints nest: the arguments of an inner call are saved tensors of the outer one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from symgrad.autograd.context import Saved
+from symgrad.autograd.saving import saved_tensors_hooks
+from symgrad.engine.passes import Task
+from symgrad.engine.storage.versions import user_frame
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.func.checkpointing import CheckpointError
+from symgrad.func.rules import generator_state, in_vmap_levels, restored_generator
+from symgrad.graph.modes import Recorder, in_mode, thread
+from symgrad.graph.node import next_sequence
+from symgrad.types.trees import flatten
+from symgrad.types.weakkeys import WeakKeys
+
+__all__ = ["Frame", "Logging", "OperationLog"]
+
+TIP = ("\nTip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n"
+       "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable checkpoint-debug mode globally.\n")
+
+
+class Holder:
+    """The place of one saved tensor: for each pullback that has computed the call again its tensor, and None once that is unpacked."""
+
+    __slots__ = ("found", "__weakref__")
+
+    def __init__(self) -> None:
+        self.found: WeakKeys[Task, Tensor | None] = WeakKeys()
+
+
+class _Enough(Exception):
+    """Raised in a recomputation as soon as every saved tensor is there."""
+
+
+class Frame:
+    """One call: how to make it again, and what it saved."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve: bool, again: Any, early_stop: bool,
+                 checked: bool, logs: Sequence[OperationLog] = ()):
+        since = next_sequence()
+        leaves, self.form = flatten((args, kwargs))
+        self.leaves = [Saved(x, None, since, True) if isinstance(x, Tensor) else x for x in leaves]
+        self.function, self.again, self.early_stop, self.checked, self.logs = function, again, early_stop, checked, logs
+        self.state, self.levels = generator_state() if preserve else None, thread.modes.batches
+        self.holders: list[weakref.ref[Holder]] = []
+        self.described: list[dict[str, Any]] = []
+        self.completed = False  # whether the first call is over
+        self.incomplete = False  # whether it was made again before, by a backward inside of it
+        self.tasks: WeakKeys[Task, bool] = WeakKeys()  # the pullbacks that have made the call again
+
+    def hooks(self) -> saved_tensors_hooks:
+        """The hooks for the first call."""
+        return saved_tensors_hooks(self.pack, self.unpack_with_logs if self.logs else self.unpack)
+
+    def pack(self, t: Tensor) -> Holder:
+        holder = Holder()
+        self.holders.append(weakref.ref(holder))
+        self.described.append(_described(t) if self.checked else {})
+        return holder
+
+    def unpack(self, holder: Holder) -> Tensor:
+        task = thread.modes.unpacking or Task()
+        if task not in self.tasks:
+            self.recompute(task)
+        found = holder.found[task]
+        if found is None:
+            raise CheckpointError("torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
+                                  "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your "
+                                  "use case.")
+        holder.found[task] = None
+        return found
+
+    def recompute(self, task: Task) -> None:
+        """Make the call again, and fill the holders that are still in use.
+
+        Raises CheckpointError if it saves other tensors, RuntimeError if an argument was written in place since the first call.
+        """
+        count = 0
+
+        def refill(t: Tensor) -> Tensor:
+            nonlocal count
+            t = wrap(t._value) if t.requires_grad else t
+            if count >= len(self.holders):
+                if self.completed:
+                    raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                                          f"forward pass.\n{TIP}")
+                self.incomplete = True
+                return t
+            holder = self.holders[count]()
+            if holder is not None:
+                holder.found[task] = t
+            count += 1
+            if self.early_stop and count == len(self.holders):
+                raise _Enough
+            return t
+
+        args, kwargs = self.form.unflatten([x.unpack(None) if isinstance(x, Saved) else x for x in self.leaves])  # type: ignore[arg-type]
+        try:
+            with in_mode(grad=True), in_vmap_levels(self.levels), restored_generator(self.state), self.again, saved_tensors_hooks(refill, _itself):
+                self.function(*args, **kwargs)
+        except _Enough:
+            pass
+        self.tasks[task] = True
+        self.check(task, count)
+
+    def check(self, task: Task, count: int) -> None:
+        """Raise CheckpointError if the number, the shapes or the dtypes of the saved tensors differ."""
+        if self.incomplete:
+            return
+        if count != len(self.holders):
+            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                                  f"Number of tensors saved during forward: {len(self.holders)}\n"
+                                  f"Number of tensors saved during recomputation: {count}.\n{TIP}")
+        changed = ""
+        for i, (reference, saved) in enumerate(zip(self.holders, self.described)) if self.checked else ():
+            holder = reference()
+            if holder is not None and saved != (again := _described(holder.found[task])):  # type: ignore[arg-type]
+                changed += f"tensor at position {i}:\nsaved metadata: {saved}\nrecomputed metadata: {again}\n"
+        if changed:
+            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                                  f"forward pass.\n{changed}.\n{TIP}")
+
+    def unpack_with_logs(self, holder: Holder) -> Tensor:
+        """As `unpack`; a CheckpointError shows the operations of both calls."""
+        try:
+            return self.unpack(holder)
+        except CheckpointError as error:
+            first, again = ("\n".join(f"  {line}" for line in log.lines) for log in self.logs)
+            raise CheckpointError(
+                "An error happened while unpacking tensors; dumping logs of latest computation\nbecause you passed `debug=True` to "
+                f"`torch.utils.checkpoint.checkpoint()`.\n\nOperations executed during the original forward:\n{first}\n\nOperations executed during "
+                f"recomputation:\n{again}\n\nERROR: Detected non-determinism while running activation checkpointing\n\nYou are seeing this error "
+                f"because you passed `debug=True` to checkpoint and\ntensors saved during the original forward differ from those saved during "
+                f"recomputation: compare both lists.\n\n{error}") from error
+
+
+def _itself(t: Tensor) -> Tensor:
+    return t
+
+
+def _described(t: Tensor) -> dict[str, Any]:
+    return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
+
+
+# The operations of both calls, for debugging
+
+
+class OperationLog(Recorder):
+    """The observer that notes the operations of a call, with the lines of user code."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def observe(self, node: Any) -> None:
+        shapes, frame = ", ".join(str(list(a.shape)) for a in node.args[:len(node.parents)]), user_frame(1)
+        self.lines.append(f"{node.short_name()}({shapes}) -> {list(node.value.shape)} at {frame.f_code.co_filename}:{frame.f_lineno}")
+
+
+class Logging:
+    """The scope in which a log observes."""
+
+    def __init__(self, log: OperationLog):
+        self.log = log
+
+    def __enter__(self) -> None:
+        self.log.lines.clear()
+        self.scope = in_mode(observers=(*thread.modes.observers, self.log))
+        self.scope.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        self.scope.__exit__(*exception)
