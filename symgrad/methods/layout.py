@@ -19,7 +19,7 @@ from symgrad.types.dtypes import ALIASES, DTYPES, DType, dtype_of
 from symgrad.types.storage import UntypedStorage
 from symgrad.types.strides import address
 
-__all__ = ["owner", "strides"]
+__all__ = ["owner", "parse_to", "strides"]
 
 METHODS = MethodTable()
 
@@ -33,21 +33,29 @@ def _is_device(x: Any) -> bool:
     return isinstance(x, (str, device)) or isinstance(x, int) and not isinstance(x, bool)
 
 
-def _parse_to_arguments(args: tuple, dtype: Any, where: Any) -> tuple[Any, Any, tuple]:
-    """The device and dtype among the positional arguments of `to`, and the remaining arguments."""
-    if args and isinstance(args[0], Tensor):
-        return None, args[0].dtype, args[1:]
-    if args and (args[0] is None or _is_device(args[0])):
-        where, args = args[0], args[1:]
-        if args and not isinstance(args[0], bool):
-            dtype, args = args[0], args[1:]
-    elif args and not isinstance(args[0], bool):
-        dtype, args = args[0], args[1:]
-    return where, dtype, args
+def parse_to(args: tuple, device: Any = None, dtype: Any = None, tensor: Any = None, non_blocking: bool = False,
+             copy: bool = False) -> tuple[Any, Any, bool]:
+    """The device, the dtype and `copy` among the arguments of `to`. Raises TypeError where they do not match."""
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        tensor = rest.pop(0)
+    elif rest and (rest[0] is None or _is_device(rest[0])):
+        device = rest.pop(0)
+        dtype = rest.pop(0) if rest else dtype
+    elif rest:
+        dtype = rest.pop(0)
+    flags = [non_blocking, copy]
+    flags[:len(rest)] = rest
+    of_tensor = isinstance(tensor, Tensor)
+    if not (len(flags) == 2 and all(isinstance(flag, bool) for flag in flags) and isinstance(dtype, (DType, type, np.dtype, type(None)))
+            and (of_tensor or tensor is None)):
+        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(type(x).__name__ for x in args)}): {args}; call it as "
+                        f"to(device, dtype), to(dtype) or to(other), followed by the booleans non_blocking and copy")
+    return device, tensor.dtype if of_tensor else dtype, flags[1]
 
 
 @METHODS.define
-def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, tensor: Any = None, non_blocking: bool = False, copy: bool = False,
        memory_format: Any = None) -> Tensor:
     """The tensor on a device and in a dtype: itself if nothing changes and `copy` is False, else a differentiable copy.
 
@@ -61,11 +69,7 @@ def to(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_bloc
     """
     if len(args) == 1 and args[0] is self.dtype and not copy and device is memory_format is None:
         return self
-    where, dtype, rest = _parse_to_arguments(args, dtype, device)
-    if len(rest) > 2 or not all(isinstance(x, bool) for x in rest):
-        raise TypeError(f"to() received an invalid combination of arguments: {', '.join(map(repr, args))}; call it as to(device, dtype), "
-                        f"to(dtype) or to(other), followed by the booleans non_blocking and copy")
-    copy = rest[1] if len(rest) > 1 else copy
+    where, dtype, copy = parse_to(args, device, dtype, tensor, non_blocking, copy)
     if where is not None:
         check_cpu(where)
     target = self.dtype if dtype is None else dtype_of(dtype)

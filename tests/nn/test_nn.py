@@ -12,15 +12,20 @@ import pytest
 import symgrad
 from symgrad import autograd, nn
 from symgrad.nn import functional as F
-from tests.support import programs_losses, programs_nn
+from tests.support import programs_containers, programs_losses, programs_nn
 from tests.support.sides import compare, numbered, programs, recorded
 
-TEXTS, NUMBERS = recorded(programs_nn), recorded(programs_losses)
+TEXTS, NUMBERS, CONTAINERS = recorded(programs_nn), recorded(programs_losses), recorded(programs_containers)
 
 
 @pytest.mark.parametrize("name", programs(programs_nn))
 def test_modules_print_what_torch_prints(name):
     compare(programs(programs_nn)[name], symgrad, TEXTS[name], 4e-16)
+
+
+@pytest.mark.parametrize("name", programs(programs_containers))
+def test_containers_print_what_torch_prints(name):
+    compare(programs(programs_containers)[name], symgrad, CONTAINERS[name], 4e-16)
 
 
 @pytest.mark.parametrize("name", programs(programs_losses))
@@ -95,33 +100,12 @@ def test_a_cross_entropy_of_logits_keeps_its_digits_in_the_tails():
     assert autograd.grad(loss.sum(), x)[0].tolist() == [0.0, 0.0, pytest.approx(-tail, rel=1e-15), pytest.approx(tail, rel=1e-15)]
 
 
-# Beginnings
-
-
-@pytest.mark.parametrize("fill, low, high, deviation", [
-    (lambda t: nn.init.uniform_(t, -2.0, 3.0), -2.0, 3.0, 5 / 12**0.5), (lambda t: nn.init.normal_(t, 1.0, 0.5), -9.0, 9.0, 0.5),
-    (lambda t: nn.init.xavier_uniform_(t, 2.0), -2 * 0.1, 2 * 0.1, 2 * (2 / 600) ** 0.5), (nn.init.xavier_normal_, -9.0, 9.0, (2 / 600) ** 0.5),
-    (nn.init.kaiming_uniform_, -(6 / 400) ** 0.5, (6 / 400) ** 0.5, (2 / 400) ** 0.5),
-    (lambda t: nn.init.kaiming_normal_(t, mode="fan_out", nonlinearity="tanh"), -9.0, 9.0, 5 / 3 / 200**0.5),
-    (lambda t: nn.init.kaiming_uniform_(t, a=5**0.5), -1 / 20, 1 / 20, 1 / 20 / 3**0.5)])
-def test_initial_weights_lie_in_their_bounds(fill, low, high, deviation):
-    symgrad.manual_seed(0)
-    weight = nn.Parameter(symgrad.zeros(200, 400))
-    assert fill(weight) is weight and weight.requires_grad and weight.is_leaf
-    assert low <= weight.min().item() and weight.max().item() < high
-    assert weight.std().item() == pytest.approx(deviation, rel=0.01)
-    if high < 9:
-        assert weight.max().item() == pytest.approx(high, rel=1e-3)
-
-
-def test_a_seed_repeats_the_initial_weights():
-    def drawn():
-        symgrad.manual_seed(3)
-        return nn.Linear(4, 3).weight.tolist()
-
-    assert drawn() == drawn()
-    first, second = (nn.init.normal_(symgrad.zeros(5), generator=symgrad.Generator().manual_seed(1)) for _ in range(2))
-    assert first.tolist() == second.tolist()
+def test_a_key_that_is_refused_changes_nothing():
+    parameters = nn.ParameterDict({"a": symgrad.ones(1)})
+    for write in (lambda: parameters.update([("b", symgrad.ones(1)), (3, symgrad.ones(1))]), lambda: parameters.__setitem__(3, 4)):
+        with pytest.raises(TypeError, match=r"^Index given to ParameterDict cannot be used as a key as it is not a string \(type is 'int'\)"):
+            write()
+    assert list(parameters) == [name for name, _ in parameters.items()] == ["a", "b"]
 
 
 # A batch split over threads

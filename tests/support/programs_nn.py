@@ -241,65 +241,111 @@ def backward_hooks(torch, log):
     log(lambda: x.grad, lambda: before.remove(), lambda: net(x).grad_fn.name())
 
 
-def sequential(torch, log):
+def inheritance(torch, log):
+    class Mixin:
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.mixed = (args, kwargs)
+
+    class Before(Mixin, torch.nn.Module):
+        pass
+
+    class After(torch.nn.Module, Mixin):
+        pass
+
+    log(lambda: Before().mixed, lambda: After().mixed, lambda: Before(1), lambda: After(1, b=2), lambda: After(1))
+    After.call_super_init = True
+    log(lambda: After().mixed, lambda: After(1, b=2))
+
+    class Renames(torch.nn.Module):
+        def register_buffer(self, name, value):
+            super().register_buffer(name, value, True)
+
+    module = Renames()
+    module.b = torch.nn.Buffer(torch.ones(1))
+    module.b = torch.zeros(1)
+    log(lambda: module.b, lambda: list(module.state_dict()))
+
+
+def replacing(torch, log):
+    nn, module = torch.nn, torch.nn.Module()
+    module.name = 5
+    log(lambda: setattr(module, "name", nn.Buffer(torch.ones(1))), lambda: module.register_parameter("name", nn.Parameter(torch.ones(1))))
+    module.name = nn.Parameter(torch.ones(1))
+    log(lambda: setattr(module, "name", nn.Buffer(torch.ones(1))), lambda: module.register_buffer("name", torch.ones(1)), lambda: module.name,
+        lambda: module.add_module("name", nn.Tanh()), lambda: list(module.__dict__)[:1])
+    log(lambda: setattr(module, "name", "text"))
+    del module.name
+    module.name = nn.Tanh()
+    log(lambda: module.name, lambda: len(module._parameters), lambda: setattr(module, "name", torch.ones(1)),
+        lambda: setattr(module, "name", nn.Buffer(torch.ones(1))))
+    module.name = None
+    log(lambda: module, lambda: module.name)
+    module.other = nn.Buffer(torch.ones(1), persistent=False)
+    module.other = torch.zeros(1)
+    log(lambda: list(module.state_dict()))
+    module.other = nn.Buffer(torch.ones(1))
+    log(lambda: list(module.state_dict()))
+
+
+def _beginning(call, text):
+    """Whether a call raises a TypeError whose text begins so."""
+    try:
+        call()
+    except TypeError as error:
+        return str(error).startswith(text)
+
+
+def arguments_of_to(torch, log):
+    net, cpu = torch.nn.Linear(2, 2), torch.device("cpu")
+    for args, kwargs in (((), {}), ((None,), {}), ((torch.float32, True), {}), ((cpu, torch.float64, True), {}), ((cpu, torch.long, True), {}),
+                         ((), {"tensor": torch.ones(1, dtype=torch.float32)}), ((torch.tensor(3),), {"non_blocking": True}),
+                         (("cpu",), {"copy": True}), (("cpu", None, False, True), {}), ((), {"device": None, "dtype": torch.float64}),
+                         ((torch.float32,), {"memory_format": torch.channels_last})):
+        log(lambda: net.to(*args, **kwargs).weight.dtype)
+    for args, kwargs in (((cpu, True), {}), ((None, True), {}), (([],), {}), (({},), {"non_blocking": True}), ((cpu, torch.tensor(3)), {})):
+        for x in (net, torch.ones(1)):
+            log(lambda: _beginning(lambda: x.to(*args, **kwargs), "to() received an invalid combination of arguments - got ("))
+    weight, bias = net.weight, net.bias
+    with torch.no_grad():
+        product = weight.mul(weight)
+    version = weight._version
+    log(lambda: net._apply(lambda t: t.add_(1.0)) is net, lambda: weight._version > version, lambda: product.requires_grad,
+        lambda: net.weight is weight and net.bias is bias, lambda: net.to_empty(device="cpu").weight.shape,
+        lambda: [type(m).__name__ for m in torch.nn.Sequential(net, net).modules(remove_duplicate=False)],
+        lambda: torch.nn.Sequential(net).to_empty(device="cpu", recurse=False))
+
+
+def linear_and_shape(torch, log):
     nn = torch.nn
-    s = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Tanh())
-    log(lambda: nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.Identity())), lambda: s[5], lambda: s[-1], lambda: s[:2], lambda: s["a"],
-        lambda: len(s), lambda: s + nn.Sequential(nn.Identity()), lambda: s + 3, lambda: nn.Sequential(nn.ReLU()) * 3,
-        lambda: 2 * nn.Sequential(nn.ReLU()), lambda: s.append(3), lambda: s.insert(9, nn.ReLU()), lambda: s.insert(1, nn.Sigmoid()),
-        lambda: (s.pop(1), s), lambda: s.extend([nn.ReLU()]), lambda: s.extend(3), lambda: nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Tanh())),
-        lambda: nn.Sequential(3), lambda: s.__imul__(2), lambda: (s.__delitem__(0), s), lambda: (s.__delitem__(slice(0, 2)), s),
-        lambda: (s.__setitem__(0, nn.Identity()), s), lambda: s.__iadd__(nn.Sequential(nn.Softplus())), lambda: nn.Sequential(), lambda: list(s))
-    named = nn.Sequential(OrderedDict(a=nn.ReLU(), b=nn.Tanh()))
-    log(lambda: named.b, lambda: named[0], lambda: named[1:], lambda: nn.Sequential(named, nn.Sequential())(torch.tensor([-1.0, 0.0])))
+    layer = numbered(nn.Bilinear(2, 3, 2), torch)
+    x, y = torch.arange(4.0).reshape(2, 2) + 1, torch.arange(6.0).reshape(2, 3) - 2
+    log.numbers(layer(x, y), numbered(nn.Bilinear(2, 3, 2, bias=False), torch)(x[0], y[0]))
+    log(lambda: layer, lambda: nn.Bilinear(0, 1, 1), lambda: nn.Unflatten(1, (2, 3)), lambda: nn.Unflatten(1, [2, 3])(torch.zeros(1, 6)).shape,
+        lambda: nn.Unflatten(1, 3), lambda: nn.Unflatten(1, (2, 3.0)), lambda: nn.Unflatten(0, (2, 2))(torch.zeros(5)))
 
 
-def module_list(torch, log):
-    nn = torch.nn
-    m = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)])
-    log(lambda: m, lambda: nn.ModuleList(), lambda: m[7], lambda: m(1), lambda: m + [nn.ReLU()], lambda: m.extend(nn.ReLU()), lambda: m.extend(3),
-        lambda: m.append(nn.ReLU()), lambda: m.insert(0, nn.Tanh()), lambda: m, lambda: m.pop(0), lambda: m[1:3], lambda: (m.__delitem__(0), m),
-        lambda: (m.__delitem__(slice(0, 2)), m), lambda: m.__iadd__([nn.ReLU()]), lambda: "0" in dir(m), lambda: m["a"], lambda: nn.ModuleList([3]),
-        lambda: nn.ModuleList(3), lambda: len(m), lambda: [type(x).__name__ for x in m], lambda: (m.__setitem__(-1, nn.Tanh()), m),
-        lambda: nn.ModuleList([nn.Sequential(nn.ReLU()), nn.Sequential(nn.ReLU())]))
+def loading(torch, log):
+    nn, net = torch.nn, torch.nn.Sequential(torch.nn.Linear(1, 1), torch.nn.Linear(1, 1))
 
-
-def module_dict(torch, log):
-    nn = torch.nn
-    d = nn.ModuleDict({"a": nn.ReLU(), "b": nn.Linear(1, 1)})
-    log(lambda: d, lambda: d["z"], lambda: d.pop("a"), lambda: (list(d.keys()), d.items(), d.values()), lambda: d.update([("c", nn.ReLU())]),
-        lambda: d.update(3), lambda: d.update([3]), lambda: d.update([(1, 2, 3)]), lambda: d.update({"z": 3}), lambda: "b" in d, lambda: d(1),
-        lambda: d.__setitem__(3, nn.ReLU()), lambda: d.__setitem__("keys", nn.ReLU()), lambda: d.update(nn.ModuleDict({"q": nn.Tanh()})),
-        lambda: (len(d), list(d)), lambda: d.__delitem__("q"), lambda: (d.clear(), d), lambda: nn.ModuleDict())
-
-
-def parameter_list(torch, log):
-    nn = torch.nn
-    p = nn.ParameterList([torch.ones(2, 3), nn.Parameter(torch.ones(())), 3, "foo"])
-    log(lambda: p, lambda: p[9], lambda: [name for name, _ in p.named_parameters()], lambda: p.append(torch.zeros(1)),
-        lambda: p.extend(torch.zeros(1)), lambda: p.extend(3), lambda: p[1:], lambda: p(1), lambda: p.__iadd__([torch.ones(1)]), lambda: len(p),
-        lambda: (p.__setitem__(0, torch.zeros(1)), p), lambda: [type(x).__name__ for x in p], lambda: list(p.state_dict()),
-        lambda: nn.ParameterList(), lambda: p[-2], lambda: nn.ParameterList([torch.ones(2, dtype=torch.long)]))
-
-
-def printing(torch, log):
-    nn = torch.nn
-    log(lambda: [nn.Identity(3, a=2), nn.Flatten(), nn.Flatten(0, 2), nn.ReLU(True), nn.ReLU(), nn.Tanh(), nn.Sigmoid(), nn.Softplus(),
-                 nn.Softplus(2.0, 10), nn.Softmax(1), nn.Softmax(), nn.LogSoftmax(0), nn.LogSigmoid(), nn.MSELoss(), nn.L1Loss(), nn.BCELoss(),
-                 nn.BCEWithLogitsLoss(), nn.NLLLoss(), nn.CrossEntropyLoss(), nn.Linear(2, 3, bias=False)],
-        lambda: list(nn.BCEWithLogitsLoss(pos_weight=torch.ones(1)).state_dict()), lambda: list(nn.NLLLoss(weight=torch.ones(1)).state_dict()))
-
-    class Described(nn.Module):
-        def extra_repr(self):
-            return "one\ntwo"
-
-    class Both(Described):
+    class Refuses(nn.Module):
         def __init__(self):
             super().__init__()
-            self.inner, self.gone = nn.Sequential(nn.ReLU()), None
-            self.add_module("later", None)
+            self.register_buffer("b", torch.ones(1))
 
-    log(lambda: Described(), lambda: Both(), lambda: nn.Sequential(Both()))
+        def __setattr__(self, name, value):
+            if name == "b" and hasattr(self, "b"):
+                raise ValueError("no other b", 3)
+            super().__setattr__(name, value)
+
+    log(lambda: Refuses().load_state_dict({"b": torch.zeros(1)}, assign=True), lambda: Refuses().load_state_dict({"b": torch.zeros(1)}))
+    frozen = net[0].requires_grad_(False).weight
+    given = OrderedDict((name, nn.Parameter(torch.full_like(t, 3.0))) for name, t in net.state_dict().items())
+    log(lambda: net.load_state_dict(given, assign=True), lambda: net[0].weight is given["0.weight"], lambda: net[0].weight is frozen,
+        lambda: [(p.requires_grad, p.tolist()) for p in net.parameters()])
+    log(lambda: net.load_state_dict(OrderedDict([("0.weight", torch.ones(1, 1)), ("2.weight", torch.ones(1)), ("0.more.weight", torch.ones(1))])),
+        lambda: net.load_state_dict({}, strict=False), lambda: net.load_state_dict([("0.weight", 3)]),
+        lambda: nn.Sequential(nn.Identity()).load_state_dict({"0._extra_state": 3}, strict=False))
 
 
 def zero_grad(torch, log):
@@ -308,19 +354,6 @@ def zero_grad(torch, log):
     log(lambda: layer.zero_grad(set_to_none=False), lambda: layer.weight.grad, lambda: layer.zero_grad(), lambda: layer.weight.grad)
     layer(torch.ones(1, 1)).square().sum().backward(create_graph=True)
     log(lambda: layer.weight.grad.requires_grad, lambda: layer.zero_grad(set_to_none=False), lambda: layer.weight.grad)
-
-
-def fan_and_gain(torch, log):
-    init = torch.nn.init
-    log(*(lambda name=name: init.calculate_gain(name) for name in ("linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu", "selu", "foo")),
-        lambda: init.calculate_gain("leaky_relu", 0.3), lambda: init.calculate_gain("leaky_relu", "x"),
-        lambda: init.calculate_gain("leaky_relu", True), lambda: init.xavier_uniform_(torch.zeros(3)),
-        lambda: init.kaiming_normal_(torch.zeros(2, 2), mode="fan"),
-        lambda: init.eye_(torch.zeros(2, 3)), lambda: init.kaiming_uniform_(torch.zeros(0, 2)),
-        lambda: init.constant_(torch.zeros(2), 3), lambda: init.ones_(torch.zeros(1, 2)),
-        lambda: init.zeros_(torch.ones(2)), lambda: init.eye_(torch.zeros(3)), lambda: torch.nn.Linear(0, 2))
-    p = torch.nn.Parameter(torch.zeros(2))
-    log(lambda: init.constant_(p, 2.0) is p, lambda: p, lambda: p.requires_grad)
 
 
 def clipping(torch, log):

@@ -82,7 +82,8 @@ class AttributesMixin:
             if isinstance(value, kind.registered):
                 if table is None:
                     raise AttributeError(f"cannot assign {kind.many} before Module.__init__() call")
-                self._remove_name(name, kind.table)
+                if kind.what != "buffer":  # which may replace no other attribute
+                    self._remove_name(name, kind.table)
             elif table is None or name not in table:
                 continue
             elif value is not None and not isinstance(value, kind.accepted):

@@ -21,17 +21,18 @@ def position(index: Any, length: int) -> int:
     return at % length
 
 
-def check_iterable(container: Any, method: str, values: Any, what: str = "an iterable") -> None:
+def check_iterable(container: Any, method: str, values: Any) -> None:
     """Raise TypeError for values that cannot be iterated over, and for a tensor."""
     if not isinstance(values, Iterable) or isinstance(values, Tensor):
-        raise TypeError(f"{type(container).__name__}.{method} should be called with {what}, but got {type(values).__name__}")
+        raise TypeError(f"{type(container).__name__}.{method} should be called with an iterable, but got {type(values).__name__}")
 
 
 def pairs_of(container: Any, values: Any) -> Iterable[Any]:
     """The names and values of a mapping, or of pairs. Raises TypeError and ValueError for anything else."""
-    check_iterable(container, "update", values, "an iterable of key/value pairs")
     if hasattr(values, "keys"):
         return values.items()
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{type(container).__name__}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}")
     pairs = list(values)
     what = f"{type(container).__name__} update sequence element"
     for i, pair in enumerate(pairs):

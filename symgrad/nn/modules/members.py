@@ -8,9 +8,10 @@ from typing import Any, Self
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.creation import tensor
+from symgrad.factories.creation import empty_like, tensor
+from symgrad.methods.layout import parse_to
 from symgrad.nn.parameter import Parameter
-from symgrad.types.dtypes import DTYPES
+from symgrad.types.dtypes import DTYPES, dtype_of
 
 __all__ = ["MembersMixin"]
 
@@ -135,17 +136,16 @@ class MembersMixin:
         fn(self)
         return self
 
-    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace the value of every parameter, its gradient and every buffer by fn of it."""
-        for module in self.children():
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Replace the value of every parameter, its gradient and every buffer by fn of it; with `recurse` those of the modules inside, too."""
+        for module in self.children() if recurse else ():
             module._apply(fn)
         for parameter in self._parameters.values():
             for t in () if parameter is None else (parameter, parameter.grad):
                 if t is not None:
                     with no_grad():
-                        before = t.data
-                        after = fn(before)
-                    if after is not before:
+                        after = fn(t)
+                    if after is not t:
                         t.data = after
         for name, buffer in self._buffers.items():
             if buffer is not None:
@@ -155,12 +155,25 @@ class MembersMixin:
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Every floating-point parameter and buffer in another dtype (or on the device "cpu"), in place; returns this module.
 
-        It is called like `Tensor.to`. Raises TypeError for an integer dtype, RuntimeError for a device that does not exist.
+        It is called like `Tensor.to`. Raises TypeError for an integer dtype, RuntimeError for `copy` and a device that does not exist.
         """
-        target = tensor(0.0).to(*args, **kwargs)
-        if not (target.is_floating_point() or target.is_complex()):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={target.dtype}")
-        return self._apply(lambda t: t.to(*args, **kwargs) if t.is_floating_point() or t.is_complex() else t)
+        memory_format = kwargs.pop("memory_format", None)
+        device, dtype, copy = parse_to(args, **kwargs)
+        if copy:
+            raise RuntimeError(".to() does not accept copy argument")
+        dtype = None if dtype is None else dtype_of(dtype)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        tensor(0.0).to(device)  # raises where the module has no tensor, too
+
+        def converted(t: Tensor) -> Tensor:
+            return t.to(device, dtype if t.is_floating_point() or t.is_complex() else None, memory_format=memory_format if t.ndim in (4, 5) else None)
+
+        return self._apply(converted)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
+        """The parameters and buffers with new memory, whose values are undefined, on a device; returns this module."""
+        return self._apply(lambda t: empty_like(t, device=device), recurse)
 
     def cpu(self) -> Self:
         """This module; its tensors are on the CPU already."""

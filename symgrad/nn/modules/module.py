@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from typing import Any
+from typing import Any, ClassVar
 
 from symgrad.nn.modules.attributes import (
     AttributesMixin,
@@ -72,8 +72,16 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
     _backward_hooks: OrderedDict[int, Hook]
     _is_full_backward_hook: bool | None
 
-    def __init__(self) -> None:
+    call_super_init: ClassVar[bool] = False  # whether the classes after this one in the order of inheritance are initialized, too
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init and kwargs:
+            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        if not self.call_super_init and args:
+            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
         self.__dict__.update(_without_members())  # not by assignment, which looks for these tables
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(_without_members() | state)  # a module that was saved by an earlier version may lack some
