@@ -155,6 +155,8 @@ from symgrad.types.dtypes import DTYPES as _DTYPES
 from symgrad.types.dtypes import DType as dtype
 from symgrad.types.dtypes import finfo, get_default_dtype, iinfo, set_default_dtype
 from symgrad.types.promotion import can_cast, promote_types
+from symgrad.types.storage import STORAGES as _STORAGES
+from symgrad.types.storage import TypedStorage, UntypedStorage
 from symgrad.utils.serialization import load, save
 
 __version__ = "0.1.0"
@@ -184,6 +186,11 @@ contiguous_format, preserve_format, channels_last, channels_last_3d = _FORMATS.v
 DoubleTensor, FloatTensor, HalfTensor, BFloat16Tensor = (_TYPES[f"{word}Tensor"] for word in ("Double", "Float", "Half", "BFloat16"))
 LongTensor, IntTensor, ShortTensor, CharTensor = (_TYPES[f"{word}Tensor"] for word in ("Long", "Int", "Short", "Char"))
 ByteTensor, BoolTensor = _TYPES["ByteTensor"], _TYPES["BoolTensor"]
+Storage = TypedStorage
+DoubleStorage, FloatStorage, HalfStorage, BFloat16Storage = (_STORAGES[f"{word}Storage"] for word in ("Double", "Float", "Half", "BFloat16"))
+LongStorage, IntStorage, ShortStorage, CharStorage = (_STORAGES[f"{word}Storage"] for word in ("Long", "Int", "Short", "Char"))
+ByteStorage, BoolStorage = _STORAGES["ByteStorage"], _STORAGES["BoolStorage"]
+ComplexFloatStorage, ComplexDoubleStorage = _STORAGES["ComplexFloatStorage"], _STORAGES["ComplexDoubleStorage"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
 _LAZY = ("fft", "func", "linalg", "nn", "optim", "sparse", "special", "testing", "utils")

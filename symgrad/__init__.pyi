@@ -218,6 +218,9 @@ from symgrad.types.dtypes import iinfo as iinfo
 from symgrad.types.dtypes import set_default_dtype as set_default_dtype
 from symgrad.types.promotion import can_cast as can_cast
 from symgrad.types.promotion import promote_types as promote_types
+from symgrad.types.storage import TypedStorage as Storage
+from symgrad.types.storage import TypedStorage as TypedStorage
+from symgrad.types.storage import UntypedStorage as UntypedStorage
 from symgrad.utils.serialization import load as load
 from symgrad.utils.serialization import save as save
 
@@ -962,8 +965,8 @@ def cummin(input: TensorLike, axis: builtins.int) -> Extreme:
     """The pair (values, indices) of the smallest element so far along `dim`, at its last position."""
 def reshape(input: TensorLike, *shape: Integers) -> Tensor:
     """The same elements in another shape; one size may be -1."""
-def view(input: TensorLike, *size: Integers) -> Tensor:
-    """The same elements in another shape, sharing memory; raises if that needs a copy."""
+def view(input: TensorLike, *size: Integers, dtype: DType | type | None = None) -> Tensor:
+    """The same elements in another shape, or the same bytes as elements of a dtype, sharing memory; raises if that needs a copy."""
 def view_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The same elements in the shape of another tensor, sharing memory."""
 def reshape_as(input: TensorLike, other: TensorLike) -> Tensor:
@@ -1294,10 +1297,10 @@ def renorm(input: TensorLike, p: builtins.float | str, axis: builtins.int, maxno
     """The slices along `dim` whose p-norm is above `maxnorm`, scaled to that norm (less a part in ten millions, as in torch)."""
 @overload
 def narrow_copy(input: TensorLike, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-    """A copy of the `length` slices along `dim` from `start` on."""
+    """A contiguous copy of the `length` slices along `dim` from `start` on."""
 @overload
 def narrow_copy(input: TensorLike, axis: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-    """A copy of the `length` slices along `dim` from `start` on."""
+    """A contiguous copy of the `length` slices along `dim` from `start` on."""
 @overload
 def gradient(input: TensorLike, *, spacing: Any = 1, dim: Integers | None = None, edge_order: builtins.int = 1) -> tuple[Tensor, ...]:
     """The derivatives along dimensions by central differences, one tensor for each; `spacing` is a number, numbers, or coordinates."""

@@ -78,7 +78,7 @@ TENSOR_HEADER = HEADER.format("A Tensor with every method of the registry.") + '
 from symgrad.types.dtypes import DType
 from symgrad.graph.node import Leaf, Node
 from symgrad.types.handles import Hook, RemovableHandle
-from symgrad.types.storage import UntypedStorage
+from symgrad.types.storage import TypedStorage, UntypedStorage
 
 TensorLike = Tensor | np.ndarray | np.generic | int | float | complex | list[Any] | tuple[Any, ...]
 Integers = int | Sequence[int]

@@ -19,6 +19,7 @@ from symgrad.graph.node import Node
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 from symgrad.types.failures import UnsupportedDtype
+from symgrad.types.indices import index_message
 
 __all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "constants", "explain", "flag", "narrowed", "operand", "refused",
            "round_derivatives", "rounded_once", "rule_rounded_once", "takes_steps", "value_and_node", "with_number", "with_parameters",
@@ -28,8 +29,8 @@ NUMBERS = (int, float, complex, bool)
 Lifted = Callable[..., Any]
 
 
-def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
-    """An error of the numeric carrier, with the op and the shapes and dtypes of its operands."""
+def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> Exception:
+    """An error of the numeric carrier, with the op and the shapes and dtypes of its operands; `index` is the parameter of an op of an index."""
     if op.refuses and (refusal := refused(op, values)):
         return refusal
     described = ", ".join(f"shape {list(v.shape)} and dtype {dtype_of(v.dtype)}" if isinstance(v, (np.ndarray, np.generic)) else repr(v)
@@ -45,8 +46,10 @@ def explain(op: Op, error: Exception, values: list[Any]) -> Exception:
         kinds = sorted({str(dtype_of(v.dtype)) for v in values if hasattr(v, "dtype")})
         error = TypeError(f"it is not defined for {' and '.join(kinds)}; convert with .to(), or take the real or the imaginary part")
     kind = UnsupportedDtype if type(error) is TypeError and shapes else type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
+    if "slice step" in str(error):
+        return ValueError(f"{public_name(op)}: {error} (given {described})")
     if kind is IndexError:
-        return IndexError(f"{public_name(op)}: {error} (given {described})".replace("for axis", "for dimension"))
+        return IndexError(f"{public_name(op)}: {index_message(str(error), index, shapes[0])} (given {described})")
     return kind(f"{public_name(op)}: {error} (given {described})")
 
 

@@ -246,7 +246,7 @@ def _general(op: Op) -> Lifted:
         try:
             y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise explain(op, error, list(values)) from None
+            raise explain(op, error, list(values), *rest[:1]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
             y = arrange(y, values)
         return finish(values + rest, parents, y, flags)
@@ -355,7 +355,7 @@ def _view(op: Op) -> Lifted:
         try:
             y = forward(numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
-            raise explain(op, error, [x]) from None
+            raise explain(op, error, [x], *rest[:1]) from None
         out = make_tensor()
         out._value, out._node_slot, out._view = y, None, None
         flags = 0 if p is None else p.flags & mask

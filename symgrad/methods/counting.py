@@ -125,6 +125,10 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """
     value = np.asarray(input._value)
     if out is not None:
+        if as_tuple:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+        if isinstance(out, Tensor) and out._value.dtype != np.int64:
+            raise RuntimeError(f"nonzero: Expected out tensor to have scalar type Long but got scalar type {out.dtype.scalar_type}")
         return into(out, "nonzero", lambda: wrap(np.argwhere(value)))
     if as_tuple:
         return tuple(map(wrap, (value if value.ndim else value.reshape(1)).nonzero()))

@@ -41,7 +41,10 @@ from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, TRACKED, Leaf, Node, all_threads, constructor, next_sequence, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.operators import index_without_tensors, split_index
+from symgrad.ops.indexing import DTYPES_DIFFER
+from symgrad.ops.rules import expect_dtype
 from symgrad.types.dtypes import DTYPES
+from symgrad.types.indices import index_message, is_broadcastable, is_mask
 
 __all__ = ["augmented", "in_place"]
 
@@ -260,7 +263,7 @@ def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bo
         except ValueError:
             shape = x.shape
         check_result(name, x, shape, x.dtype)
-    if not _is_broadcastable(source._value.shape, x.shape):
+    if not is_broadcastable(source._value.shape, x.shape):
         expand(source, x.shape)  # raises the error of `expand`
     if name == "__setitem__" and source.shape != self.shape:
         if source.ndim:  # a scalar is broadcast
@@ -275,11 +278,6 @@ def _write_source(self: Tensor, source: Tensor, name: str, op: Any, repeated: bo
         source = source.reshape(source.shape[source.ndim - x.ndim:])
     p = self._node
     return _write_result(self, op(wrap(x, p), source), name)
-
-
-def _is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    extra = len(shape) - len(target)
-    return all(n == 1 for n in shape[:max(extra, 0)]) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1]))
 
 
 @METHODS.define
@@ -351,12 +349,14 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     try:
         piece = numeric.getitem(x, index)
     except IndexError as error:
-        raise IndexError(f"__setitem__: {error} (of a tensor of shape {list(self.shape)})") from None
-    if not _is_broadcastable(source._value.shape, piece.shape):
+        raise IndexError(f"__setitem__: {index_message(str(error), index, self.shape)} (of a tensor of shape {list(self.shape)})") from None
+    if not is_broadcastable(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(piece.shape)}: __setitem__ writes a value that broadcasts to the indexed elements")
     check_memory("__setitem__", x)
     if source._value.dtype != x.dtype:
+        if source is value and not (source.numel() == 1 and is_mask(index)):
+            expect_dtype(value, self.dtype, DTYPES_DIFFER)
         source = convert(source, x.dtype)
     refuse_overlap(x, source._value, all_alike=False)
     if source.ndim > piece.ndim:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.duck import DuckArray
+from symgrad.carriers.batched import Batched
+from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.engine.recording import convert, core
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tables import MethodTable
@@ -16,7 +17,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.types.devices import CPU, FORMATS, IMAGE_AXES, LAYOUTS, check_cpu, device, unavailable_error
 from symgrad.types.dtypes import ALIASES, DTYPES, DType, dtype_of
-from symgrad.types.storage import UntypedStorage
+from symgrad.types.storage import STORAGES, TypedStorage, UntypedStorage
 from symgrad.types.strides import address
 
 __all__ = ["owner", "parse_to", "strides"]
@@ -206,6 +207,23 @@ def untyped_storage(self: Tensor) -> UntypedStorage:
 
 
 @METHODS.define
+def storage(self: Tensor) -> TypedStorage:
+    """The storage of the tensor as elements of its dtype.
+
+    >>> import symgrad
+    >>> symgrad.zeros(4)[1:3].storage().size()
+    4
+    """
+    return TypedStorage(wrap_storage=untyped_storage(self), dtype=self.dtype)
+
+
+@METHODS.define
+def storage_type(self: Tensor) -> Any:
+    """The class of storages of the tensor's dtype, such as FloatStorage."""
+    return STORAGES[f"{self.dtype.scalar_type}Storage"]
+
+
+@METHODS.define
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 for an empty tensor."""
     return int(self._array().__array_interface__["data"][0]) if self._value.size else 0
@@ -277,6 +295,40 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
+@METHODS.define
+def _view_as_dtype(self: Tensor, dtype: Any) -> Tensor:
+    """The same memory as elements of another dtype, outside of the graph: `view(dtype)`."""
+    out = self.detach()
+    out._value = _reinterpreted(out._value, dtype_of(dtype))
+    return out
+
+
+def _reinterpreted(x: Any, dtype: DType) -> Any:
+    """The memory of an array as elements of a dtype: the last dimension has more elements if they are smaller, and fewer if they are larger."""
+    large, small = sorted((dtype.itemsize, x.dtype.itemsize), reverse=True)
+    ratio, what = large // small, f"to view {dtype_of(x.dtype).scalar_type} as {dtype.scalar_type} (different element sizes)"
+    if not x.ndim and ratio > 1:
+        raise RuntimeError(f"self.dim() cannot be 0 {what}")
+    if type(x) is Batched:
+        return x._with(_reinterpreted(x.data, dtype))
+    if isinstance(x, DuckArray):
+        raise Unrecordable("view(dtype)")
+    steps = strides(x)
+    if ratio == 1:
+        return x.view(dtype.numpy)
+    if dtype.itemsize > x.itemsize:
+        offset = (address(x) - address(owner(x))) // x.itemsize if x.size else 0
+        for words, number in (("size(-1)", x.shape[-1]), ("storage_offset()", offset)):
+            if number % ratio:
+                raise RuntimeError(f"self.{words} must be divisible by {ratio} {what}, but got {number}")
+    if steps[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {what}, but got {steps[-1]}")
+    for i, step in enumerate(steps[:-1] if dtype.itemsize > x.itemsize else ()):
+        if step % ratio:
+            raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {what}, but got {step}")
+    return x.view(dtype.numpy)
+
+
 # Transposes
 
 
@@ -313,8 +365,19 @@ def _matrix_property(name: str, batches: bool) -> Any:
 
 
 METHODS["T"] = property(_T)
-METHODS["real"] = property(lambda self: traced.real(self), doc="The real parts: a view; the tensor itself, if it is real.")
-METHODS["imag"] = property(lambda self: traced.imag(self), doc="The imaginary parts: a view.")
+def _part(name: str, doc: str) -> Any:
+    function = getattr(traced, name)
+
+    def write(self: Tensor, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}: only a Tensor can be assigned, not {type(value).__name__}; write x.{name}.fill_(...) for a number")
+        function(self).copy_(value)
+
+    return property(lambda self: function(self), write, doc=f"{doc} An assignment writes them in place.")
+
+
+METHODS["real"] = _part("real", "The real parts: a view; the tensor itself, if it is real.")
+METHODS["imag"] = _part("imag", "The imaginary parts: a view.")
 
 
 @METHODS.define

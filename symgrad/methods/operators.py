@@ -167,13 +167,16 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple, Any]:
 def index_without_tensors(index: Any) -> Any:
     """An index with its Tensors replaced by arrays and its lists by integer or boolean arrays."""
     if isinstance(index, tuple):
-        return tuple(map(index_without_tensors, index))
+        return tuple([index_without_tensors(list(part) if isinstance(part, tuple) else part) for part in index])
     if isinstance(index, Tensor):
-        value = selecting(index._value)
+        value = index._value
+        if not value.ndim and value.dtype.kind in "iu" and value.dtype != np.uint8 and not isinstance(value, DuckArray):
+            return int(value)
+        value = selecting(value)
         return value if value.ndim or value.dtype.kind == "b" or isinstance(value, DuckArray) else int(value)
-    if isinstance(index, (list, np.ndarray)):
+    if isinstance(index, (list, np.ndarray, range)):
         value = np.asarray(as_value(index))
         return value.astype(int) if not value.size and value.dtype.kind == "f" else value
     if isinstance(index, float):
-        raise IndexError(f"a tensor is indexed by integers, slices, None, Ellipsis, booleans and integer tensors, not by {index!r}")
+        raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got float): {index!r}")
     return index

@@ -12,7 +12,7 @@ from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
 from symgrad.types.dtypes import DType, dtype_of
 from symgrad.types.promotion import NUMBERS, result_dtype
-from symgrad.types.storage import UntypedStorage
+from symgrad.types.storage import TypedStorage, UntypedStorage
 
 __all__ = ["allclose", "broadcast_shapes", "broadcast_tensors", "equal", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_nonzero",
            "is_same_size", "is_storage", "is_tensor", "numel", "result_type", "typename"]
@@ -27,7 +27,7 @@ def is_tensor(obj: Any) -> bool:
 
 def is_storage(obj: Any) -> bool:
     """Whether an object is the memory of a tensor."""
-    return isinstance(obj, UntypedStorage)
+    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 def _tensor(name: str, word: str, place: int, x: Any) -> Tensor:
@@ -124,12 +124,21 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which shapes broadcast.
 
-    Raises RuntimeError for shapes that do not.
+    Raises RuntimeError for shapes that do not, ValueError for a negative size.
     """
-    try:
-        return Size(np.broadcast_shapes(*((n,) if isinstance(n, int) else tuple(n) for n in shapes)))
-    except ValueError:
-        raise RuntimeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(str(list(s)) for s in shapes)}") from None
+    given = [(int(n),) if isinstance(n, int) else tuple(map(int, n)) for n in shapes]
+    common = [1] * max(map(len, given), default=0)
+    for k, shape in enumerate(given):
+        for i in range(-1, -1 - len(shape), -1):
+            if shape[i] in (1, common[i]):
+                continue
+            if common[i] != 1:
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index {k} had {shape}; "
+                                   f"but expected shape should be broadcastable to {common}")
+            if shape[i] < 0:
+                raise ValueError(f"Attempting to broadcast a dimension with negative length! The argument at index {k} is {shape}")
+            common[i] = shape[i]
+    return Size(common)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:

@@ -27,8 +27,9 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.ops.rules import sizes
+from symgrad.types.devices import FORMATS, IMAGE_AXES
 from symgrad.types.dtypes import DType
-from symgrad.types.storage import UntypedStorage
+from symgrad.types.storage import TypedStorage, UntypedStorage
 from symgrad.types.strides import address
 
 __all__ = ["as_strided_", "resize_", "resize_as_", "set_"]
@@ -164,29 +165,40 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     tensor([[0., 1., 2.],
             [3., 0., 0.]])
     """
+    if memory_format is FORMATS["preserve_format"]:
+        raise RuntimeError("Unsupported memory format Preserve: resize_ takes contiguous_format, channels_last and channels_last_3d")
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if not size:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')
     x, shape = _check_in_place(self)[0], sizes(size)
-    if shape == x.shape:
+    if shape == x.shape and memory_format is None:
         return self
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: resize_ was called with the sizes {list(shape)}; none may be negative")
-    block = _block(x)
+    order = IMAGE_AXES.get(repr(memory_format), tuple(range(len(shape))))
+    if len(order) != len(shape):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {str(memory_format)[6:]} format, but the sizes are {list(shape)}")
+    block, count = _block(x), math.prod(shape)
+    if math.prod(n for n in shape if n) * x.itemsize >= 2**63:
+        raise RuntimeError(f"{'Storage size' if count else 'Stride'} calculation overflowed with sizes={list(shape)}")
     start = (address(x) - address(block)) // x.itemsize if np.may_share_memory(block, x) else 0
-    kept, count = block[start:], math.prod(shape)
+    kept = block[start:]
     if count > kept.size:
         kept = np.concatenate([kept, np.zeros(count - kept.size, x.dtype)])
         carry_over(x, kept)
-    return _replace_value(self, kept[:count].reshape(shape), None, "resize_")
+    resized = kept[:count].reshape([shape[i] for i in order]).transpose(np.argsort(order))
+    return _replace_value(self, resized, None, "resize_")
 
 
 @METHODS.define
 @taking_tensors
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """As `resize_`, to the shape of another tensor."""
-    return resize_(self, the_template.shape)
+    """As `resize_`, to the shape of another tensor, with `preserve_format` also to its memory format."""
+    if memory_format is FORMATS["preserve_format"]:
+        formats = [FORMATS[name] for name in ("channels_last", "channels_last_3d") if the_template.is_contiguous(FORMATS[name])]
+        memory_format = formats[0] if formats and not the_template.is_contiguous() else FORMATS["contiguous_format"]
+    return resize_(self, the_template.shape, memory_format=memory_format)
 
 
 def _no_derivative(*args: Any) -> Any:
@@ -220,17 +232,20 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     >>> x.data_ptr() == y.data_ptr()
     True
     """
-    if source is not None and not isinstance(source, (Tensor, UntypedStorage)):
+    if source is not None and not isinstance(source, (Tensor, UntypedStorage, TypedStorage)):
         raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
-                        f"UntypedStorage, which storage_offset, size and stride may follow")
+                        f"storage, which storage_offset, size and stride may follow")
+    if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+        raise RuntimeError(f"Expected a Storage of type {_type_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.scalar_type} for "
+                           f"argument 1 'storage'")
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {_type_name(source.dtype)} to a tensor of type {_type_name(self.dtype)}")
     x, p = _check_in_place(self, source)
     q = None
     if source is None:
         value = np.empty(0, x.dtype)
-    elif isinstance(source, UntypedStorage):
-        value = Alias.of(source._bytes).view(x.dtype)
+    elif not isinstance(source, Tensor):
+        value = Alias.of(TypedStorage(wrap_storage=source.untyped(), dtype=x.dtype)._elements)
     else:
         value, q = Alias.of(source._array()), source._node
     if size is not None:

@@ -13,6 +13,8 @@ from symgrad.carriers.batched import Batched
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.storage.strided import member_geometry
+from symgrad.engine.storage.versions import Alias
+from symgrad.engine.storage.views import unregister_view
 from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -24,6 +26,7 @@ from symgrad.methods.histograms import histogram, histogramdd
 from symgrad.methods.inplace import in_place
 from symgrad.methods.segments import segment_reduce
 from symgrad.methods.spectrograms import istft, stft
+from symgrad.types.devices import FORMATS
 from symgrad.types.indices import first_outside
 
 __all__ = ["METHODS", "SURFACE", "methods_as_functions"]
@@ -72,9 +75,13 @@ def _copies(name: str) -> Callable[..., Any]:
             expect_tensors(f"{name}_copy", input=input)
         view = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
         found = view(input, *args, **kwargs)
-        return tuple(map(clone, found)) if isinstance(found, tuple) else clone(found)
+        return tuple(map(_contiguous_copy, found)) if isinstance(found, tuple) else _contiguous_copy(found)
 
-    return _named(copied, f"{name}_copy", f"As `{name}`, with a copy of the elements in place of a view.")
+    return _named(copied, f"{name}_copy", f"As `{name}`, with a contiguous copy of the elements in place of a view.")
+
+
+def _contiguous_copy(view: Tensor) -> Tensor:
+    return clone(view, memory_format=FORMATS["contiguous_format"])
 
 
 def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
@@ -88,9 +95,15 @@ def _pieces(name: str) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def pieces(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        found = function(*args, **kwargs)
+        for piece in found:
+            if piece._view is not None:
+                unregister_view(piece)
+                piece._value = Alias.of(piece._value)
+        return found
 
-    return _named(pieces, f"unsafe_{name}", f"As `{name}`; writes to the pieces are as safe as there.")
+    return _named(pieces, f"unsafe_{name}", f"As `{name}`, with pieces that share the memory of the input but are no views: a write to a piece is "
+                                            f"recorded for that piece alone, and no saved value is checked for it.")
 
 
 @taking_tensors
@@ -111,11 +124,11 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 @taking_out
 def alias_copy(input: Tensor) -> Tensor:
-    """A copy of the input."""
-    return clone(input)
+    """A contiguous copy of the input."""
+    return _contiguous_copy(input)
 
 
-@taking_tensors
+@taking_out
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of every `step`-th slice along `dim` from `start` to `end`.
 
@@ -125,7 +138,7 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
         raise RuntimeError("slice step must be positive")
     if not -input.ndim <= dim < input.ndim:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
-    return clone(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)])
+    return _contiguous_copy(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)])
 
 
 @METHODS.define
@@ -196,8 +209,12 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
     Raises TypeError unless the positions are integers, ValueError for negative sizes.
     """
     if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex() or str(indices.dtype) == "torch.bool":
-        raise TypeError(f"expected 'indices' to be an integer tensor, but got {getattr(indices, 'dtype', type(indices))}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {getattr(indices, 'dtype', type(indices))}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if wrong := [n for n in sizes if not isinstance(n, int)]:
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(wrong[0])}: {wrong[0]}")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     flat, out = indices._value.astype(np.int64), []

@@ -9,18 +9,21 @@ from symgrad.types.promotion import common
 
 
 def _add_arguments(xp, input, other, *, alpha=1):
-    return input, other if alpha == 1 else _scaled(xp, "add", input, other, alpha)
+    return input, other if alpha == 1 and alpha is not True else _scaled(xp, "add", input, other, alpha)
 
 
 def _sub_arguments(xp, input, other, *, alpha=1):
-    return input, other if alpha == 1 else _scaled(xp, "sub", input, other, alpha)
+    return input, other if alpha == 1 and alpha is not True else _scaled(xp, "sub", input, other, alpha)
 
 
 def _scaled(xp, name, input, other, alpha):
     """alpha * other, in the common dtype of both operands, which the number may not widen."""
-    if not hasattr(input, "dtype") and not hasattr(other, "dtype"):
-        return other * alpha
-    target = common(input, other)
+    numbers = not hasattr(input, "dtype") and not hasattr(other, "dtype")
+    target = None if numbers else common(input, other)
+    if isinstance(alpha, bool) and (target.name != "bool" if target is not None else not isinstance(input, bool) or not isinstance(other, bool)):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if target is None:
+        return other and alpha if isinstance(alpha, bool) else other * alpha
     if isinstance(alpha, complex) and not target.is_complex:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if isinstance(alpha, float) and not (target.is_floating_point or target.is_complex):
@@ -142,6 +145,8 @@ def clamp(xp, input, min=None, max=None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, (int, float, type(None))) and isinstance(max, (int, float, type(None))):
         return xp.clamp_number(input, min, max)
+    if min is not None and max is not None and hasattr(input, "to"):
+        input = input.to(common(input, min, max))  # the bounds are compared in the dtype of all three
     return _clamp(xp, input, min, max)
 
 

@@ -208,9 +208,13 @@ def tensor_split(xp, input, indices_or_sections, dim=0):
     dim = axis(dim, input.ndim)
     n, given = input.shape[dim], indices_or_sections
     if hasattr(given, "shape"):
-        given = index_array(given)
+        kind, given = given.dtype, index_array(given)
         if given.dtype.name != "int64":
-            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {given.dtype.name}")
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                               f"{getattr(kind, 'scalar_type', kind)}")
+        if given.ndim > 1:
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a "
+                               f"tensor with {given.ndim} dims")
         given = given.tolist()
     if isinstance(given, int):
         if given <= 0:

@@ -32,13 +32,15 @@ linear("put", _put, _put_transpose_input, _put_transpose_values, public=False, n
        examples=((0, False), (1, True)), doc="A copy of the input with `values` at `index`.")
 
 
+DTYPES_DIFFER = "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source."
+
+
 @composite("index_put", usage="symgrad.index_put(x, (symgrad.tensor([0, 2]),), symgrad.tensor([8.0, 9.0]))")
 def index_put(xp, input, indices, values, accumulate=False):
     """A copy of the input with `values` written (or, with `accumulate`, added) at a tuple of index tensors."""
     index = tuple(selecting(index_array(i)) if hasattr(i, "numpy") else i for i in indices)
     if hasattr(values, "shape"):
-        expect_dtype(values, input.dtype, "Index put requires the source and destination dtypes match, got {} for the destination and {} for the "
-                                          "source.")
+        expect_dtype(values, input.dtype, DTYPES_DIFFER)
     else:
         values = input.new_tensor(values)  # a number does not widen the input
     return xp.put(input, values, index, bool(accumulate))

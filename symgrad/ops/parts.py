@@ -10,19 +10,38 @@ def _check_complex(xp, input):
     return (input,)
 
 
+def _check_place(offset, strides):
+    """Raise torch's error for pairs that are not where complex numbers can be in memory."""
+    if offset % 2:
+        raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {offset}: make it contiguous first")
+    if strides[-1] != 1:
+        raise RuntimeError(f"Tensor must have a last dimension with stride 1, not {strides[-1]}: make it contiguous first")
+    if any(n % 2 for n in strides[:-1]):
+        raise RuntimeError(f"Tensor must have a stride divisible by 2 for all but last dimension, not {strides}: make it contiguous first")
+
+
+def _in_order(pairs):
+    """Pairs in the order of their memory; a value without memory, or with NumPy's, as it is."""
+    return pairs.contiguous() if hasattr(pairs, "contiguous") else pairs
+
+
 def _check_pairs(xp, input):
     if not input.is_floating_point():
         raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
                            f"{input.dtype.scalar_type}")
-    if not input.ndim or input.shape[-1] != 2:
+    if not input.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if type(input._value).__module__ == "numpy":
+        _check_place(input.storage_offset(), input.stride())
     if input.element_size() < 4:
         raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.scalar_type}; convert with .to(float32) first")
     return (input,)
 
 
-linear("view_as_real", lambda xp, input: xp.view_as_real(input), lambda xp, g, shape: xp.view_as_complex(g), prepare=_check_complex, view=True,
-       method=False, domain=COMPLEX, usage="symgrad.view_as_real(symgrad.complex(x, x))",
+linear("view_as_real", lambda xp, input: xp.view_as_real(input), lambda xp, g, shape: xp.view_as_complex(_in_order(g)), prepare=_check_complex,
+       view=True, method=False, domain=COMPLEX, usage="symgrad.view_as_real(symgrad.complex(x, x))",
        doc="The real and the imaginary parts of complex numbers as a new last dimension of size 2: a view.")
 linear("view_as_complex", lambda xp, input: xp.view_as_complex(input), lambda xp, g, shape: xp.view_as_real(g), prepare=_check_pairs, view=True,
        method=False, domain=COMPLEX, usage="symgrad.view_as_complex(symgrad.ones(3, 2))",

@@ -7,6 +7,7 @@ import operator
 from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
 from symgrad.types.devices import IMAGE_AXES
+from symgrad.types.dtypes import DType
 
 
 @functools.lru_cache(1024)
@@ -48,9 +49,19 @@ linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_tr
        usage="symgrad.reshape(a, (3, -1))", doc="The same elements in another shape; one size may be -1.")
 
 
+def _view_arguments(xp, input, *size, dtype=None):
+    if dtype is not None and not size:
+        size = (dtype,)
+    elif dtype is not None:
+        raise TypeError("view() received an invalid combination of arguments: sizes and a dtype; call it with one of them")
+    if len(size) == 1 and isinstance(size[0], (DType, type)):
+        return input._view_as_dtype(size[0])
+    return input, _infer_shape("view", input.shape, sizes(size))
+
+
 linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_transpose, view=True, examples=(((4, 3),), ((12,),)),
-       prepare=lambda xp, input, *size: (input, _infer_shape("view", input.shape, sizes(size))), usage="a.view(3, 2)",
-       doc="The same elements in another shape, sharing memory; raises if that needs a copy.")
+       prepare=_view_arguments, usage="a.view(3, 2)",
+       doc="The same elements in another shape, or the same bytes as elements of a dtype, sharing memory; raises if that needs a copy.")
 
 
 @composite("view_as", view=True, usage="a.view_as(a.reshape(-1))")
@@ -134,6 +145,9 @@ def _movedim_arguments(xp, input, source, destination):
     if len(given[0]) != len(given[1]):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(given[0])} dims) should contain the same number of "
                            f"dims as destination ({list(given[1])} dims)")
+    for word, dims in zip(("source", "destination"), given):
+        if len({axis(d, input.ndim) for d in dims}) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{word}` ({list(dims)})")
     from_, to = axes(tuple(given[0]), input.ndim), axes(tuple(given[1]), input.ndim)
     rest = iter(i for i in range(input.ndim) if i not in from_)
     placed = dict(zip(to, from_))
@@ -301,10 +315,15 @@ def unbind(xp, input, dim=0):
     return tuple(xp.unbind_piece(input, (*before, i), i) for i in range(input.shape[axis(dim, input.ndim)]))
 
 
+def _flip_arguments(xp, input, *dims):
+    if not dims:
+        raise TypeError("flip() missing 1 required positional arguments: \"dims\"")
+    given = dims[0] if len(dims) == 1 else dims
+    return input, () if given in ((), []) else axes(given, input.ndim)
+
+
 linear("flip", lambda xp, input, dims: xp.flip(input, dims), lambda xp, g, shape, dims: xp.flip(g, dims), examples=(((0,),), ((0, 1),)),
-       prepare=lambda xp, input, *dims: (input, axes(dims[0], input.ndim) if len(dims) == 1 and dims[0] != () else axes(dims, input.ndim)
-                                         if len(dims) > 1 else ()),
-       usage="symgrad.flip(a, (0, 1))", doc="The order reversed along `dims`.")
+       prepare=_flip_arguments, usage="symgrad.flip(a, (0, 1))", doc="The order reversed along `dims`.")
 
 
 def _roll_arguments(xp, input, shifts, dims=None):

@@ -312,8 +312,8 @@ def renorm(xp, input, p, dim, maxnorm):
 
 @composite("narrow_copy", usage="symgrad.narrow_copy(a, 1, 0, 2)")
 def narrow_copy(xp, input, dim, start, length):
-    """A copy of the `length` slices along `dim` from `start` on."""
-    return xp.clone(xp.narrow(input, dim, start, length))
+    """A contiguous copy of the `length` slices along `dim` from `start` on."""
+    return xp.copy(xp.narrow(input, dim, start, length), "C")
 
 
 # Differences

@@ -99,7 +99,6 @@ OF_TENSOR = _table({
     "torch has removed it; use linalg.solve": "solve",
     "torch has removed it; use linalg.eigh": "symeig",
     "torch has removed it; use the log probability of the distribution in the loss": "reinforce",
-    "storages have no dtype; use untyped_storage()": "storage storage_type",
     "processes do not share tensors; use multiprocessing.shared_memory and from_numpy": "share_memory_",
     "there are no first-class dimensions; index with x[...]": "index",
     "there is no complex dtype with half precision in NumPy; use .to(complex64)": "chalf",

@@ -67,7 +67,7 @@ SCALAR_TYPES = {"float64": "Double", "float32": "Float", "float16": "Half", "bfl
                 "complex128": "ComplexDouble", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
                 "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
 _FROM_NUMPY = {d.numpy: d for d in DTYPES.values()}
-_FROM_PYTHON = {float: None, int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
+_FROM_PYTHON = {float: DTYPES["float64"], int: DTYPES["int64"], bool: DTYPES["bool"], complex: DTYPES["complex128"]}
 _default = DTYPES["float64"]
 
 
@@ -99,7 +99,7 @@ def dtype_of(value: Any) -> DType:
     if isinstance(value, DType):
         return value
     if isinstance(value, type) and value in _FROM_PYTHON:
-        return _FROM_PYTHON[value] or _default
+        return _FROM_PYTHON[value]
     try:
         return _FROM_NUMPY[np.dtype(value)]
     except (KeyError, TypeError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,8 @@ import numpy as np
 from symgrad.types.dtypes import finfo
 
 __all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index", "first_outside",
-           "flat_positions", "gather_index", "index_array", "integer_index", "largest_of_dtype", "mask_indices", "members", "middle",
-           "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
+           "flat_positions", "gather_index", "index_array", "index_message", "integer_index", "is_broadcastable", "is_mask", "largest_of_dtype",
+           "mask_indices", "members", "middle", "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
            "slice_index", "unravelled", "window_indices"]
 
 Places = tuple[Any, ...]
@@ -52,8 +54,42 @@ def selecting(array: Any) -> Any:
         warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4)
         return array != 0
     if name not in ("bool", "int32", "int64"):
-        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors, not {name}; convert the index with .long()")
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors: this one is {name}; convert it with .long()")
     return array
+
+
+def _axes_of(part: Any) -> int:
+    """The number of axes that a part of an index selects from."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if isinstance(part, np.ndarray) and part.dtype.kind == "b" else 1
+
+
+def index_message(message: str, index: Any, shape: Sequence[int]) -> str:
+    """NumPy's message about an index of an array of this shape, in torch's words."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if "too many indices" in message:
+        if shape or len(parts) > 1 or not isinstance(parts[0], (int, slice)):
+            return f"too many indices for tensor of dimension {len(shape)}"
+        return ("slice() cannot be applied to a 0-dim tensor." if isinstance(parts[0], slice) else "invalid index of a 0-dim tensor. Use "
+                "`tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+    if message.endswith("with size 0") and any(getattr(part, "ndim", 0) for part in parts):
+        return "index is out of bounds for dimension with size 0"
+    if (found := re.match(r"boolean index did not match indexed array along axis (\d+)", message)) is not None:
+        axis, dim = int(found[1]), 0
+        for part in parts:
+            used = len(shape) - sum(map(_axes_of, parts)) if part is Ellipsis else _axes_of(part)
+            if dim <= axis < dim + used and part is not Ellipsis:
+                return (f"The shape of the mask {list(part.shape)} at index {axis - dim} does not match the shape of the indexed tensor "
+                        f"{list(shape)} at index {axis}")
+            dim += used
+    return message.replace("for axis", "for dimension")
+
+
+def is_mask(index: Any) -> bool:
+    """Whether the only array of an index is a boolean one."""
+    arrays = [part for part in (index if isinstance(index, tuple) else (index,)) if hasattr(part, "dtype")]
+    return len(arrays) == 1 and arrays[0].dtype.kind == "b"
 
 
 def mask_indices(mask: Any, shape: tuple[int, ...], message: str) -> tuple[tuple[int, ...], Places]:
@@ -78,6 +114,12 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
             raise RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension "
                                f"{max(len(a), len(b)) - i}")
     return np.broadcast_shapes(a, b)
+
+
+def is_broadcastable(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a value of a shape can be written to a target, which does not grow."""
+    extra = len(shape) - len(target)
+    return all(n == 1 for n in shape[:max(extra, 0)]) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1]))
 
 
 def first_outside(index: Any, low: int, high: int) -> Any:

@@ -117,7 +117,7 @@ def test_indices():
     assert symgrad.argwhere(rows).tolist() == [[0, 1], [1, 0]]
     assert rows.nonzero_static(size=3).tolist() == [[0, 1], [1, 0], [-1, -1]]
     assert [part.tolist() for part in symgrad.unravel_index(symgrad.tensor([5, 7]), (3, 4))] == [[1, 1], [1, 3]]
-    with pytest.raises(TypeError, match="expected 'indices' to be an integer tensor"):
+    with pytest.raises(TypeError, match="expected 'indices' to be integer dtype"):
         symgrad.unravel_index(symgrad.tensor([0.5]), (3,))
 
 

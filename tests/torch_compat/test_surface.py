@@ -25,7 +25,7 @@ def test_a_storage_is_the_memory_of_all_its_views():
         assert view.data_ptr() == x.data_ptr() + 8 * view.storage_offset()
     assert x.clone().untyped_storage() != x.untyped_storage()
     raw = x.untyped_storage()
-    assert bytes(raw.tolist()) == x.numpy().tobytes() and raw[8:16] == list(np.float64(1.0).tobytes()) and raw.element_size() == 1
+    assert bytes(raw.tolist()) == x.numpy().tobytes() and raw[8:16].tolist() == list(np.float64(1.0).tobytes()) and raw.element_size() == 1
 
 
 def test_storages_of_non_contiguous_arrays():

@@ -16,6 +16,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.graph.node import TRACKED
 from symgrad.graph.op import REGISTRY
+from symgrad.types.storage import bytes_of
 from symgrad.types.strides import Geometry, address
 
 __all__ = ["as_strided", "member_geometry"]
@@ -38,7 +39,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     root, item = owner(array), array.itemsize
     offset = (address(array) - address(root)) // item if storage_offset is None else storage_offset
     size, stride = _checked(size, stride, offset, root.nbytes // item, item)
-    view = np.ndarray(size, array.dtype, root, offset * item if all(size) else 0, tuple(s * item for s in stride))
+    memory = root if root.flags.c_contiguous else bytes_of(root)
+    view = np.ndarray(size, array.dtype, memory, offset * item if all(size) else 0, tuple(s * item for s in stride))
     p = input._node
     node = None
     if p is not None and p.flags & TRACKED and thread.modes.grad:
@@ -56,9 +58,14 @@ def member_geometry(input: Tensor, size: Any, stride: Any, storage_offset: int |
 def _checked(size: Any, stride: Any, offset: int, room: int, item: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes and strides as tuples; raises unless they fit into a storage of `room` elements."""
     size, stride = tuple(map(int, size)), tuple(map(int, stride))
-    if len(size) != len(stride) or any(n < 0 for n in (*size, *stride, offset)):
-        raise RuntimeError(f"as_strided: sizes {list(size)}, strides {list(stride)} and the storage offset {offset} must be as many, and not "
-                           f"negative")
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: as_strided was called with sizes {list(size)} and strides {list(stride)}")
+    if any(n < 0 for n in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}: no size may be negative")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}: it may not be negative")
     last = offset + sum(s * (n - 1) for n, s in zip(size, stride)) if all(size) else 0
     if last >= room and all(size):
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {item} requiring a "
