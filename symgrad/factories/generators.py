@@ -55,9 +55,8 @@ class Generator:
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
-        self._seed = seed % 2**64
-        self._bits = np.random.PCG64(self._seed)
-        self.numpy = np.random.Generator(self._bits)
+        bits = np.random.PCG64(seed % 2**64)
+        self._seed, self._bits, self.numpy = seed % 2**64, bits, np.random.Generator(bits)  # one statement, so that no interrupt comes between
         return self
 
     def seed(self) -> int:
@@ -87,8 +86,9 @@ class Generator:
             raise RuntimeError(f"RNG state is wrong size: {value.size} bytes where {5 * INTEGER_BYTES} are needed; give the result of get_state")
         raw = value.tobytes()
         first, state, inc, has, number = (int.from_bytes(raw[i:i + INTEGER_BYTES], "little") for i in range(0, len(raw), INTEGER_BYTES))
-        self.manual_seed(first)
-        self._bits.state = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": number}
+        bits = np.random.PCG64(0)
+        bits.state = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": number}
+        self._seed, self._bits, self.numpy = first, bits, np.random.Generator(bits)
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
@@ -196,9 +196,18 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
     >>> bool((symgrad.get_rng_state() == before).all())
     True
     """
-    state = get_rng_state()
+    g = default_generator
+    before, state = (g._seed, g._bits, g.numpy), g._bits.state  # the block may draw, and set another seed
+
+    def restore() -> None:
+        g._seed, g._bits, g.numpy = before
+        g._bits.state = state
+
     try:
         yield
-    finally:
         if enabled:
-            set_rng_state(state)
+            restore()
+    except BaseException:  # an interrupt of the restoration, too
+        if enabled:
+            restore()
+        raise

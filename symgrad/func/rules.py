@@ -27,7 +27,7 @@ from symgrad.engine.saved import changed, read_traced
 from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.factories.generators import default_generator
+from symgrad.factories.generators import default_generator, fork_rng
 from symgrad.func.evaluation import UNCHANGED, Input, _repeat_for_level, recording
 from symgrad.graph.modes import DEFAULT, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
@@ -113,14 +113,9 @@ def restored_generator(state: tuple[int, dict[str, Any]] | None) -> Iterator[Non
     if state is None:
         yield
         return
-    g = default_generator
-    before, now = (g._seed, g._bits, g.numpy), g._bits.state
-    g._seed, g._bits.state = state  # type: ignore[assignment]
-    try:
+    with fork_rng():
+        default_generator._seed, default_generator._bits.state = state  # type: ignore[assignment]
         yield
-    finally:
-        g._seed, g._bits, g.numpy = before  # the function may have set a new seed
-        g._bits.state = now
 
 
 def in_vmap_levels(levels: Sequence[tuple[int, int, str]], *tensors: Tensor | None) -> contextlib.AbstractContextManager[None]:

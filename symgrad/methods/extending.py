@@ -44,20 +44,32 @@ def _declare(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict
     for i, rule in enumerate(rules):
         if not callable(rule) and not (constructor is ops.elementwise and i and isinstance(rule, (int, float, type(None)))):
             raise TypeError(f"{name}: rule {i} is {rule!r}, which cannot be called; a rule is a function of the namespace xp and the arguments")
-    before = REGISTRY.pop(name, None)
+    before, members = REGISTRY.get(name), [(owner, each, vars(owner).get(each)) for owner in (type(traced), Tensor) for each in names | mine]
     try:
+        REGISTRY.pop(name, None)
         op = REGISTRY[name] = _keep_bfloat16(constructor(name, *rules, **rest))
         function = install(op)
         detach(mine)
         attach(methods_of(op, function))
+        _declared[name] = names
+        function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # the caller's module, where pickle looks the name up
     except BaseException:
-        REGISTRY.pop(name, None)
-        if before is not None:
-            REGISTRY[name] = before
+        _put(REGISTRY, name, before)
+        _put(_declared, name, mine or None)
+        for owner, each, member in members:
+            if member is not None:
+                setattr(owner, each, member)
+            elif each in vars(owner):
+                delattr(owner, each)
         raise
-    _declared[name] = names
-    function.__module__ = sys._getframe(2).f_globals.get("__name__", function.__module__)  # the caller's module, where pickle looks the name up
     return function
+
+
+def _put(table: dict[str, Any], name: str, value: Any) -> None:
+    """Set an entry of a table, or remove it if the value is None."""
+    table.pop(name, None)
+    if value is not None:
+        table[name] = value
 
 
 def _is_bfloat16(x: Any) -> bool:

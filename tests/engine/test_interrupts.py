@@ -1,39 +1,19 @@
 """An interrupt at any line leaves every mode as it was: KeyboardInterrupt is raised at the n-th line that runs inside the library, for many n."""
 
-import contextlib
 import gc
 import sys
 import threading
 import warnings
 
-import numpy as np
 import pytest
 
 import symgrad as torch
 from symgrad import func, nn
 from symgrad.autograd import forward_ad
 from symgrad.autograd.graph import allow_mutation_on_saved_tensors, save_on_cpu, saved_tensors_hooks
-from symgrad.engine.storage.versions import PACKAGE
-from symgrad.graph.modes import DEFAULT, special, thread
-from symgrad.graph.node import all_threads
+from symgrad.graph.modes import thread
 from symgrad.utils.checkpoint import checkpoint
-
-
-class Cube(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.square = x * x
-        y = ctx.square.clone()
-        y.mul_(x)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        return g * 3 * ctx.square
-
-    @staticmethod
-    def jvp(ctx, t):
-        return t * 3 * ctx.square
+from tests.support.interrupts import Cube, Interrupted, differences, leaf, locked
 
 
 class Doubled(torch.autograd.Function):
@@ -46,10 +26,6 @@ class Doubled(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, g):
         return g * 2
-
-
-def leaf():
-    return torch.tensor([0.5, 1.5], requires_grad=True)
 
 
 def first_order():
@@ -162,74 +138,6 @@ PROGRAMS = [first_order, second_order, functions, writes, grad_modes, inference,
             modules, checkpoints]
 
 
-class Interrupted:
-    """Runs a program and raises KeyboardInterrupt when it comes to its n-th line inside the library; `at` is that line, None past the end."""
-
-    def __init__(self, program, n):
-        self.left, self.at = n, None
-        before = sys.gettrace()
-        sys.settrace(self._call)
-        try:
-            program()
-        except KeyboardInterrupt:
-            assert self.at is not None
-            self.raised = True
-        else:
-            self.raised = False
-        finally:
-            sys.settrace(before)
-
-    def _call(self, frame, event, argument):
-        return self._line if frame.f_code.co_filename.startswith(PACKAGE) and self.at is None else None
-
-    def _line(self, frame, event, argument):
-        if event == "line" and self.at is None:
-            self.left -= 1
-            if not self.left:
-                self.at = f"{frame.f_code.co_filename[len(PACKAGE):]}:{frame.f_lineno} {frame.f_code.co_name}"
-                raise KeyboardInterrupt
-        return self._line
-
-
-def differences(parameters):
-    """What is wrong with the modes of this thread, and with what is computed under them."""
-    modes = thread.modes
-    found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
-                                      ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
-    found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * bool(special)
-    found += ["module"] * any(p is not q for p, q in zip(layer.parameters(), parameters))
-    x = torch.tensor([2.0, 3.0], requires_grad=True)
-    with torch.no_grad():
-        found += ["no_grad records"] * (x * x).requires_grad
-    if found:
-        return found
-    for _ in range(2):
-        (x * x).sum().backward()
-    found += ["sum of gradients"] * (not np.array_equal(x.grad.numpy(), [8.0, 12.0]))
-    y = Cube.apply(x) * x
-    found += ["nothing is recorded"] * (not y.requires_grad)
-    with contextlib.suppress(RuntimeError):
-        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-        (h,) = torch.autograd.grad(g.sum(), x)
-        if np.array_equal(g.detach().numpy(), [32.0, 108.0]) and np.array_equal(h.numpy(), [48.0, 108.0]):
-            return found
-    return [*found, "gradient"]
-
-
-def locked():
-    """What another thread waits for in vain."""
-    def works():
-        x = leaf()
-        y = x * 1
-        y.register_hook(lambda g: g)
-        y.view(-1).sum().backward()
-
-    worker = threading.Thread(target=works, daemon=True)
-    worker.start()
-    worker.join(5)
-    return ["a lock is held"] * worker.is_alive()
-
-
 def sweep(program, start=1, step=1):
     """The lines at which an interrupt of the program leaves something wrong, with what that is; every `step`-th line is tried from `start` on."""
     program()
@@ -240,7 +148,7 @@ def sweep(program, start=1, step=1):
         run = Interrupted(program, n)
         if run.at is None:
             return wrong + locked(), n
-        found = differences(parameters) + ["the interrupt was swallowed"] * (not run.raised)
+        found = differences(layer, parameters) + ["the interrupt was swallowed"] * (not run.raised)
         if found:
             wrong.append((run.at, *found))
             gc.collect()
@@ -265,7 +173,7 @@ def test_a_thread_that_ends_inside_a_mode_leaves_nothing_behind():
     worker = threading.Thread(target=ends_inside)
     worker.start()
     worker.join()
-    assert not differences(list(layer.parameters()))
+    assert not differences(layer, list(layer.parameters()))
 
 
 if __name__ == "__main__":  # every line of every program

@@ -1,0 +1,106 @@
+"""Interrupts at a chosen line of the library, and what must be whole after one."""
+
+import contextlib
+import sys
+import threading
+
+import numpy as np
+
+import symgrad as torch
+from symgrad.engine.storage.versions import PACKAGE
+from symgrad.graph.modes import DEFAULT, special, thread
+from symgrad.graph.node import all_threads
+
+__all__ = ["Cube", "Interrupted", "differences", "leaf", "locked"]
+
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.square = x * x
+        y = ctx.square.clone()
+        y.mul_(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 3 * ctx.square
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 3 * ctx.square
+
+
+def leaf():
+    return torch.tensor([0.5, 1.5], requires_grad=True)
+
+
+class Interrupted:
+    """Runs a program and raises an error when it comes to its n-th line inside the library.
+
+    `at` is that line, None past the end; `lines` is how many ran; `raised` says whether the error came out.
+    """
+
+    def __init__(self, program, n=0, error=KeyboardInterrupt):
+        self.n, self.lines, self.at, self.error = n, 0, None, error
+        before = sys.gettrace()
+        sys.settrace(self._call)
+        try:
+            program()
+        except error:
+            assert self.at is not None
+            self.raised = True
+        else:
+            self.raised = False
+        finally:
+            sys.settrace(before)
+
+    def _call(self, frame, event, argument):
+        return self._line if frame.f_code.co_filename.startswith(PACKAGE) and self.at is None else None
+
+    def _line(self, frame, event, argument):
+        if event == "line" and self.at is None:
+            self.lines += 1
+            if self.lines == self.n:
+                self.at = f"{frame.f_code.co_filename[len(PACKAGE):]}:{frame.f_lineno} {frame.f_code.co_name}"
+                raise self.error
+        return self._line
+
+
+def differences(module, parameters):
+    """What is wrong with the modes of this thread, and with what is computed under them."""
+    modes = thread.modes
+    found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
+                                      ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
+    found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * bool(special)
+    found += ["module"] * any(p is not q for p, q in zip(module.parameters(), parameters))
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    with torch.no_grad():
+        found += ["no_grad records"] * (x * x).requires_grad
+    if found:
+        return found
+    for _ in range(2):
+        (x * x).sum().backward()
+    found += ["sum of gradients"] * (not np.array_equal(x.grad.numpy(), [8.0, 12.0]))
+    y = Cube.apply(x) * x
+    found += ["nothing is recorded"] * (not y.requires_grad)
+    with contextlib.suppress(RuntimeError):
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        (h,) = torch.autograd.grad(g.sum(), x)
+        if np.array_equal(g.detach().numpy(), [32.0, 108.0]) and np.array_equal(h.numpy(), [48.0, 108.0]):
+            return found
+    return [*found, "gradient"]
+
+
+def locked():
+    """What another thread waits for in vain."""
+    def works():
+        x = leaf()
+        y = x * 1
+        y.register_hook(lambda g: g)
+        y.view(-1).sum().backward()
+
+    worker = threading.Thread(target=works, daemon=True)
+    worker.start()
+    worker.join(5)
+    return ["a lock is held"] * worker.is_alive()
