@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.batched import batched
+from symgrad.autograd.graph import GradientEdge, current
 from symgrad.autograd.seeds import one, plain_seeds, seeds_of, tensors_of
 from symgrad.carriers import numeric
 from symgrad.engine.cotangents import in_dtype
@@ -25,6 +26,7 @@ from symgrad.engine.tasks import GraphTask
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode, joined_inputs
+from symgrad.graph.freed import freed
 from symgrad.graph.modes import in_mode, special
 from symgrad.graph.node import CALLS, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
@@ -73,6 +75,9 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
         nodes = reached([node for node, _ in seeds], differentiable=True)
         if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
             wanted = _leading(nodes, keep)
+            if len(seeds) > 1:  # of several outputs, those of calls that depend on no input take no part
+                calls = {id(node.origin) for node in wanted}
+                seeds = [seed for seed in seeds if id(seed[0].origin) in calls]
     return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver, finish)
 
 
@@ -145,10 +150,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     asked = None if inputs is None else tensors_of(inputs, "inputs")
     if asked is not None and not asked:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    seeds = seeds_of(outputs, grad_tensors, create_graph)
     for i, x in enumerate(asked or ()):
         if not x.requires_grad:
-            raise RuntimeError(f"inputs[{i}] does not require grad; only tensors that do can receive a gradient")
-    seeds = seeds_of(outputs, grad_tensors, create_graph)
+            raise RuntimeError(f"can't retain_grad on Tensor that has requires_grad=False: inputs[{i}] cannot receive a gradient")
+        if not x.is_leaf:  # as in PyTorch, it keeps its gradient from now on
+            x.retain_grad()
 
     delivered: set[Node] = set()
 
@@ -177,15 +184,12 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
     def finish(out: dict[Node, Any]) -> None:
         leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
-        targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked]
+        targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked if x.is_leaf]
         for t, node in targets:
             if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
                 give(t, node, out.pop(node))
 
     _run(seeds, asked, retain_graph, create_graph, deliver, finish)
-    for x in asked or ():
-        if not x.is_leaf:  # as in PyTorch, it keeps its gradient from now on
-            x.retain_grad()
 
 
 def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
@@ -231,6 +235,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for i, x in enumerate(xs):
         if not x.requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
+        current(x)
     out = _run(seeds, xs, retain_graph, create_graph)
     nodes = [x._node for x in xs]
     parents = joined_inputs(nodes) if create_graph else ()  # type: ignore[arg-type]
@@ -241,11 +246,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             if create_graph:
                 results.append(_derivative(g, x, parents))
                 continue
-            result = wrap(np.zeros_like(x._value) if g is None else in_dtype(_own_memory(g), x._value))
+            result = wrap(np.zeros_like(x._value) if g is None else _own_memory(g) if x._value is freed else in_dtype(_own_memory(g), x._value))
             if node.flags & NAMED:
                 result._formula = [(seeds, node)]
             results.append(result)
         elif materialize_grads:
+            if type(inputs) is GradientEdge or type(inputs) in (list, tuple) and type(inputs[i]) is GradientEdge:
+                raise RuntimeError(f"materialize_grads cannot be used when the given input is a GradientEdge: inputs[{i}] is not part of the outputs")
             zeros = wrap(np.zeros_like(x._value))
             results.append(zeros.requires_grad_() if create_graph else zeros)
         elif allow_unused:

@@ -16,12 +16,13 @@ from symgrad.autograd.bundles import Output, Values, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.recorders import ForwardRecorder, reach_of
 from symgrad.autograd.vmapping import apply_to_batch
+from symgrad.engine.inference import CANNOT_BE_SAVED, InferenceError, is_inference
 from symgrad.engine.storage.copyslices import rebase_history
 from symgrad.engine.storage.versions import stamp
-from symgrad.engine.storage.views import CUSTOM, MANY, base_of, refuse_in_place, register_view
+from symgrad.engine.storage.views import CUSTOM, MANY, base_of, is_leaf_unrefreshed, refuse_in_place, register_view
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
-from symgrad.graph.node import CALLS, IN_FORWARD, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
+from symgrad.graph.node import CALLS, IN_FORWARD, INFERENCE, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
@@ -131,7 +132,7 @@ class Function(metaclass=_Meta):
         node = cls._node_class()
         node.places = tuple(i for i, x in enumerate(args) if isinstance(x, Tensor))
         inputs = [args[i] for i in node.places]
-        node.parents = tuple(x._node for x in inputs)
+        node.parents = tuple(None if (p := x._node) is INFERENCE else p for x in inputs)
         node.needs = tuple(isinstance(x, Tensor) and x.requires_grad for x in args)
         ctx = node.public_node
         ctx.needs_input_grad = node.needs
@@ -195,18 +196,22 @@ def _bound(forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any], spl
 
 
 def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
-    """An output of a call that is not recorded. An input that is returned unchanged becomes a view of itself."""
-    if not isinstance(y, Tensor) or not any(y is x for x in inputs):
+    """An output of a call that is not recorded. An input that is returned becomes a view of itself, or a constant if it requires grad."""
+    if not isinstance(y, Tensor):
         return y
-    if not thread.modes.grad:
-        return wrap(y._array())
-    return y if any(y is t for t in dirty) else register_view(wrap(y._array()), y, CUSTOM)
+    if not any(y is x for x in inputs):
+        if base_of(y) is not None:
+            y._view.made = CUSTOM
+        return y
+    if y.requires_grad:
+        return y.detach()
+    return y if any(y is t for t in dirty) else register_view(wrap(y._array(), INFERENCE if y._node_slot is INFERENCE else None), y, CUSTOM)
 
 
 def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, keep_values: bool) -> tuple:
     """The outputs with their nodes in the graph."""
     for t in node.dirty if thread.modes.grad else ():
-        if t.is_leaf and t.requires_grad and base_of(t) is None:
+        if t.requires_grad and is_leaf_unrefreshed(t):
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         refuse_in_place(t)
         if len(outputs) > 1 and base_of(t) is not None:
@@ -252,9 +257,10 @@ def _kind(y: Any, inputs: Sequence[Tensor], node: FunctionNode) -> str:
 
 
 def _finished(y: Any, kind: str, output_node: Node, inputs: Sequence[Tensor], many: bool) -> Any:
-    """An output with its node. An output that shares an input's memory becomes a view that must not be written."""
+    """An output with its node. An output that shares an input's memory becomes a view that must not be written; a written input loses its `.grad`."""
     if kind == DIRTY:
         rebase_history(y, y._node, output_node)
+        y.grad = None
     elif kind == GIVEN:
         return register_view(wrap(y._array(), output_node), y, MANY if many else CUSTOM)
     elif kind == CONSTANT:
@@ -270,6 +276,8 @@ def _finished(y: Any, kind: str, output_node: Node, inputs: Sequence[Tensor], ma
 
 
 def _saved(t: Tensor, outputs: tuple, finished: tuple, kinds: Sequence[str], inputs: Sequence[Tensor], since: int) -> Saved:
+    if is_inference(t):
+        raise InferenceError(CANNOT_BE_SAVED)
     for k, y in enumerate(outputs):
         if t is y and kinds[k] in (NEW, DIRTY):
             return Saved(finished[k], k, since, True)

@@ -15,7 +15,7 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph import node as graph
 from symgrad.graph.modes import thread
-from symgrad.graph.node import GRADIENT
+from symgrad.graph.node import BARRED, GRADIENT
 from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
@@ -72,7 +72,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor | GradientEdge], fn: Calla
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     nodes: list[Any] = [t.place if isinstance(t, GradientEdge) else t._node for t in tensors]
-    if any(node is None or not node.flags & GRADIENT for node in nodes):
+    if any(node is None or not node.flags & GRADIENT or node.public_node is None for node in nodes):
         raise AssertionError("Expected gradient function to be set")
     gathered = _Gathered([weakref.ref(node) for node in nodes], fn, mode == "any")  # a hook must not hold its own node
     return _Handle([add_hook(attach(node).tensor, functools.partial(gathered.arrive, i)) for i, node in enumerate(nodes)])
@@ -91,8 +91,9 @@ class _Gathered:
         with self.lock:
             first = run not in self.runs
             if first:
-                reached = set(run.reached())
-                self.runs[run] = {k for k, node in enumerate(self.nodes) if node() in reached}, [None] * len(self.nodes)
+                calls = {id(node.origin) for node in run.reached()}  # the hooks of all outputs of a call run
+                held = [node() for node in self.nodes]
+                self.runs[run] = {k for k, node in enumerate(held) if node is not None and id(node.origin) in calls}, [None] * len(self.nodes)
             missing, grads = self.runs[run]
             missing.discard(i)
             grads[i] = grad
@@ -122,10 +123,16 @@ class GradientEdge(NamedTuple):
         return self.node if self.ownership_token is None else self.ownership_token
 
 
+def current(t: Tensor) -> Any:
+    """The node of a tensor; that of a stale view is regenerated, under no_grad, too."""
+    node = t._node_slot
+    return node if node is None or node.flags is not BARRED else node.current(True)
+
+
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The gradient edge of a tensor: its node and output number.
 
-    Raises RuntimeError for a tensor that does not require a gradient.
+    Raises RuntimeError for a tensor that does not require a gradient, AssertionError for a view made under no_grad, which receives none.
 
     >>> import symgrad
     >>> x = symgrad.tensor(3.0, requires_grad=True)
@@ -135,6 +142,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    place: Any = tensor._node
+    place: Any = current(tensor)
     node = tensor.grad_fn or place
+    if place is None or place.public_node is None:
+        raise AssertionError("Expected gradient function to be set: the tensor is a view that no operation recorded")
     return GradientEdge(node, place.output_nr, None if node is place else place)

@@ -24,7 +24,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.saved import verify
 from symgrad.engine.storage.versions import first_write_after
-from symgrad.engine.storage.views import Base, base_of
+from symgrad.engine.storage.views import Base, Stale, base_of
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, Recorder, thread
 from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence
@@ -77,7 +77,7 @@ class ForwardRecorder(_FunctionRecorder):
         self.reach = reach
         self.keep_values: bool = keep_values or outer is not None and outer.keep_values
         self.rebased: list[tuple[Tensor, Node]] = []  # the tensors that the forward wrote, with their former nodes
-        self.stale_views: list[weakref.ref[Tensor]] = []  # views whose base was written; a view updates its node on access
+        self.stale_views: list[tuple[weakref.ref[Tensor], Node | None]] = []  # whose base was written, with their nodes before
 
     def tracks(self, node: Node | None) -> bool:
         """Whether a node depends on an input or on another differentiable tensor."""
@@ -110,7 +110,9 @@ class ForwardRecorder(_FunctionRecorder):
 
     def stale_view(self, view: weakref.ref[Tensor]) -> None:
         """Store a view that became stale."""
-        self.stale_views.append(view)
+        stale: Any = None if (tensor := view()) is None else tensor._node_slot
+        if stale is not None:
+            self.stale_views.append((view, stale.last))
 
     def detach(self, t: Tensor) -> Node | None:
         """The node of a detached tensor. It still depends on the inputs: no tensor requires grad in a forward, so detaching has no effect there."""
@@ -119,7 +121,7 @@ class ForwardRecorder(_FunctionRecorder):
     def refresh_views(self) -> None:
         """Update the nodes of views whose base was written, while the base still has its node of this forward."""
         with contextlib.suppress(RuntimeError):
-            for reference in self.stale_views:
+            for reference, _ in self.stale_views:
                 if (view := reference()) is not None:
                     view._node  # noqa: B018
 
@@ -131,6 +133,9 @@ class ForwardRecorder(_FunctionRecorder):
         for t, _ in self.rebased:
             if isinstance(t._view, Base):
                 t._view.make_stale()
+        for reference, last in reversed(self.stale_views):  # the nodes from before this forward say what was recorded
+            if (view := reference()) is not None and isinstance(view._node_slot, Stale):
+                view._node_slot.last = last
         self.rebased.clear()
 
     def close(self) -> Span:

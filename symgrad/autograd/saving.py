@@ -133,6 +133,7 @@ class _Packing(Recorder):
         """Pack the saved values of a node in torch's order: sorted by torch's names, the result last."""
         if not node.flags & GRADIENT or not isinstance(type(node).op, Op):
             return
+        node.torch_named()  # while it has the arguments that the name depends on
         needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in node.parents))
         positions = [position for *_, position in sorted((position < 0, "self" if name == "input" else name, position) for name, position in needed)]
         positions = [position for position in positions if isinstance(node.value if position < 0 else node.args[position], VALUES)]

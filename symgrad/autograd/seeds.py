@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.graph import GradientEdge
+from symgrad.autograd.graph import GradientEdge, current
 from symgrad.carriers.batched import Batched, levels_of
 from symgrad.engine.data import as_value
 from symgrad.engine.storage.views import UnrecordedLeaf
@@ -90,20 +90,24 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
     cotangents = tuple(cotangents)
     if len(cotangents) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(cotangents)} gradients; give one gradient (or None) per tensor")
+    for i, (y, g) in enumerate(zip(outputs, cotangents)):
+        if g is None and y.requires_grad:
+            if y._value.size != 1:
+                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(y.shape)}: give a "
+                                   f"gradient of that shape, or reduce it with .sum()")
+            if y._value.dtype.kind == "c":
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
+        elif isinstance(g, Tensor) and g.shape != y.shape:
+            raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
-        node = y._node
+        node = current(y)
         if special and not create_graph:
             y._escape()
         if node is None or not node.flags & GRADIENT or isinstance(node, UnrecordedLeaf):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn; make an input with "
                                f"requires_grad=True and compute it outside no_grad()")
         if g is None:
-            if y._value.size != 1:
-                raise RuntimeError(f"grad can be implicitly created only for scalar outputs; this one has shape {list(y.shape)}: give a "
-                                   f"gradient of that shape, or reduce it with .sum()")
-            if y._value.dtype.kind == "c":
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
             g = wrap(one(y._value))
         else:
             if not isinstance(g, Tensor):

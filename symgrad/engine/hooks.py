@@ -305,5 +305,9 @@ def _add(t: Tensor, g: Any) -> None:
         t._grad = old + g
     else:
         array = old._array()
-        array += g
+        try:
+            array += g
+        except ValueError:
+            raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(array.shape, g.shape))}: "
+                               f".grad has another shape than the gradient that is added to it") from None
         stamp(array, "backward")

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.saved import _needed
+from symgrad.engine.storage.views import RefusedView
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import DEFAULT, observed, thread
 from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, Leaf, Node
 from symgrad.graph.op import Op
 
-__all__ = ["is_inference", "made_in_inference", "recorded"]
+__all__ = ["CANNOT_BE_SAVED", "InferenceError", "is_inference", "made_in_inference", "recorded"]
 
 CANNOT_BE_SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
                    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
@@ -27,10 +28,20 @@ def recorded(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
     modes = thread.modes
     if not (modes.grad or modes.inference or op.view) and modes.recorder is DEFAULT:
         return None
-    parents = tuple([p.current() if p is not None and p.flags is BARRED else p for p in parents])
+    parents = tuple([_current(op, p) if p is not None and p.flags is BARRED else p for p in parents])
     if modes.inference or INFERENCE in parents:
         return _with_inference(op, args, parents, value)
     return observed(modes.recorder.record(op, args, parents, value))
+
+
+def _current(op: Op, node: Node) -> Node | None:
+    """The regenerated node of a stale view; None if it has none and the operation has no derivative."""
+    try:
+        return node.current()
+    except RefusedView:
+        if op.differentiable:
+            raise
+        return None
 
 
 def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
@@ -45,7 +56,7 @@ def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | N
     known = tuple(None if p is INFERENCE else p for p in parents)
     node = observed(modes.recorder.record(op, args, known, value))
     if node is not None and node.flags & GRADIENT:
-        needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT else None for p in known))
+        needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT and p.public_node is not None else None for p in known))
         if any(place >= 0 and parents[place] is INFERENCE for _, place in needed):
             raise InferenceError(CANNOT_BE_SAVED)
     return node

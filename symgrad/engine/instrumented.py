@@ -85,11 +85,11 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         if absent and node.none_is_undefined:
             g, absent = node.undefined(), False
         found: Sequence[Any] = (None,) * len(parents)
+        if node.flags & RELEASED and read is None:
+            raise RuntimeError(FREED)
         if not absent:
-            if node.flags & RELEASED and read is None:
-                raise RuntimeError(FREED)
             if node.reads_saved and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
-                verify(node, parents)
+                verify(node, receivers(node, None))
             y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
             if is_complex(g):
                 y, args = conjugated(xp, node, y, args)
@@ -103,7 +103,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
                 if c is None:
                     c = g if absent else UNDEFINED if node.none_is_undefined or own is not None else SYMBOLIC_ZERO
                 send(pending, heap, p, c)
-        if release and not absent:
+        if release:
             release_node(node)
         for leaf in last.get(node, ()):
             if leaf in pending:

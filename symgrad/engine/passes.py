@@ -120,7 +120,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 if flags & RELEASED and read is None:
                     raise RuntimeError(FREED)
             if written and node.reads_saved and node.sequence_nr < written and not flags & RELEASED:
-                verify(node, parents)
+                verify(node, receivers(node, None))
         if (numbers or tensors) and (type(g) is float64 or (g._value if type(g) is Tensor else g).dtype is FLOAT64 or not is_complex(g)):
             y = node.value
             single, rule, saves = (node.by_numbers if numbers else node.by_tensors) or write_rules(type(node), numbers)

@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.engine.storage.versions import promote
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, Leaf, Node
+from symgrad.graph.node import BARRED, INFERENCE, Leaf, Node
 from symgrad.types.dtypes import DType, dtype_of
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
@@ -167,15 +167,16 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A tensor outside of the graph that shares memory with this one."""
+        inference = INFERENCE if self._node_slot is INFERENCE else None
         if not special:
-            return wrap(self._array())
+            return wrap(self._array(), inference)
         if thread.modes.program is not None:
             out = wrap(self._array(), thread.modes.recorder.detach(self))
             thread.modes.program.share_memory(self, out)
             return out
         for observer in thread.modes.observers:
             observer.detach(self)
-        return wrap(self._array(), thread.modes.recorder.detach(self))
+        return wrap(self._array(), thread.modes.recorder.detach(self) or inference)
 
     def _escape(self, shared: bool = False) -> None:
         """Notify the recorder and the observers that the value is converted to plain numbers, or its memory shared."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-__all__ = ["NamedAsInTorch"]
+__all__ = ["NamedAsInTorch", "renamed"]
 
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
 
 
 @functools.cache
-def _subclass(cls: type, name: str) -> type:
-    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
+def renamed(cls: Any, name: str, output_nr: int = 0) -> Any:
+    """A node class under another name, for the node of one output of a call."""
+    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__} | ({"output_nr": output_nr} if output_nr else {}))
 
 
 class NamedAsInTorch:
@@ -46,11 +47,11 @@ class NamedAsInTorch:
 
     def torch_named(self) -> Any:
         """The node itself, after its class was replaced by one with torch's name where the name depends on the arguments."""
-        cls = type(self)
+        cls: Any = type(self)
         names = getattr(cls, "op", None) and self.op.names
         name = names(self) if names and self.args is not None else None
         if name is not None and name != cls.__name__:
-            self.__class__ = _subclass(cls, name)  # type: ignore[arg-type]
+            self.__class__ = renamed(cls, name)
         return self
 
     @property

@@ -89,7 +89,7 @@ def _resized_node(place: Node, old: np.ndarray, value: np.ndarray) -> Node:
         place = place if origin is None else origin
     if value.shape == old.shape:
         return place
-    return make_node(_resized_op(type(place.torch_named()).__name__), (old, value), (place,), value, place.flags)
+    return make_node(_resized_op(type(place.public_node).__name__), (old, value), (place,), value, place.flags)
 
 
 # Another shape of the same memory

@@ -19,6 +19,8 @@ from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.names import renamed
+from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
 from symgrad.methods.counting import nonzero
 from symgrad.methods.elements import hash_tensor, is_distributed, slice_inverse
@@ -58,6 +60,8 @@ def methods_as_functions() -> dict[str, Callable[..., Any]]:
 
 
 clone, index_put, masked_fill = FUNCTIONS["clone"], FUNCTIONS["index_put"], FUNCTIONS["masked_fill"]
+CLONE: Any = node_class(REGISTRY["clone"])
+_copy = core(REGISTRY["clone"])
 _strided_put = core(REGISTRY["strided_put"])
 
 
@@ -75,13 +79,18 @@ def _copies(name: str) -> Callable[..., Any]:
             expect_tensors(f"{name}_copy", input=input)
         view = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
         found = view(input, *args, **kwargs)
-        return tuple(map(_contiguous_copy, found)) if isinstance(found, tuple) else _contiguous_copy(found)
+        return tuple(map(_copy_of_view, found)) if isinstance(found, tuple) else _copy_of_view(found)
 
     return _named(copied, f"{name}_copy", f"As `{name}`, with a contiguous copy of the elements in place of a view.")
 
 
-def _contiguous_copy(view: Tensor) -> Tensor:
-    return clone(view, memory_format=FORMATS["contiguous_format"])
+def _copy_of_view(view: Tensor, name: str = "") -> Tensor:
+    """A copy of a view, whose node has torch's name of both steps; `name` is that of the view, if it is not the node's."""
+    out = _copy(view, "C")
+    node, of_view = out._node_slot, view._node_slot
+    if type(node) is CLONE and of_view is not None:
+        node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy", of_view.output_nr)
+    return out
 
 
 def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
@@ -125,7 +134,10 @@ def fill(input: Tensor, value: Any) -> Tensor:
 @taking_out
 def alias_copy(input: Tensor) -> Tensor:
     """A contiguous copy of the input."""
-    return _contiguous_copy(input)
+    out = _copy(input, "C")
+    if type(out._node_slot) is CLONE:
+        out._node_slot.__class__ = renamed(CLONE, "AliasBackward0_copy")
+    return out
 
 
 @taking_out
@@ -138,7 +150,7 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
         raise RuntimeError("slice step must be positive")
     if not -input.ndim <= dim < input.ndim:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})")
-    return _contiguous_copy(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)])
+    return _copy_of_view(input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)], "SliceBackward0")
 
 
 @METHODS.define

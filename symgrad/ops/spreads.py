@@ -82,7 +82,7 @@ def _std_jvp(xp, t, y, x, dim, correction, keepdim):
 
 VARIANCE_EXAMPLES = (((0,), 1, False), ((1,), 0, True), ((0, 1), 1, False))
 
-primitive("var", _var,
+primitive("var", _var, saved=("input",),
           kinks=(([1.0],), ([1.0, 1.0],)), vjp=_var_vjp, jvp=_var_jvp, prepare=_variance_arguments, examples=VARIANCE_EXAMPLES, layout="rows",
           usage="symgrad.var(a, dim=1, correction=0)", doc="The variance, Σ (x - mean)² / (n - correction).")
 def _std(xp, input, dim, correction, keepdim):

@@ -8,20 +8,32 @@ ends there.
 from __future__ import annotations
 
 import argparse
+import cmath
 import collections
 import importlib
-import math
 import random
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .draw import Drawer
+from .modes import SAVING
 from .steps import Step, World, look, say
 
-PASSES = ("backward", "grad", "second")
+PASSES = ("backward", "grad", "second", "edge")
 MIDWAY = re.compile(r"modified by an inplace|second time|detached in-place|moved into the graph|is a view and its base|A view was")
+# What a pass refuses before it begins.
+EARLY = re.compile(r"does not require grad|implicitly created|Mismatch in shape|Mismatch in dtype|One of the differentiated Tensors|requires_grad=False|"
+                   r"materialize_grads|allow_unused|inputs. argument|can't be empty|appears to not have been used|no grad_fn|For complex Tensors")
+# Where torch raises and symgrad has an answer, by the table of intended differences.
+LAX = re.compile(r"not implemented for|not support(ed)?|expected scalar type|the same dtype|Found dtype|is not differentiable with respect to|derivative for|"
+                 r"automatic differentiation for|is currently not supported|last dimension with stride 1|Could this error message be improved|Boolean value of Tensor with more than one|'NoneType' object has")
+CONSTANT = {"argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero"}  # which need no history
+TURNED = {"t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_"}  # after which torch tells another shape of a saved tensor
+UNCHECKED = {"masked_fill_", "index_fill_", "scatter_", "masked_scatter_", "index_put_", "index_copy_", "index_add_", "scatter_add_",
+             "fill_"}  # writes to expanded memory, which torch deprecates and does not refuse
 # Messages that are the same word for word, up to the end of their first sentence; of the others only the type is compared.
 PROMISED = re.compile(r"leaf Variable|is a view|A view was|modified by an inplace|second time|detach|retain_grad|register a hook|implicitly created|"
                       r"does not require grad|refer to a single memory|refers to a single memory|doesn't match the broadcast shape|"
@@ -43,6 +55,7 @@ class Pair:
         self.ignored = ignored
         self.worlds, self.closely, self.program, self.over = (World(theirs), World(ours)), closely, [], False
         self.raised: list[str] = []
+        self.rough = False  # whether numbers of few digits are about
 
     def run(self, step: Step, compare: bool = True) -> None:
         """Run a step on both; raises Difference."""
@@ -57,22 +70,43 @@ class Pair:
         if expected is not None and got is None and "refer to a single memory" in expected[1] and self._the_same(step):
             self.over = True  # one memory under strides that differ where there is one element only, which NumPy does not keep as torch does
             return
+        if expected is not None and got is None and (
+                LAX.search(expected[1]) or "cannot be saved" in expected[1] and self._mixed(step) or step.word in CONSTANT and "base has been modified" in expected[1]):
+            self.over = True
+            return
+        if expected is None and got is not None and "more than one element of the written-to" in got[1] and step.word in UNCHECKED:
+            self.over = True
+            return
         if (expected is None) != (got is None):
             raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
         if expected is not None and got is not None:
             names = [c.__name__ for c in got[0].__mro__]
+            if re.search("not implemented for|not supported for|'NoneType' object", expected[1]):
+                self.over = True
+                return
+            if any(s.word in TURNED for s in self.program):
+                expected, got = ((kind, re.sub(r"Tensor \[[^]]*\]", "Tensor", message)) for kind, message in (expected, got))
             alike = "messages" in self.ignored or not PROMISED.search(expected[1]) or _normal(got[1]).startswith(_normal(expected[1]))
-            if any(word in expected[1] + got[1] for word in ("of AsStrided", "CopySlices")):  # torch names one node of a view
+            if any(word in expected[1] + got[1] for word in ("of AsStrided", "CopySlices", "modified by an")):  # one node of a view, or of two tensors
                 alike |= _unnamed(got[1]) == _unnamed(expected[1])
             if step.form in PASSES and any(s.form == "delete" or s.word == "detach_" for s in self.program):
                 alike |= bool(MIDWAY.search(expected[1]) and MIDWAY.search(got[1]))  # torch asks what a tensor became that nobody holds here any more
+            alike |= bool(PROMISED.search(expected[1])) and "single memory location" in got[1]  # both refuse, for two reasons, in another order
             if expected[0].__name__ not in names or not alike:
                 raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
-            if step.form in PASSES and MIDWAY.search(expected[1]):
+            if step.form in PASSES and not EARLY.search(expected[1]):
                 self.over = True
                 return
+        ours.constant(theirs, step)
+        if expected is not None and ("Inplace update to inference tensor" in expected[1] or any(mode in step.mode for mode in SAVING)):
+            self.over = True  # torch, or a hook, has written already
+            return
         if compare:
             self.compare(self.closely)
+
+    def _mixed(self, step: Step) -> bool:
+        """Whether operands are converted, so that copies of them are saved."""
+        return len({self.worlds[0].tensors[name].dtype for name in step.needs()}) > 1
 
     def _the_same(self, step: Step) -> bool:
         """Whether the operands of a step are the same elements of the same memory, up to dimensions of size 1."""
@@ -88,28 +122,36 @@ class Pair:
         if any(not t._is_view() and not _laid_out_alike(t, ours.tensors[name]) for name, t in theirs.tensors.items()):
             self.over = True  # a new result of operands in different layouts: NumPy chooses another order than torch, and view() then differs
             return
+        self.rough |= any(str(t.dtype) == "torch.float32" for t in theirs.tensors.values())
         for name in theirs.tensors:
             a, b = look(theirs, name, closely), look(ours, name, closely)
             for what in a.facts:
-                if a.facts[what] != b.facts[what] and what not in self.ignored:
+                if a.facts[what] != b.facts[what] and what not in self.ignored and not _named_alike(a.facts[what], b.facts[what]):
                     raise Difference(f"{name}.{what}: torch {a.facts[what]}; symgrad {b.facts[what]}")
             for what in a.numbers:
-                if not all(map(math.isfinite, a.numbers[what])):
+                if not all(map(cmath.isfinite, a.numbers[what])):
                     raise Wild
-                if not _same(a.numbers[what], b.numbers.get(what)):
+                if not _same(a.numbers[what], b.numbers.get(what), self.rough):
                     raise Difference(f"{name}.{what}: torch {a.numbers[what]}; symgrad {b.numbers.get(what)}")
-        if [n for n, _ in theirs.told] != [n for n, _ in ours.told] or not all(_same(a, b) for (_, a), (_, b) in zip(theirs.told, ours.told)):
+        if [n for n, _ in theirs.told] != [n for n, _ in ours.told] or not all(
+                _same(a, b, self.rough) for (_, a), (_, b) in zip(theirs.told, ours.told)):
             raise Difference(f"hooks: torch {theirs.told}; symgrad {ours.told}")
         theirs.told.clear()
         ours.told.clear()
 
 
 def _laid_out_alike(a: Any, b: Any) -> bool:
-    return 0 in a.shape or all(n == 1 or s == t for n, s, t in zip(a.shape, a.stride(), b.stride()))
+    return 0 in a.shape or a.storage_offset() == b.storage_offset() and all(n == 1 or s == t for n, s, t in zip(a.shape, a.stride(), b.stride()))
 
 
-def _same(a: list[float], b: list[float] | None) -> bool:
-    return b is not None and len(a) == len(b) and all(x == y or abs(x - y) <= 1e-12 * max(1.0, abs(x)) for x, y in zip(a, b))
+def _same(a: list[float], b: list[float] | None, rough: bool) -> bool:
+    error = (3e-5 if rough else 1e-12) * max(1.0, *map(abs, a), 0.0)
+    return b is not None and len(a) == len(b) and all(x == y or abs(x - y) <= error for x, y in zip(a, b))
+
+
+def _named_alike(a: Any, b: Any) -> bool:
+    """Whether two nodes, or refusals that name a node, are the same but for that name: of the conversion in place of the operation, or of a view."""
+    return b in ("ToCopyBackward0", "ViewAsRealBackward0", "ViewAsComplexBackward0") and a != b or isinstance(a, str) and isinstance(b, str) and "of AsStrided" in a + b and _unnamed(a) == _unnamed(b)
 
 
 def _unnamed(message: str) -> str:
@@ -147,6 +189,10 @@ def shrink(program: list[Step], *how: Any) -> tuple[list[Step], str]:
     """A program with a difference from which no step can be left out."""
     told = replay(program, *how)
     assert told is not None, "the difference does not come again"
+    for i in range(len(program)):
+        plain = [*program[:i], replace(program[i], mode=""), *program[i + 1:]]
+        if program[i].mode and (found := replay(plain, *how)) is not None:
+            program, told = plain, found
     size = max(1, len(program) // 2)
     while True:
         at = 0
@@ -192,6 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--statistics", action="store_true")
     options = parser.parse_args(arguments)
     ours, theirs = importlib.import_module(options.ours), importlib.import_module("torch")
+    theirs.set_default_dtype(theirs.float64)
     words: collections.Counter[str] = collections.Counter()
     raised: collections.Counter[str] = collections.Counter()
     without, ignored = frozenset(options.without.split(",")), frozenset(options.ignore.split(","))
@@ -205,10 +252,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words.update(f"{s.form} {s.word}".strip() for s in pair.program)
         raised.update(pair.raised)
         if told is not None:
-            program, told = shrink(pair.program, ours, theirs, pair.closely, ignored)
-            kind = re.sub(r"\[[^\]]*\]|-?\d[\d.e-]*", "#", told)
+            kind = re.sub(r"\(.*\)|\[.*\]|-?\d[\d.e-]*", "#", told)
             kinds[kind] += 1
             if kinds[kind] == 1:
+                program, told = shrink(pair.program, ours, theirs, pair.closely, ignored)
                 print(f"seed {seed}, looked at {'after every step' if pair.closely else 'quietly'}: {told}")
                 print("\n".join(f"    {say(step)}" for step in program), flush=True)
     print(f"{steps} steps in {programs} programs, {sum(kinds.values())} difference(s) of {len(kinds)} kind(s), {time.perf_counter() - start:.0f} s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from .steps import flat
+from .attached import flat
 
 
 def nested(values: list, shape: tuple[int, ...]) -> Any:
@@ -34,7 +34,7 @@ def tame(word: str, t: Any) -> bool:
     if word == "square":
         return size(t) < 5
     if word == "sqrt":
-        return min(flat(t), default=1.0) > 0.05
+        return min((x.real for x in flat(t)), default=1.0) > 0.05
     return word != "reciprocal" or least(t) > 0.2
 
 
@@ -64,3 +64,8 @@ def fits_in(a: Any, b: Any) -> bool:
 def has_grad(t: Any) -> bool:
     """Whether a gradient is there, asked without disturbing a view."""
     return not t._is_view() and (t.is_leaf or t.retains_grad) and t.grad is not None
+
+
+def fills(a: Any, b: Any) -> bool:
+    """Whether writing `b` into `a` leaves integers without derivatives, which torch forgets."""
+    return a.is_floating_point() or a.is_complex() or not b.requires_grad

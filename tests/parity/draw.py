@@ -6,7 +6,10 @@ import itertools
 import math
 from typing import Any
 
-from .asked import fits_in, fits_with, has_grad, least, nested, size, tame, unordered
+from .asked import fills, fits_in, has_grad, nested, size, tame, unordered
+from .choices import plain
+from .draw_graphs import Graphs
+from .draw_values import Values
 from .steps import Array, Ref, Step, World
 
 UNARY = ["exp", "sin", "cos", "tanh", "sigmoid", "relu", "neg", "square", "abs", "sqrt", "reciprocal", "clone"]
@@ -14,22 +17,23 @@ UNARY_ = ["exp_", "sin_", "cos_", "tanh_", "sigmoid_", "relu_", "neg_", "square_
 BINARY = ["add", "sub", "mul", "div"]
 VIEWS = ["item", "item", "item", "view", "reshape", "t", "transpose", "permute", "expand", "unsqueeze", "squeeze", "diagonal", "select", "narrow",
          "detach", "as_strided", "view_as", "flatten", "T", "swapaxes", "movedim", "expand_as", "squeeze_dim"]
-NUMBERS = [-2.0, -1.5, -1.0, -0.5, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3]
 SHAPES = [(), (1,), (2,), (3,), (4,), (2, 2), (2, 3), (3, 1), (1, 3), (2, 1, 2), (2, 2, 2)]
 MOST = 12  # tensors alive at once
 
 
-class Drawer:
-    """A source of steps; `random` needs `choice`, `randrange`, `random` and `uniform` (hypothesis has such a source, too)."""
+class Drawer(Graphs, Values):
+    """A source of steps."""
 
     def __init__(self, random: Any, world: World, without: frozenset[str] = frozenset(), start: int = 0):
-        self.random, self.world, self.names, self.hooks = random, world, itertools.count(start), itertools.count(start)
+        super().__init__(random, world, without, start)
         families = [(7, self.leaf), (10, self.unary), (12, self.binary), (5, self.reduction), (3, self.product), (3, self.joined), (24, self.view),
                     (4, self.several), (10, self.unary_), (13, self.binary_), (11, self.assign), (5, self.augment), (3, self.requires_grad_),
-                    (2, self.detach_), (3, self.retain_grad), (3, self.hook), (1, self.remove), (2, self.data), (3, self.grad_of), (2, self.clear),
-                    (1, self.set_data), (9, self.backward), (4, self.grad), (2, self.second), (3, self.delete)]
+                    (2, self.detach_), (3, self.retain_grad), (5, self.hook), (1, self.node_hook), (1, self.hook_of_several), (1, self.remove), (2, self.data), (3, self.grad_of), (2, self.clear),
+                    (1, self.set_data), (9, self.backward), (4, self.grad), (3, self.grads), (1, self.grad_batched), (1, self.edge),
+                    (2, self.second), (3, self.delete), (4, self.custom), (4, self.reduced), (3, self.scanned), (3, self.sorted), (4, self.indexed),
+                    (3, self.scattered), (4, self.scattered_), (2, self.copied), (2, self.view_scattered), (2, self.into_out), (2, self.turned_),
+                    (2, self.typed), (1, self.compared)]
         self.families = [(weight, draw) for weight, draw in families if draw.__name__ not in without]
-        self.without = without
         self.total = sum(weight for weight, _ in self.families)
 
     def step(self) -> Step:
@@ -49,56 +53,12 @@ class Drawer:
             if step is not None and step.word not in self.without:
                 return step
 
-    # Small choices
-
-    def chance(self, p: float) -> bool:
-        return self.random.random() < p
-
-    def any(self, test: Any = None) -> tuple[Ref, Any] | tuple[None, None]:
-        """One tensor of the program that passes the test; the newest are the likeliest."""
-        found = [(Ref(n), t) for n, t in self.world.tensors.items() if test is None or test(t)]
-        if not found:
-            return None, None
-        return found[-1 - self.random.randrange(min(3, len(found)))] if self.chance(0.5) else self.random.choice(found)
-
-    def written(self, test: Any = None) -> tuple[Ref, Any] | tuple[None, None]:
-        """One tensor to write to: mostly not a leaf that requires grad, nor a view of one."""
-        fair = self.chance(0.85)
-
-        def good(t: Any) -> bool:
-            return not (self.world.loose(t) or fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None)
-
-        return self.any(lambda t: good(t) and (test is None or test(t)))
-
-    def tracked(self) -> Ref:
-        """One tensor that requires grad, or (now and then, or for want of one) any."""
-        a, _ = self.any(lambda t: t.requires_grad) if self.chance(0.97) else self.any()
-        return self.any()[0] if a is None else a
-
-    def number(self) -> float:
-        return self.random.choice(NUMBERS)
-
-    def fresh(self, count: int = 1) -> tuple[str, ...]:
-        return tuple(f"t{next(self.names)}" for _ in range(count))
-
-    def bounds(self) -> tuple[float, float]:
-        """Two bounds for clamp that were not drawn before and that no constant has: at a bound, its derivative is a convention of each library."""
-        low = self.random.uniform(-1, 0.5) + 1e-5 * (next(self.names) + 1 / 3)
-        return low, low + self.random.uniform(0.3, 2)
-
-    def mode(self) -> str:
-        return "no_grad" if self.chance(0.15) else ""
-
-    def constant(self, shape: tuple[int, ...]) -> Array:
-        def fill(shape: tuple[int, ...]) -> Any:
-            return tuple(fill(shape[1:]) for _ in range(shape[0])) if shape else float(self.number())
-        return Array(fill(shape))
-
     # Steps
 
     def leaf(self) -> Step:
-        shape = self.random.choice(SHAPES)
-        return Step("leaf", "", (self.constant(shape).values,), self.fresh(), (("requires_grad", self.chance(0.55)),))
+        dtype = self.dtype()
+        grad = self.chance(0.55 if dtype in ("", "float32", "complex128") else 0.05)
+        return Step("leaf", dtype, (self.constant(self.random.choice(SHAPES), dtype).values,), self.fresh(), (("requires_grad", grad),))
 
     def unary(self) -> Step | None:
         word = self.random.choice(UNARY)
@@ -109,7 +69,7 @@ class Drawer:
             return Step("call", "clamp", (a, *self.bounds()), self.fresh(), mode=self.mode())
         if self.chance(0.15) and size(t) < 4:
             return Step("call", "pow", (a, self.random.choice([2, 3])), self.fresh(), mode=self.mode())
-        return Step("call", word, (a,), self.fresh(), mode=self.mode())
+        return Step("call", word, (a,), self.fresh(), mode=self.saving(t))
 
     def binary(self) -> Step | None:
         word = self.random.choice(BINARY)
@@ -117,17 +77,7 @@ class Drawer:
         if a is None:
             return None
         b = self.other(t, word)
-        return Step("call", word, (a, b), self.fresh(), mode=self.mode())
-
-    def other(self, t: Any, word: str, within: bool = False) -> Any:
-        """A number, or a tensor whose shape goes with that of `t` (now and then one whose shape does not)."""
-        if self.chance(0.35):
-            return self.number()
-        fits = fits_in if within else fits_with
-        divides = word in ("div", "div_", "itruediv")
-        b, _ = self.any(lambda s: (fits(s.shape, t.shape) or self.chance(0.03)) and size(s) < 20 and not (divides and least(s) < 0.2)
-                        and not (within and unordered(s, t)))
-        return self.number() if b is None else b
+        return Step("call", word, (a, b), self.fresh(), mode=self.saving(t, b))
 
     def reduction(self) -> Step | None:
         a, t = self.any(lambda t: t.numel())
@@ -153,7 +103,8 @@ class Drawer:
         if a is None:
             return None
         b, _ = self.any(lambda s: s.shape == t.shape)
-        return Step("function", self.random.choice(["cat", "stack"]), ([a, b], self.random.randrange(t.dim())), self.fresh(), mode=self.mode())
+        word = self.random.choice(["cat", "stack"] if not t.is_inference() else ["cat"])  # of inference tensors torch's stack is a view of a new tensor
+        return Step("function", word, ([a, b], self.random.randrange(t.dim())), self.fresh(), mode=self.mode())
 
     def view(self) -> Step | None:
         a, t = self.any(lambda t: t.numel() <= 24)
@@ -206,8 +157,8 @@ class Drawer:
         return Step("attribute" if word == "T" else "call", word, args, out, mode=mode)
 
     def strided(self, a: Ref, t: Any) -> tuple | None:
-        room = t.untyped_storage().nbytes() // 8
-        if not t.is_contiguous() or t.numel() < 2 or self.chance(0.5):
+        room = t.untyped_storage().nbytes() // t.element_size()
+        if not room or not t.is_contiguous() or t.numel() < 2 or self.chance(0.5):
             return None
         start = self.random.randrange(room)
         rows = 1 + self.random.randrange(2)
@@ -271,7 +222,7 @@ class Drawer:
         if a is None:
             return None
         if word == "fill_":
-            b, _ = self.any(lambda s: not s.dim())
+            b, _ = self.any(lambda s: not s.dim() and fills(t, s))
             return None if b is None else Step("call", word, (a, b), mode=self.mode())
         b = self.other(t, word, within=True)
         if word == "copy_" and not isinstance(b, Ref):
@@ -295,7 +246,7 @@ class Drawer:
         return Step("assign", "", (a, basic, self.assigned(t.detach()[basic])), mode=self.mode())
 
     def assigned(self, t: Any, distinct: bool = True) -> Any:
-        b, _ = self.any(lambda s: fits_in(s.shape, t.shape) and not unordered(s, t)) if distinct and self.chance(0.55) else (None, None)
+        b, _ = self.any(lambda s: fits_in(s.shape, t.shape) and not unordered(s, t) and fills(t, s)) if distinct and self.chance(0.55) else (None, None)
         return self.number() if b is None else b
 
     def augment(self) -> Step | None:
@@ -313,18 +264,14 @@ class Drawer:
     def retain_grad(self) -> Step:
         return Step("call", "retain_grad", (self.tracked(),))
 
-    def hook(self) -> Step:
-        name = f"h{next(self.hooks)}"
-        return Step("hook", self.random.choice(["", "", "", "double", "post"]), (self.tracked(),), (), (("name", name),))
-
     def remove(self) -> Step | None:
         return Step("remove", self.random.choice(sorted(self.world.handles))) if self.world.handles else None
 
     def data(self) -> Step:
-        return Step("attribute", "data", (self.any()[0],), self.fresh())
+        return Step("attribute", "data", (self.any(lambda t: not t.is_inference())[0] or self.any()[0],), self.fresh())
 
     def grad_of(self) -> Step | None:
-        a, _ = self.any(has_grad)
+        a, _ = self.any(lambda t: has_grad(t) and not t.grad.requires_grad)
         return None if a is None else Step("attribute", "grad", (a,), self.fresh())
 
     def clear(self) -> Step | None:
@@ -332,22 +279,11 @@ class Drawer:
         return None if a is None else Step("set", "grad", (a, None))
 
     def set_data(self) -> Step | None:
-        a, t = self.any(lambda t: t.untyped_storage().data_ptr() not in self.world.recorded)
+        a, t = self.any(lambda t: not t.is_inference() and t.untyped_storage().data_ptr() not in self.world.recorded)
         if a is None:
             return None
-        b, _ = self.any(lambda s: s is not t and s.shape == t.shape)
+        b, _ = self.any(lambda s: s is not t and s.shape == t.shape and s.dtype == t.dtype and not s.is_inference())
         return None if b is None else Step("set", "data", (a, b))
-
-    def backward(self) -> Step:
-        a, options = self.tracked(), (("retain_graph", True),) if self.chance(0.5) else ()
-        if self.chance(0.5):
-            return Step("backward", "sum", (a,), (), options)
-        return Step("backward", "", (a,) if self.chance(0.1) else (a, self.constant(tuple(self.world.value(a).shape))), (), options)
-
-    def grad(self) -> Step | None:
-        a, _ = self.any(lambda t: t.requires_grad)
-        b, _ = self.any(lambda t: t.requires_grad)
-        return None if a is None else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else ())
 
     def second(self) -> Step | None:
         a, t = self.any(lambda t: t.requires_grad and size(t) < 4)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import operator
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from .attached import SAID, flat, node_hook, tensor_hook
+from .customs import customs
+from .modes import MODES
 
 
 class Ref(NamedTuple):
@@ -18,11 +24,24 @@ class Array(NamedTuple):
     """A constant tensor, written out: nested tuples of numbers (a gradient, an index or a mask)."""
 
     values: Any
+    dtype: str | None = None
+
+
+class Edge(NamedTuple):
+    """The gradient edge of a tensor of the program."""
+
+    name: str
+
+
+class Type(NamedTuple):
+    """A dtype."""
+
+    name: str
 
 
 @dataclass(frozen=True)
 class Step:
-    """One statement: `form` says how `word` is applied to `args`, `out` names what comes of it, `mode` is "" or "no_grad"."""
+    """One statement: `form` says how `word` is applied to `args`, `out` names what comes of it, `mode` names the modes around it."""
 
     form: str
     word: str
@@ -33,17 +52,19 @@ class Step:
 
     def needs(self) -> set[str]:
         """The names the step reads."""
-        return set(_names(self.args))
+        return set(_names((*self.args, *(v for _, v in self.options))))
 
 
 def _names(value: Any) -> list[str]:
-    if isinstance(value, Ref):
+    if isinstance(value, (Ref, Edge)):
         return [value.name]
-    if isinstance(value, (tuple, list)) and not isinstance(value, Array):
+    if isinstance(value, (tuple, list)) and not isinstance(value, (Array, Type)):
         return [name for v in value for name in _names(v)]
     return []
 
 
+KEPT = {"gather", "masked_select", "take_along_dim", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_",  # torch saves the operand for its shape alone
+        "max", "min", "amax", "amin", "aminmax"}  # of these the values are kept for the gradient of ties, where torch keeps indices
 AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ipow": "**="}
 
 
@@ -59,12 +80,21 @@ class World:
         self.recorded: set[int] = set()  # memory that a graph may have saved
         self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
 
+    @functools.cached_property
+    def customs(self) -> dict[str, Any]:
+        """The custom Functions."""
+        return customs(self.lib, self.told)
+
     def value(self, data: Any) -> Any:
         """What a piece of a step stands for here."""
         if isinstance(data, Ref):
             return self.tensors[data.name]
         if isinstance(data, Array):
-            return self.lib.tensor(_listed(data.values))
+            return self.lib.tensor(_listed(data.values), dtype=data.dtype and getattr(self.lib, data.dtype))
+        if isinstance(data, Edge):
+            return self.lib.autograd.graph.get_gradient_edge(self.tensors[data.name])
+        if isinstance(data, Type):
+            return getattr(self.lib, data.name)
         if isinstance(data, tuple):
             return tuple(self.value(d) for d in data)
         if isinstance(data, list):
@@ -76,10 +106,9 @@ class World:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                if step.mode:
-                    with getattr(self.lib, step.mode)():
-                        result = self._apply(step)
-                else:
+                with contextlib.ExitStack() as stack:
+                    for mode in filter(None, step.mode.split(" + ")):
+                        stack.enter_context(MODES[mode].enter(self.lib))
                     result = self._apply(step)
             except Exception as e:
                 return type(e), str(e)
@@ -87,10 +116,16 @@ class World:
         if step.out:
             results = result if isinstance(result, (tuple, list)) else (result,)
             for name, t in zip(step.out, results):
-                if t is not None:
+                if hasattr(t, "requires_grad"):
+                    if not (t.is_floating_point() or t.is_complex()) and "inference" in step.mode:
+                        continue  # integers are no inference tensors here
                     self.tensors[name] = t
-                    self.offsets[name] = t._version if step.word in ("grad", "matmul") else self._inherited(step, t)
+                    self.offsets[name] = 0 if t.is_inference() else t._version if self._starts_anywhere(step) else self._inherited(step, t)
         return None
+
+    def _starts_anywhere(self, step: Step) -> bool:
+        """Whether the first version of a result is torch's own affair: that of a gradient, of a product, and of what follows from inference tensors."""
+        return step.word in ("grad", "matmul") or any(self.tensors[n].is_inference() for n in step.needs() if n in self.tensors)
 
     def _inherited(self, step: Step, t: Any) -> int:
         """The version of a gradient or a product starts anywhere, and what shares its memory shares that."""
@@ -105,15 +140,22 @@ class World:
         held = [self.tensors[n] for n in step.needs() if n in self.tensors]
         if step.word == "data":
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
-        elif any(t.requires_grad for t in held):
+        if any(t.requires_grad for t in held):
             held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
             self.recorded.update(t.untyped_storage().data_ptr() for t in held)
+        if step.word in KEPT or "cpu" in step.mode:
+            self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
+        results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
+        apart = {t.dtype for t in (*held, *results)}
+        converted = held if len(apart) > 1 else []  # the copy of another dtype is saved, and not the operand
+        picked = [t for t in results if str(t.dtype) == "torch.int64"]  # torch saves indices, which are found again here
+        self.unguarded.update(t.untyped_storage().data_ptr() for t in (*converted, *picked))
 
     def _apply(self, step: Step) -> Any:
-        form, word, options = step.form, step.word, dict(step.options)
+        form, word, options = step.form, step.word, {k: self.value(v) for k, v in step.options}
         args = tuple(self.value(a) for a in step.args)
         if form == "leaf":
-            return self.lib.tensor(_listed(step.args[0]), dtype=self.lib.float64, requires_grad=options["requires_grad"])
+            return self.lib.tensor(_listed(step.args[0]), dtype=getattr(self.lib, word or "float64"), requires_grad=options["requires_grad"])
         if form == "call":
             return getattr(args[0], word)(*args[1:], **options)
         if form == "function":
@@ -131,32 +173,47 @@ class World:
         elif form == "delete":
             del self.tensors[step.args[0].name]
         elif form == "hook":
-            self._hook(step, args[0])
+            args[0].grad_fn  # torch crashes where a hook meets a view whose history is out of date
+            tensor_hook(args[0], word, step.options[0][1], self.told, self.handles)
         elif form == "remove":
             self.handles[word].remove()
+        elif form == "node":
+            node_hook(args[0].grad_fn, word, step.options[0][1], self.told, self.handles)
+        elif form == "several":
+            self._hook_of_several(word, step.options[0][1], args)
+        elif form == "custom":
+            return self.customs[word].apply(*args)
         elif form == "backward":
             getattr(args[0], word)().backward(**options) if word else args[0].backward(*args[1:], **options)
+        elif form == "edge":
+            self.lib.autograd.backward(args[0], *args[1:], **options)
         elif form == "grad":
-            g = self.lib.autograd.grad(args[0].sum(), args[1], allow_unused=True, **options)[0]
-            return None if g is None else g.clone()
+            options = {"allow_unused": True, **options}
+            found = self.lib.autograd.grad(args[0] if isinstance(step.args[0], list) or word else args[0].sum(), args[1], **options)
+            found = tuple(None if g is None else g.clone() for g in found)
+            return found if isinstance(step.args[1], list) else found[0]
         elif form == "second":
             return self._second(*args)
         return None
 
-    def _hook(self, step: Step, t: Any) -> None:
-        t.grad_fn  # torch crashes where a hook meets a view whose history is out of date
-        if step.word == "post":
-            self.handles[step.options[0][1]] = t.register_post_accumulate_grad_hook(lambda p: self.told.append((step.options[0][1], flat(p.grad))))
-            return
-        name, factor = step.options[0][1], 2.0 if step.word == "double" else None
+    def constant(self, other: World, step: Step) -> None:
+        """Cut the gradients that are constant in the other library: here they have derivatives, which are zero."""
+        if dict(step.options).get("create_graph"):
+            for name, t in other.tensors.items():
+                mine = self.tensors.get(name)
+                if mine is None:
+                    continue
+                if name in step.out and not t.requires_grad and mine.requires_grad:
+                    mine.detach_()
+                if not t._is_view() and t.is_leaf and t.grad is not None and not t.grad.requires_grad and mine.grad is not None:
+                    mine.grad.detach_()
 
-        def hook(g: Any) -> Any:
-            if g is None:  # torch calls a hook also where nothing arrived at one output of several
-                return None
-            self.told.append((name, flat(g)))
-            return None if factor is None else g * factor
+    def _hook_of_several(self, word: str, name: str, ts: tuple) -> None:
+        def every(gs: Any) -> None:
+            self.told.extend((f"{name} {i}", [] if g is None else flat(g)) for i, g in enumerate(gs))
 
-        self.handles[name] = t.register_hook(hook)
+        register = self.lib.autograd.graph.register_multi_grad_hook
+        self.handles[name] = register(ts, every) if word == "all" else register(ts, lambda g: None if g is None else every((g,)), mode="any")
 
     def _second(self, y: Any, x: Any) -> Any:
         """A second derivative; zero where the first is constant, on which the libraries agree to differ."""
@@ -175,22 +232,14 @@ def _listed(values: Any) -> Any:
     return [_listed(v) for v in values] if isinstance(values, tuple) else values
 
 
-def flat(t: Any) -> list[float]:
-    """The elements, in order."""
-    def walk(v: Any) -> list[float]:
-        return [x for w in v for x in walk(w)] if isinstance(v, list) else [v]
-
-    return walk(t.tolist())
-
-
 def say(step: Step) -> str:
     """The step as a statement in torch's words."""
     words = [_written(a) for a in step.args]
     options = [f"{k}={_written(v)}" for k, v in step.options]
     form, word = step.form, step.word
-    name = step.options[0][1] if form == "hook" else ""
+    name = step.options[0][1] if form in ("hook", "node", "several") else ""
     text = {
-        "leaf": lambda: f"torch.tensor({_listed(step.args[0])}, dtype=torch.float64{', requires_grad=True' if step.options[0][1] else ''})",
+        "leaf": lambda: f"torch.tensor({_listed(step.args[0])}, dtype=torch.{word or 'float64'}{', requires_grad=True' if step.options[0][1] else ''})",
         "call": lambda: f"{words[0]}.{word}({', '.join(words[1:] + options)})",
         "function": lambda: f"torch.{word}({', '.join(words + options)})",
         "item": lambda: f"{words[0]}[{_index(step.args[1])}]",
@@ -199,19 +248,24 @@ def say(step: Step) -> str:
         "attribute": lambda: f"{words[0]}.{word}",
         "set": lambda: f"{words[0]}.{word} = {words[1]}",
         "delete": lambda: f"del {words[0]}",
-        "hook": lambda: f"{words[0]}.grad_fn; {name} = {words[0]}.{HOOKS[word].format(name)}",
+        "hook": lambda: f"{words[0]}.grad_fn; {name} = {words[0]}.{SAID[word].format(name)}",
+        "node": lambda: f"{name} = {words[0]}.grad_fn.register_{'prehook' if word.startswith('pre') else 'hook'}({word.replace(' ', '_') or 'none'})",
+        "several": lambda: f"{name} = torch.autograd.graph.register_multi_grad_hook(({', '.join(words)}), print, mode={word!r})",
+        "custom": lambda: f"{word}.apply({', '.join(words)})",
+        "edge": lambda: f"torch.autograd.backward({', '.join(words + options)})",
         "remove": lambda: f"{word}.remove()",
         "backward": lambda: f"{words[0]}{f'.{word}()' if word else ''}.backward({', '.join(words[1:] + options)})",
-        "grad": lambda: f"torch.autograd.grad({words[0]}.sum(), {words[1]}, {', '.join(['allow_unused=True'] + options)})[0].clone()",
+        "grad": lambda: f"torch.autograd.grad({words[0]}{'' if word or isinstance(step.args[0], list) else '.sum()'}, {words[1]}, "
+                        f"{', '.join(['allow_unused=True'] * ('allow_unused' not in dict(step.options)) + options)})"
+                        f"{'' if isinstance(step.args[1], list) else '[0].clone()'}",
         "second": lambda: f"second({words[0]}, {words[1]})  # grad of (g * g).sum() for g = grad of (y * y).sum() with create_graph",
     }[form]()
     names = ", ".join(step.out)
     line = f"{names}{', *_' if word in MANY and step.out else ''} = {text}" if step.out else text
-    return f"with torch.{step.mode}(): {line}" if step.mode else line
+    modes = ", ".join(f"torch.{MODES[mode].said}" for mode in step.mode.split(" + ")) if step.mode else ""
+    return f"with {modes}: {line}" if modes else line
 
 
-HOOKS = {"": "register_hook(lambda g: print('{0}', g))", "double": "register_hook(lambda g: print('{0}', g) or g * 2)",
-         "post": "register_post_accumulate_grad_hook(lambda p: print('{0}', p.grad))"}
 MANY = {"unbind", "split", "chunk", "tensor_split"}
 
 
@@ -219,7 +273,11 @@ def _written(value: Any) -> str:
     if isinstance(value, Ref):
         return value.name
     if isinstance(value, Array):
-        return f"torch.tensor({_listed(value.values)})"
+        return f"torch.tensor({_listed(value.values)}{f', dtype=torch.{value.dtype}' if value.dtype else ''})"
+    if isinstance(value, Edge):
+        return f"torch.autograd.graph.get_gradient_edge({value.name})"
+    if isinstance(value, Type):
+        return f"torch.{value.name}"
     if isinstance(value, list):
         return f"[{', '.join(_written(v) for v in value)}]"
     if isinstance(value, tuple):
@@ -249,7 +307,9 @@ def look(world: World, name: str, closely: bool) -> Seen:
     t, seen = world.tensors[name], Seen()
     facts = seen.facts
     facts["shape"], facts["requires_grad"], facts["_is_view()"] = tuple(t.shape), t.requires_grad, t._is_view()
-    facts["_version"] = t._version - world.offsets[name]
+    facts["dtype"] = str(t.dtype).rpartition(".")[2]
+    facts["is_inference()"] = t.is_inference() and (t.is_floating_point() or t.is_complex())
+    facts["_version"] = None if t.is_inference() or not (t.is_floating_point() or t.is_complex()) else t._version - world.offsets[name]
     facts["stride()"] = [s if n > 1 else None for n, s in zip(t.shape, t.stride())] if 0 not in t.shape else None
     facts["storage_offset()"] = t.storage_offset() if t.numel() else None
     base = t._base

@@ -14,6 +14,7 @@ from .aliases import Difference, Pair, Wild, main, shrink
 from .draw import Drawer
 from .steps import Array, Ref, Step, say
 
+pytestmark = pytest.mark.usefixtures("double_precision")
 A, B, C = Ref("a"), Ref("b"), Ref("c")
 LEAF = Step("leaf", "", ((1.0, 2.0, 3.0),), ("a",), (("requires_grad", True),))
 

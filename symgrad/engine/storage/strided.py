@@ -14,7 +14,7 @@ from symgrad.engine.storage.views import reading, register_view
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
-from symgrad.graph.node import TRACKED
+from symgrad.graph.node import INFERENCE, TRACKED
 from symgrad.graph.op import REGISTRY
 from symgrad.types.storage import bytes_of
 from symgrad.types.strides import Geometry, address
@@ -42,7 +42,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     memory = root if root.flags.c_contiguous else bytes_of(root)
     view = np.ndarray(size, array.dtype, memory, offset * item if all(size) else 0, tuple(s * item for s in stride))
     p = input._node
-    node = None
+    node = INFERENCE if p is INFERENCE else None
     if p is not None and p.flags & TRACKED and thread.modes.grad:
         node = reading(view, array, p, p.flags & TRACKED)
     return register_view(wrap(view, node), input)

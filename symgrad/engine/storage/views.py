@@ -16,7 +16,7 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.engine.hooks import move_hooks, move_retained
+from symgrad.engine.hooks import hooks_of, move_hooks, move_retained
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.versions import counter_of, written_since
 from symgrad.engine.tables import MethodTable
@@ -151,6 +151,8 @@ class Stale(Node):
         if recorder.restores_nodes and not grad:
             flags = IN_FORWARD * recorder.tracks(parent)
         if flags:
+            if parent is None and flags & GRADIENT:  # the base has left the graph
+                parent = UnrecordedLeaf(base, meta.base_meta.array, True)
             node = reading(view._value, meta.base_meta.array, parent, flags, meta.geometry(view._value))
             move_retained(view, self.last, node)
         meta.renew(view)
@@ -183,13 +185,13 @@ def base_of(t: Tensor) -> Tensor | None:
 def register_view(view: Tensor, source: Tensor, made: str = "") -> Tensor:
     """Set the view metadata of `view`, whose base is `source` or its base; `made` is CUSTOM or MANY unless a recorded op with one view made it."""
     meta, node = source._view, view._node_slot
-    if meta is None and node is not None and type(source._value) is np.ndarray and not source._value.flags.writeable:
-        return view  # arguments of transforms have read-only memory
+    if meta is None and node is not None and (node is INFERENCE or type(source._value) is np.ndarray and not source._value.flags.writeable):
+        return view  # inference tensors have no graph, and arguments of transforms have read-only memory
     if special and not thread.modes.grad:
         made = INFERRED if thread.modes.inference else NO_GRAD
     base = source
     if type(meta) is View:
-        base, made = meta.base, made or meta.made
+        base, made = meta.base, meta.made if meta.made == INFERRED else made or meta.made
         meta = base._view
     elif meta is None:
         with _lock: meta = _base_metadata(source)  # noqa: E701  on one line: no interrupt comes between its end and the release of the lock
@@ -252,14 +254,12 @@ def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
     """torch's error for a view made under no_grad, by a custom Function, or by an op with several views."""
     node = t._node_slot.last if isinstance(t._node_slot, Stale) else t._node_slot
     source = "" if node is None or isinstance(node, Leaf) else f"Output {node.output_nr} of {node.short_name()} is a view"
-    if meta.made == INFERRED:
-        message = f"A view was created in inference mode and {what} in normal mode."
-    elif meta.made == NO_GRAD or not source:
+    if meta.made in (INFERRED, NO_GRAD) or not source:
         made = f"{source} of a view which was created in" if source else "A view was created in"
-        message = f"{made} no_grad mode and {what} with grad mode enabled."
+        message = f"{made} " + (f"inference mode and {what} in normal mode." if meta.made == INFERRED else f"no_grad mode and {what} with grad mode enabled.")
     else:
         message = f"{source} and {what}."
-    if meta.made == CUSTOM and source:
+    if meta.made == CUSTOM:
         return RefusedView(f"{message} This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
                             f"logic to handle view+inplace would override the custom backward associated with the custom Function, leading to "
                             f"incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.")
@@ -321,7 +321,7 @@ def _leave_graph(t: Tensor) -> None:
     """Detach a tensor in place; a leaf gets its former node back if it requires grad again."""
     node = t._node_slot
     if isinstance(node, Leaf):
-        t._former_leaf = ref(node)
+        t._former_leaf = ref(node) if hooks_of(node) is None else (lambda: node)  # a leaf keeps its hooks
     elif node is not None and node.flags is not BARRED:
         node.flags |= DETACHED
         all_threads.written = next_sequence()

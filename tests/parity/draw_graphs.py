@@ -1,0 +1,112 @@
+"""Drawn steps about graphs: hooks, passes, gradients of gradients, and custom Functions."""
+
+from __future__ import annotations
+
+from .attached import NODE_HOOKS, TENSOR_HOOKS
+from .choices import Choices, plain
+from .steps import Array, Edge, Ref, Step
+
+GOOD = ["", "", "double", "double", "post", "sine", "cut", "once", "more"]
+ONE = ["Triple", "Triple", "Squared", "Exponential", "Dirty", "Same", "Viewed", "Once", "Nothing"]
+BAD = ["WrongCount", "WrongShape", "WrongObject", "Fails", "NoTensor"]
+TWO = ["Two", "TwoUndefined", "Constant"]
+
+
+class Graphs(Choices):
+    """Steps that make, use and change graphs."""
+
+    def hook(self) -> Step:
+        word = self.random.choice(GOOD if self.chance(0.9) else list(TENSOR_HOOKS))
+        return Step("hook", word, (self.tracked(),), (), (("name", f"h{next(self.hooks)}"),))
+
+    def node_hook(self) -> Step | None:
+        a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None)
+        word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
+        return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
+
+    def hook_of_several(self) -> Step | None:
+        """A hook on several results; of leaves torch supports it in `backward` only."""
+        found = [a for a in (self.any(lambda t: not t._is_view() and t.grad_fn is not None)[0] for _ in range(1 + self.random.randrange(3))) if a is not None]
+        refs = tuple(dict.fromkeys(found))
+        return None if not refs else Step("several", self.random.choice(["all", "any"]), refs, (), (("name", f"h{next(self.hooks)}"),))
+
+    def custom(self) -> Step | None:
+        mode = self.mode().removesuffix(" + enable_grad").removesuffix(" + grad on")  # recording in inference mode is no use
+        if self.chance(0.2):
+            a, t = self.written(lambda t: plain(t) and not t._is_view())
+            b, _ = self.any(lambda s: t is not None and s.shape == t.shape and s.dtype == t.dtype and s is not t)
+            if b is None:
+                return None
+            return Step("custom", "DirtyOfTwo", (a, b), self.fresh(2), mode=mode)
+        if self.chance(0.1):
+            a, t = self.any(plain)
+            b, _ = self.any(lambda s: t is not None and s.shape == t.shape and s.dtype == t.dtype)
+            return None if b is None else Step("custom", "NoGradient", (a, b), self.fresh(), mode=mode)
+        word = self.random.choice(TWO if self.chance(0.25) else ONE if self.chance(0.92) else BAD)
+        a, t = (self.written if word == "Dirty" else self.any)(lambda t: plain(t) and t.numel() and max(map(abs, t.detach().flatten().tolist())) < 3)
+        if a is None:
+            return None
+        if self.chance(0.05):
+            return Step("custom", "Scaled", (a, self.number()), self.fresh(), mode=mode)
+        return Step("custom", word, (a,), self.fresh(2 if word in TWO else 1), mode=mode)
+
+    def pass_mode(self) -> str:
+        return self.mode() if self.chance(0.3) else ""
+
+    def backward(self) -> Step:
+        a = self.tracked()
+        options: tuple = (("retain_graph", True),) if self.chance(0.5) else ()
+        if self.chance(0.08):
+            options += (("create_graph", True),)
+        if self.chance(0.08):
+            options += (("inputs", self.ends()),)
+        if self.chance(0.5):
+            return Step("backward", "sum", (a,), (), options, self.pass_mode())
+        return Step("backward", "", (a,) if self.chance(0.1) else (a, self.weights(a)), (), options, self.pass_mode())
+
+    def weights(self, a: Ref) -> Array:
+        """A gradient for a tensor, now and then of another shape or dtype."""
+        t = self.world.tensors[a.name]
+        shape = (2, *t.shape) if self.chance(0.02) else tuple(t.shape)
+        dtype = self.dtype() if self.chance(0.05) else str(t.dtype).rpartition(".")[2]
+        return self.constant(shape, "" if dtype == "float64" else dtype)
+
+    def ends(self) -> list[Ref]:
+        """Leaves, or results of simple operations: torch calls the backward of an input itself, too, which only hooks and saved tensors show."""
+        simple = () if self.world.handles else ("AddBackward0", "SubBackward0", "CloneBackward0", "CatBackward0", "NegBackward0")
+        found = [self.any(lambda t: not t._is_view() and t.requires_grad and (t.is_leaf or type(t.grad_fn).__name__ in simple))[0] for _ in range(2)]
+        return list(dict.fromkeys(a for a in found if a is not None)) or [self.tracked()]
+
+    def inputs(self) -> list[Ref]:
+        return list(dict.fromkeys(self.tracked() for _ in range(1 + self.random.randrange(2))))
+
+    def grad(self) -> Step | None:
+        a, _ = self.any(lambda t: t.requires_grad)
+        b, _ = self.any(lambda t: t.requires_grad)
+        return None if a is None else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else (), self.pass_mode())
+
+    def grads(self) -> Step | None:
+        """Gradients of several outputs by several inputs or edges, with any of the options."""
+        outputs, inputs = self.inputs(), self.inputs()
+        options: tuple = (("grad_outputs", [self.weights(a) for a in outputs]),) if self.chance(0.8) else ()
+        for word, value, p in (("retain_graph", True, 0.5), ("create_graph", True, 0.3), ("materialize_grads", True, 0.2), ("allow_unused", False, 0.1)):
+            if self.chance(p):
+                options += ((word, value),)
+        by = [Edge(b.name) if self.chance(0.15) else b for b in inputs]
+        return Step("grad", "grads", (outputs, by), self.fresh(len(inputs)), options, self.pass_mode())
+
+    def grad_batched(self) -> Step | None:
+        if self.world.handles or any(t.retains_grad for t in self.world.tensors.values()):
+            return None  # torch shows its batched tensors to hooks, and leaves them in `.grad`
+        a, t = self.any(lambda t: t.requires_grad and t.dim() < 3)
+        b, _ = self.any(lambda t: t.requires_grad)
+        if a is None:
+            return None
+        weights = self.constant((2, *t.shape), "" if str(t.dtype).endswith("float64") else str(t.dtype).rpartition(".")[2])
+        options = (("grad_outputs", weights), ("is_grads_batched", True)) + ((("retain_graph", True),) if self.chance(0.7) else ())
+        return Step("grad", "batched", (a, b), self.fresh(), options)
+
+    def edge(self) -> Step:
+        """backward() from a gradient edge."""
+        a = self.tracked()
+        return Step("edge", "", (Edge(a.name), self.weights(a)), (), (("retain_graph", True),) if self.chance(0.5) else ())
