@@ -71,7 +71,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
          deliver: Any = None, finish: Any = None) -> dict[Node, Any]:
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
-        keep = frozenset(x._node for x in inputs if x._node is not None)
+        keep = frozenset(x._node for x in inputs if x._node is not None and not isinstance(x._node, UnrecordedLeaf))
         nodes = reached([node for node, _ in seeds], differentiable=True)
         if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
             wanted = _leading(nodes, keep)
@@ -196,9 +196,10 @@ def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
     """A derivative with a `DerivativeNode`, so that even a constant one can be differentiated again; in memory without other references."""
     if g is None:
         return wrap(value := np.zeros_like(x._value), DerivativeNode(value, None, inputs))
-    g = in_dtype(g, x._value)
+    like = g._value if x._value is freed else x._value
+    g = in_dtype(g, like)
     held = g._value
-    value = _own_memory(held, x._value)
+    value = _own_memory(held, like)
     return wrap(value, DerivativeNode(value, g._node, inputs))
 
 

@@ -308,6 +308,7 @@ def _add(t: Tensor, g: Any) -> None:
         try:
             array += g
         except ValueError:
-            raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(array.shape, g.shape))}: "
-                               f".grad has another shape than the gradient that is added to it") from None
+            shape = np.broadcast_shapes(array.shape, g.shape)
+            raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(shape)}: .grad has another shape than "
+                               f"the gradient that is added to it") from None
         stamp(array, "backward")

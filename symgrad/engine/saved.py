@@ -111,7 +111,8 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
             "torch.autograd.set_detect_anomaly(True, check_nan=False)." if all_threads.anomaly is None else
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in "
             "there or anywhere later. Good luck!")
-    return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{kind}Tensor "
+    kind = f"CPU{kind}Type" if value.dtype.kind == "c" else f"torch.{kind}Tensor"
+    return Changed(f"one of the variables needed for gradient computation has been modified by an inplace operation: [{kind} "
                    f"{list(value.shape)}]{origin} is at version {now}; expected version {expected} instead. {hint}\nIt was changed by "
                    f"{write.operation} at {write.line}")
 

@@ -74,12 +74,14 @@ def _replace_value(self: Tensor, value: np.ndarray, node: Node | None, name: str
 
 @functools.cache
 def _resized_op(node_name: str) -> Op:
-    """The op of a tensor that was reshaped under no_grad: its pullback raises, because cotangents do not have the former shape."""
-    def refuse(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
+    """The op of a tensor that was reshaped under no_grad: its pullback raises for cotangents to whose shape the former one does not expand."""
+    def pull(xp: Any, g: Any, y: Any, args: Any, needs: Any) -> Any:
+        if len(g.shape) >= args[0].ndim and all(m in (1, n) for m, n in zip(reversed(args[0].shape), reversed(g.shape))):
+            return (xp.sum_to_size(g, args[0].shape),)
         raise RuntimeError(f"Function {node_name} returned an invalid gradient at index 0 - got {list(g.shape)} but expected shape compatible with "
                            f"{list(args[0].shape)}: the tensor was reshaped in place under no_grad; reshape it with grad mode enabled")
 
-    return Op("outgrown", "linear", lambda xp, input, value: value, refuse, refuse, 1, ("input",), (), node_name, public=False, saves=False)
+    return Op("outgrown", "linear", lambda xp, input, value: value, pull, pull, 1, ("input",), (), node_name, public=False, saves=False)
 
 
 def _resized_node(place: Node, old: np.ndarray, value: np.ndarray) -> Node:

@@ -89,7 +89,7 @@ def _copy_of_view(view: Tensor, name: str = "") -> Tensor:
     out = _copy(view, "C")
     node, of_view = out._node_slot, view._node_slot
     if type(node) is CLONE and of_view is not None:
-        node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy", of_view.output_nr)
+        node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy", of_view.output_nr)  # type: ignore[arg-type]
     return out
 
 
@@ -136,7 +136,7 @@ def alias_copy(input: Tensor) -> Tensor:
     """A contiguous copy of the input."""
     out = _copy(input, "C")
     if type(out._node_slot) is CLONE:
-        out._node_slot.__class__ = renamed(CLONE, "AliasBackward0_copy")
+        out._node_slot.__class__ = renamed(CLONE, "AliasBackward0_copy")  # type: ignore[arg-type]
     return out
 
 

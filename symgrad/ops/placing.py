@@ -21,11 +21,11 @@ DISTINCT_INDEX = (([[0], [1], [2]], [[1, 0], [3, 2], [2, 0]]),)  # an index of s
 REPEATED_INDEX = (([[0], [1], [0]], [[1, 0], [3, 2], [1, 0]]),)
 
 
-def _define_replacement(name, prepare=None, usage="", doc="", node_name=None, layout="rows"):
+def _define_replacement(name, prepare=None, usage="", doc="", node_name=None, layout="rows", **rest):
     """An op that replaces the elements at an index; public if it has a `prepare` that computes the index."""
     linear(name, lambda xp, input, src, index: xp.put(input, src, index, False), lambda xp, g, shape, index: xp.put(g, 0, index, False),
            lambda xp, g, shape, index: xp.getitem(g, index), prepare=prepare, public=prepare is not None, usage=usage, node_name=node_name,
-           shapes=((3, 4), (3, 2)), examples=(DISTINCT_INDEX,), layout=layout, doc=doc)
+           shapes=((3, 4), (3, 2)), examples=(DISTINCT_INDEX,), layout=layout, doc=doc, **rest)
 
 
 def _times(src, alpha):
@@ -294,7 +294,7 @@ _define_replacement("select_scatter", _select_arguments, "symgrad.select_scatter
 _define_replacement("slice_scatter", _slice_arguments, "symgrad.slice_scatter(a, symgrad.zeros(2, 2), 1, 0, 2)",
                     "A copy of the input with `src` in place of the slices from `start` to `end` along `dim`.", layout="first")
 _define_replacement("diagonal_scatter", _diagonal_arguments, "symgrad.diagonal_scatter(a, symgrad.zeros(2))",
-                    "A copy of the input with `src` on a diagonal.", layout="first")
+                    "A copy of the input with `src` on a diagonal.", layout="first", saves=False)
 
 
 # Where a mask is true

@@ -83,10 +83,12 @@ class Graphs(Choices):
     def grad(self) -> Step | None:
         a, _ = self.any(lambda t: t.requires_grad)
         b, _ = self.any(lambda t: t.requires_grad)
-        return None if a is None else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else (), self.pass_mode())
+        return None if a is None or self.world.several else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else (), self.pass_mode())
 
     def grads(self) -> Step | None:
-        """Gradients of several outputs by several inputs or edges, with any of the options."""
+        """Gradients of several outputs by several inputs or edges, with any of the options; torch forgets the inputs among the tensors of a hook."""
+        if self.world.several:
+            return None
         outputs, inputs = self.inputs(), self.inputs()
         options: tuple = (("grad_outputs", [self.weights(a) for a in outputs]),) if self.chance(0.8) else ()
         for word, value, p in (("retain_graph", True, 0.5), ("create_graph", True, 0.3), ("materialize_grads", True, 0.2), ("allow_unused", False, 0.1)):

@@ -78,6 +78,7 @@ class World:
         self.offsets: dict[str, int] = {}
         self.told: list[tuple[str, list]] = []
         self.recorded: set[int] = set()  # memory that a graph may have saved
+        self.several = False  # whether a hook of several tensors was registered
         self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
 
     @functools.cached_property
@@ -138,12 +139,15 @@ class World:
 
     def _follow(self, step: Step, result: Any) -> None:
         held = [self.tensors[n] for n in step.needs() if n in self.tensors]
+        if step.word == "detach" and any(t.is_inference() for t in held):
+            self.recorded.update(t.untyped_storage().data_ptr() for t in held)  # torch writes to these outside of inference mode
+            self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
         if step.word == "data":
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
         if any(t.requires_grad for t in held):
             held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
             self.recorded.update(t.untyped_storage().data_ptr() for t in held)
-        if step.word in KEPT or "cpu" in step.mode:
+        if step.word in KEPT or step.mode in ("cpu", "saved", "halved"):  # what hooks have saved is not checked for writes
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
         results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
         apart = {t.dtype for t in (*held, *results)}
@@ -209,6 +213,8 @@ class World:
                     mine.grad.detach_()
 
     def _hook_of_several(self, word: str, name: str, ts: tuple) -> None:
+        self.several = True
+
         def every(gs: Any) -> None:
             self.told.extend((f"{name} {i}", [] if g is None else flat(g)) for i, g in enumerate(gs))
 

@@ -256,7 +256,8 @@ def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
     source = "" if node is None or isinstance(node, Leaf) else f"Output {node.output_nr} of {node.short_name()} is a view"
     if meta.made in (INFERRED, NO_GRAD) or not source:
         made = f"{source} of a view which was created in" if source else "A view was created in"
-        message = f"{made} " + (f"inference mode and {what} in normal mode." if meta.made == INFERRED else f"no_grad mode and {what} with grad mode enabled.")
+        modes = f"inference mode and {what} in normal mode." if meta.made == INFERRED else f"no_grad mode and {what} with grad mode enabled."
+        message = f"{made} {modes}"
     else:
         message = f"{source} and {what}."
     if meta.made == CUSTOM:
