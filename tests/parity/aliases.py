@@ -19,26 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 from .draw import Drawer
-from .modes import SAVING
+from .rules import BEFORE_MESSAGES, ENDS, Case, alike, named_alike, normal
 from .steps import Step, World, look, say
-
-PASSES = ("backward", "grad", "second", "edge")
-MIDWAY = re.compile(r"modified by an inplace|second time|detached in-place|moved into the graph|is a view and its base|A view was")
-# What a pass refuses before it begins.
-EARLY = re.compile(r"does not require grad|implicitly created|Mismatch in shape|Mismatch in dtype|One of the differentiated Tensors|"
-                   r"requires_grad=False|materialize_grads|allow_unused|inputs. argument|can't be empty|appears to not have been used|no grad_fn|"
-                   r"For complex Tensors")
-# Where torch raises and symgrad has an answer, by the table of intended differences.
-LAX = re.compile(r"not implemented for|not support(ed)?|expected scalar type|the same dtype|Found dtype|is not differentiable with respect to|derivative for|"
-                 r"automatic differentiation for|is currently not supported|last dimension with stride 1|Could this error message be improved|Boolean value of Tensor with more than one|'NoneType' object has")
-CONSTANT = {"argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero"}  # which need no history
-TURNED = {"t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_"}  # after which torch tells another shape of a saved tensor
-UNCHECKED = {"masked_fill_", "index_fill_", "scatter_", "masked_scatter_", "index_put_", "index_copy_", "index_add_", "scatter_add_",
-             "fill_"}  # writes to expanded memory, which torch deprecates and does not refuse
-# Messages that are the same word for word, up to the end of their first sentence; of the others only the type is compared.
-PROMISED = re.compile(r"leaf Variable|is a view|A view was|modified by an inplace|second time|detach|retain_grad|register a hook|implicitly created|"
-                      r"does not require grad|refer to a single memory|refers to a single memory|doesn't match the broadcast shape|"
-                      r"only change requires_grad|moved into the graph|view size is not compatible|Mismatch in shape")
 
 
 class Difference(AssertionError):
@@ -54,7 +36,7 @@ class Pair:
 
     def __init__(self, ours: Any, theirs: Any, closely: bool, ignored: frozenset[str] = frozenset()):
         self.ignored = ignored
-        self.worlds, self.closely, self.program, self.over = (World(theirs), World(ours)), closely, [], False
+        self.worlds, self.closely, self.program, self.over = (World(theirs), World(ours)), closely, [], ""
         self.raised: list[str] = []
         self.rough = False  # whether numbers of few digits are about
 
@@ -63,57 +45,24 @@ class Pair:
         theirs, ours = self.worlds
         self.program.append(step)
         expected, got = theirs.do(step), ours.do(step)
-        if expected is not None and "INTERNAL ASSERT" in expected[1]:
-            self.over = True  # a defect of torch
-            return
+        case = Case(step, expected[1] if expected else "", got[1] if got else "", self.program, theirs.tensors)
         if expected is not None:
-            self.raised.append(_normal(expected[1]))
-        if expected is not None and got is None and "refer to a single memory" in expected[1] and self._the_same(step):
-            self.over = True  # one memory under strides that differ where there is one element only, which NumPy does not keep as torch does
-            return
-        if expected is not None and got is None and (
-                LAX.search(expected[1]) or "cannot be saved" in expected[1] and self._mixed(step) or step.word in CONSTANT and "base has been modified" in expected[1]):
-            self.over = True
-            return
-        if expected is None and got is not None and "more than one element of the written-to" in got[1] and step.word in UNCHECKED:
-            self.over = True
+            self.raised.append(normal(expected[1]))
+        if self._ends(case, BEFORE_MESSAGES):
             return
         if (expected is None) != (got is None):
             raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
         if expected is not None and got is not None:
             names = [c.__name__ for c in got[0].__mro__]
-            if re.search("not implemented for|not supported for|'NoneType' object", expected[1]):
-                self.over = True
-                return
-            if any(s.word in TURNED for s in self.program):
-                expected, got = ((kind, re.sub(r"Tensor \[[^]]*\]", "Tensor", message)) for kind, message in (expected, got))
-            alike = "messages" in self.ignored or not PROMISED.search(expected[1]) or _normal(got[1]).startswith(_normal(expected[1]))
-            if any(word in expected[1] + got[1] for word in ("of AsStrided", "CopySlices", "modified by an")):  # one node of a view, or of two tensors
-                alike |= _unnamed(got[1]) == _unnamed(expected[1])
-            if step.form in PASSES and any(s.form == "delete" or s.word == "detach_" for s in self.program):
-                alike |= bool(MIDWAY.search(expected[1]) and MIDWAY.search(got[1]))  # torch asks what a tensor became that nobody holds here any more
-            alike |= bool(PROMISED.search(expected[1])) and bool(re.search("single memory location|cannot be saved", got[1]))  # both refuse, for two reasons, in another order
-            if expected[0].__name__ not in names or not alike:
+            if expected[0].__name__ not in names or not alike(case, "messages" not in self.ignored):
                 raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
-            if step.form in PASSES and not EARLY.search(expected[1]):
-                self.over = True
-                return
         ours.constant(theirs, step)
-        if expected is not None and ("Inplace update to inference tensor" in expected[1] or any(mode in step.mode for mode in SAVING)):
-            self.over = True  # torch, or a hook, has written already
-            return
-        if compare:
+        if not self._ends(case, list(ENDS)) and compare:
             self.compare(self.closely)
 
-    def _mixed(self, step: Step) -> bool:
-        """Whether operands are converted, so that copies of them are saved."""
-        return len({self.worlds[0].tensors[name].dtype for name in step.needs()}) > 1
-
-    def _the_same(self, step: Step) -> bool:
-        """Whether the operands of a step are the same elements of the same memory, up to dimensions of size 1."""
-        names = [a.name for a in step.args if hasattr(a, "name")]
-        seen = {(t.data_ptr(), tuple((n, s) for n, s in zip(t.shape, t.stride()) if n > 1)) for t in map(self.worlds[0].tensors.get, names)}
-        return len(names) > 1 and len(seen) == 1
+    def _ends(self, case: Case, reasons: list[str]) -> bool:
+        self.over = next((reason for reason in reasons if ENDS[reason](case)), "")
+        return bool(self.over)
 
     def compare(self, closely: bool) -> None:
         """Look at everything on both sides."""
@@ -121,13 +70,13 @@ class Pair:
         if list(theirs.tensors) != list(ours.tensors):
             raise Difference(f"names: torch {list(theirs.tensors)}; symgrad {list(ours.tensors)}")
         if any(not t._is_view() and not _laid_out_alike(t, ours.tensors[name]) for name, t in theirs.tensors.items()):
-            self.over = True  # a new result of operands in different layouts: NumPy chooses another order than torch, and view() then differs
+            self.over = "NumPy chooses another order for a result of operands in different layouts"
             return
         self.rough |= any(str(t.dtype) == "torch.float32" for t in theirs.tensors.values())
         for name in theirs.tensors:
             a, b = look(theirs, name, closely), look(ours, name, closely)
             for what in a.facts:
-                if a.facts[what] != b.facts[what] and what not in self.ignored and not _named_alike(a.facts[what], b.facts[what]):
+                if a.facts[what] != b.facts[what] and what not in self.ignored and not named_alike(a.facts[what], b.facts[what]):
                     raise Difference(f"{name}.{what}: torch {a.facts[what]}; symgrad {b.facts[what]}")
             for what in a.numbers:
                 if not all(map(cmath.isfinite, a.numbers[what])):
@@ -146,23 +95,10 @@ def _laid_out_alike(a: Any, b: Any) -> bool:
 
 
 def _same(a: list[float], b: list[float] | None, rough: bool) -> bool:
-    error = (3e-5 if rough else 1e-12) * max(1.0, *map(abs, a), 0.0)
-    return b is not None and len(a) == len(b) and all(x == y or abs(x - y) <= error for x, y in zip(a, b))
-
-
-def _named_alike(a: Any, b: Any) -> bool:
-    """Whether two nodes, or refusals that name a node, are the same but for that name: of the conversion in place of the operation, or of a view."""
-    return b in ("ToCopyBackward0", "ViewAsRealBackward0", "ViewAsComplexBackward0") and a != b or isinstance(a, str) and isinstance(b, str) and "of AsStrided" in a + b and _unnamed(a) == _unnamed(b)
-
-
-def _unnamed(message: str) -> str:
-    return re.sub(r", which is output \d+ of [\w:]+,", "", _normal(message))
-
-
-def _normal(message: str) -> str:
-    """The first sentence, with a pair of versions told by their distance."""
-    message = re.sub(r"is at version (\d+); expected version (\d+)", lambda m: f"is {int(m[1]) - int(m[2])} versions later", message)
-    return re.split(r"\.\s|\n|\.$", message)[0].strip()
+    """Whether numbers agree to twelve digits, or to as many as float32 has left."""
+    largest = max(map(abs, a), default=0.0) if rough else 0.0
+    error = 3e-5 if rough else 1e-12
+    return b is not None and len(a) == len(b) and all(x == y or abs(x - y) <= error * max(1.0, largest, abs(x)) for x, y in zip(a, b))
 
 
 def _told(raised: tuple[type, str] | None) -> str:
@@ -244,6 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     raised: collections.Counter[str] = collections.Counter()
     without, ignored = frozenset(options.without.split(",")), frozenset(options.ignore.split(","))
     kinds: collections.Counter[str] = collections.Counter()
+    ends: collections.Counter[str] = collections.Counter()
     steps = programs = 0
     start = time.perf_counter()
     while steps < options.steps and len(kinds) < options.differences:
@@ -252,6 +189,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         programs, steps = programs + 1, steps + len(pair.program)
         words.update(f"{s.form} {s.word}".strip() for s in pair.program)
         raised.update(pair.raised)
+        ends[pair.over] += bool(pair.over)
         if told is not None:
             kind = re.sub(r"\(.*\)|\[.*\]|-?\d[\d.e-]*", "#", told)
             kinds[kind] += 1
@@ -261,6 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print("\n".join(f"    {say(step)}" for step in program), flush=True)
     print(f"{steps} steps in {programs} programs, {sum(kinds.values())} difference(s) of {len(kinds)} kind(s), {time.perf_counter() - start:.0f} s")
     if options.statistics:
+        print("\n".join(f"{n:6} programs end: {reason}" for reason, n in ends.most_common() if n))
         print(", ".join(f"{w} {n}" for w, n in words.most_common()))
         print("\n".join(f"{n:6} {m[:150]}" for m, n in raised.most_common()))
     return int(bool(kinds))

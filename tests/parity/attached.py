@@ -77,7 +77,9 @@ NODE_HOOKS: dict[str, Callable[[tuple], Any]] = {
 
 
 def _noted(gs: tuple) -> tuple[str, list]:
-    return f"{[g if g is None else tuple(g.shape) for g in gs]}", [x for g in gs if g is not None for x in flat(g)]
+    """What is known of gradients, but those of constants, among which torch does not count some numbers."""
+    known = [g for g in gs if g is not None]
+    return f"{[tuple(g.shape) for g in known]}", [x for g in known for x in flat(g)]
 
 
 def tensor_hook(t: Any, word: str, name: str, told: list, handles: dict[str, Any]) -> None:

@@ -43,7 +43,9 @@ class Choices:
         fair = self.chance(0.85)
 
         def good(t: Any) -> bool:
-            return not (self.world.loose(t) or t.is_inference() and not (plain(t) or t.is_complex()) or fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None)
+            if self.world.loose(t) or t.is_inference() and not (plain(t) or t.is_complex()):
+                return False
+            return not (fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None)
 
         return self.any(lambda t: good(t) and (test is None or test(t)))
 

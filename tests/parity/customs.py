@@ -227,6 +227,6 @@ def customs(lib: Any, told: list) -> dict[str, Any]:
         def backward(ctx: Any, g: Any) -> Any:
             return g
 
-    found = (Triple, Squared, Exponential, Dirty, DirtyOfTwo, Same, Viewed, Two, TwoUndefined, Constant, NoGradient, Nothing, Once, Scaled, WrongCount,
-             WrongShape, WrongObject, Fails, NoTensor)
+    found = (Triple, Squared, Exponential, Dirty, DirtyOfTwo, Same, Viewed, Two, TwoUndefined, Constant, NoGradient, Nothing, Once, Scaled,
+             WrongCount, WrongShape, WrongObject, Fails, NoTensor)
     return {function.__name__: function for function in found}

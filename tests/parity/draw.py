@@ -7,7 +7,6 @@ import math
 from typing import Any
 
 from .asked import fills, fits_in, has_grad, nested, size, tame, unordered
-from .choices import plain
 from .draw_graphs import Graphs
 from .draw_values import Values
 from .steps import Array, Ref, Step, World
@@ -28,11 +27,11 @@ class Drawer(Graphs, Values):
         super().__init__(random, world, without, start)
         families = [(7, self.leaf), (10, self.unary), (12, self.binary), (5, self.reduction), (3, self.product), (3, self.joined), (24, self.view),
                     (4, self.several), (10, self.unary_), (13, self.binary_), (11, self.assign), (5, self.augment), (3, self.requires_grad_),
-                    (2, self.detach_), (3, self.retain_grad), (5, self.hook), (1, self.node_hook), (1, self.hook_of_several), (1, self.remove), (2, self.data), (3, self.grad_of), (2, self.clear),
-                    (1, self.set_data), (9, self.backward), (4, self.grad), (3, self.grads), (1, self.grad_batched), (1, self.edge),
-                    (2, self.second), (3, self.delete), (4, self.custom), (4, self.reduced), (3, self.scanned), (3, self.sorted), (4, self.indexed),
-                    (3, self.scattered), (4, self.scattered_), (2, self.copied), (2, self.view_scattered), (2, self.into_out), (2, self.turned_),
-                    (2, self.typed), (1, self.compared)]
+                    (2, self.detach_), (3, self.retain_grad), (5, self.hook), (1, self.node_hook), (1, self.hook_of_several), (1, self.remove),
+                    (2, self.data), (3, self.grad_of), (2, self.clear), (1, self.set_data), (9, self.backward), (4, self.grad), (3, self.grads),
+                    (1, self.grad_batched), (1, self.edge), (2, self.second), (3, self.delete), (4, self.custom), (4, self.reduced),
+                    (3, self.scanned), (3, self.sorted), (4, self.indexed), (3, self.scattered), (4, self.scattered_), (2, self.copied),
+                    (2, self.view_scattered), (2, self.into_out), (2, self.turned_), (2, self.typed), (1, self.compared)]
         self.families = [(weight, draw) for weight, draw in families if draw.__name__ not in without]
         self.total = sum(weight for weight, _ in self.families)
 
@@ -103,7 +102,7 @@ class Drawer(Graphs, Values):
         if a is None:
             return None
         b, _ = self.any(lambda s: s.shape == t.shape)
-        word = self.random.choice(["cat", "stack"] if not t.is_inference() else ["cat"])  # of inference tensors torch's stack is a view of a new tensor
+        word = self.random.choice(["cat"] if t.is_inference() else ["cat", "stack"])  # there torch's stack is a view of a new tensor
         return Step("function", word, ([a, b], self.random.randrange(t.dim())), self.fresh(), mode=self.mode())
 
     def view(self) -> Step | None:
@@ -246,7 +245,8 @@ class Drawer(Graphs, Values):
         return Step("assign", "", (a, basic, self.assigned(t.detach()[basic])), mode=self.mode())
 
     def assigned(self, t: Any, distinct: bool = True) -> Any:
-        b, _ = self.any(lambda s: fits_in(s.shape, t.shape) and not unordered(s, t) and fills(t, s)) if distinct and self.chance(0.55) else (None, None)
+        fits = distinct and self.chance(0.55)
+        b, _ = self.any(lambda s: fits and fits_in(s.shape, t.shape) and not unordered(s, t) and fills(t, s))
         return self.number() if b is None else b
 
     def augment(self) -> Step | None:

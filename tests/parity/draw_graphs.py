@@ -26,8 +26,8 @@ class Graphs(Choices):
 
     def hook_of_several(self) -> Step | None:
         """A hook on several results; of leaves torch supports it in `backward` only."""
-        found = [a for a in (self.any(lambda t: not t._is_view() and t.grad_fn is not None)[0] for _ in range(1 + self.random.randrange(3))) if a is not None]
-        refs = tuple(dict.fromkeys(found))
+        found = [self.any(lambda t: not t._is_view() and t.grad_fn is not None)[0] for _ in range(1 + self.random.randrange(3))]
+        refs = tuple(dict.fromkeys(a for a in found if a is not None))
         return None if not refs else Step("several", self.random.choice(["all", "any"]), refs, (), (("name", f"h{next(self.hooks)}"),))
 
     def custom(self) -> Step | None:
@@ -83,7 +83,8 @@ class Graphs(Choices):
     def grad(self) -> Step | None:
         a, _ = self.any(lambda t: t.requires_grad)
         b, _ = self.any(lambda t: t.requires_grad)
-        return None if a is None or self.world.several else Step("grad", "", (a, b), self.fresh(), (("retain_graph", True),) if self.chance(0.5) else (), self.pass_mode())
+        options = (("retain_graph", True),) if self.chance(0.5) else ()
+        return None if a is None or self.world.several else Step("grad", "", (a, b), self.fresh(), options, self.pass_mode())
 
     def grads(self) -> Step | None:
         """Gradients of several outputs by several inputs or edges, with any of the options; torch forgets the inputs among the tensors of a hook."""
@@ -91,7 +92,8 @@ class Graphs(Choices):
             return None
         outputs, inputs = self.inputs(), self.inputs()
         options: tuple = (("grad_outputs", [self.weights(a) for a in outputs]),) if self.chance(0.8) else ()
-        for word, value, p in (("retain_graph", True, 0.5), ("create_graph", True, 0.3), ("materialize_grads", True, 0.2), ("allow_unused", False, 0.1)):
+        for word, value, p in (("retain_graph", True, 0.5), ("create_graph", True, 0.3), ("materialize_grads", True, 0.2),
+                               ("allow_unused", False, 0.1)):
             if self.chance(p):
                 options += ((word, value),)
         by = [Edge(b.name) if self.chance(0.15) else b for b in inputs]

@@ -29,7 +29,7 @@ class Values(Choices):
 
     def reduced(self) -> Step | None:
         word = self.random.choice(REDUCED)
-        a, t = self.any(lambda t: t.numel() and size(t) < 4 and (word not in APART or apart(t)) and (word not in NONZERO or apart(t) and least(t) > 0.1))
+        a, t = self.any(lambda t: t.numel() and size(t) < 4 and (word not in APART | NONZERO or apart(t)) and (word not in NONZERO or least(t) > 0.1))
         if a is None:
             return None
         args: tuple = (a,)
@@ -95,9 +95,10 @@ class Values(Choices):
         return Array(nested([self.chance(0.5) for _ in range(count)], shape), "bool")
 
     def indexed(self) -> Step | None:
-        word = self.random.choice(["item", "item", "index_select", "gather", "take_along_dim", "take", "masked_select", "where", "mask", "diff", "flip", "roll",
-                                   "tril", "repeat"])
-        a, t = self.any(lambda t: t.dim() and 0 < t.numel() <= 12 and not (word == "repeat" and t.is_inference()))  # there torch's result is a view
+        word = self.random.choice(["item", "item", "index_select", "gather", "take_along_dim", "take", "masked_select", "where", "mask", "diff",
+                                   "flip", "roll", "tril", "repeat"])
+        view = word == "repeat"  # torch's result, of an inference tensor
+        a, t = self.any(lambda t: t.dim() and 0 < t.numel() <= 12 and not (view and t.is_inference()))
         if a is None:
             return None
         dim, out, mode = self.along(t), self.fresh(), self.mode()
@@ -111,8 +112,9 @@ class Values(Choices):
             return Step("item", "", (a, self.mask(tuple(t.shape))), out, mode=mode)
         if word == "where":
             return Step("function", "where", (self.mask(tuple(t.shape)), a, self.other(t, "add", within=True)), out, mode=mode)
-        args: Any = {"index_select": (a, dim, self.places(n, (2,))), "take": (a, self.places(t.numel(), (3,))), "masked_select": (a, self.mask(tuple(t.shape))),
-                     "diff": (a,), "flip": (a, (dim,)), "roll": (a, 1, dim), "tril": (a,), "repeat": (a, 2, *t.shape[1:])}.get(word)
+        args: Any = {"index_select": (a, dim, self.places(n, (2,))), "take": (a, self.places(t.numel(), (3,))),
+                     "masked_select": (a, self.mask(tuple(t.shape))), "diff": (a,), "flip": (a, (dim,)), "roll": (a, 1, dim), "tril": (a,),
+                     "repeat": (a, 2, *t.shape[1:])}.get(word)
         if word in ("gather", "take_along_dim"):
             args = (a, dim, self.places(n, tuple(t.shape))) if word == "gather" else (a, self.places(n, tuple(t.shape)), dim)
         return Step("call", word, args, out, mode=mode)
@@ -168,8 +170,9 @@ class Values(Choices):
         if a is None:
             return None
         m, n = t.shape
-        args: Any = {"transpose_copy": (0, 1), "permute_copy": ((1, 0),), "expand_copy": ((2, m, n),), "unsqueeze_copy": (1,), "select_copy": (0, m - 1),
-                     "slice_copy": (1, 0, 1), "view_copy": ((m * n,),), "unbind_copy": (0,), "split_copy": (1, 0)}.get(word, ())
+        args: Any = {"transpose_copy": (0, 1), "permute_copy": ((1, 0),), "expand_copy": ((2, m, n),), "unsqueeze_copy": (1,),
+                     "select_copy": (0, m - 1), "slice_copy": (1, 0, 1), "view_copy": ((m * n,),), "unbind_copy": (0,),
+                     "split_copy": (1, 0)}.get(word, ())
         return Step("function", word, (a, *args), self.fresh(m if word in ("unbind_copy", "split_copy") else 1), mode=self.mode())
 
     def view_scattered(self) -> Step | None:
@@ -181,7 +184,8 @@ class Values(Choices):
         shape, further = {"select_scatter": ((n,), (0, m - 1)), "slice_scatter": ((m, 1), (1, 0, 1)), "diagonal_scatter": ((min(m, n),), ())}[word]
         b, _ = self.any(lambda s: s.shape == shape and s.dtype == t.dtype)
         kind = str(t.dtype).rpartition(".")[2]
-        return Step("function", word, (a, self.constant(shape, "" if kind == "float64" else kind) if b is None else b, *further), self.fresh(), mode=self.mode())
+        part = self.constant(shape, "" if kind == "float64" else kind) if b is None else b
+        return Step("function", word, (a, part, *further), self.fresh(), mode=self.mode())
 
     def into_out(self) -> Step | None:
         """A result that is written to a tensor of the program, which is fit for it but now and then."""
@@ -200,12 +204,15 @@ class Values(Choices):
         elif word == "stack":
             at = dim % (t.dim() + 1)
             shape = (*shape[:at], 2, *shape[at:])
-        def overlaps(s: Any) -> bool:
-            return len(set(places(s))) < s.numel()
+        alike = word in ("cat", "stack", "sum", "cumsum")  # which torch refuses where the dtypes differ, or the memory overlaps
 
-        near = word in ("cat", "stack", "cumsum", "sum")  # torch refuses these where the memory overlaps
-        o, _ = self.written(lambda s: not overlaps(s) and (word not in ("cat", "stack", "sum", "cumsum") or s.dtype == t.dtype) and not (
-            (near or s.dtype != t.dtype) and s.untyped_storage().data_ptr() == t.untyped_storage().data_ptr()) and tuple(s.shape) == shape and (not s.requires_grad or self.chance(0.1)) and not unordered(t, s))
+        def fit(s: Any) -> bool:
+            apart = s.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
+            if tuple(s.shape) != shape or len(set(places(s))) < s.numel() or s.requires_grad and self.chance(0.9) or unordered(t, s):
+                return False
+            return (apart and s.dtype == t.dtype) if alike else (apart or s.dtype == t.dtype)
+
+        o, _ = self.written(fit)
         return None if o is None else Step("function", word, args, (), (("out", o),), self.mode())
 
     def turned_(self) -> Step | None:

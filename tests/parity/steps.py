@@ -63,8 +63,8 @@ def _names(value: Any) -> list[str]:
     return []
 
 
-KEPT = {"gather", "masked_select", "take_along_dim", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_",  # torch saves the operand for its shape alone
-        "max", "min", "amax", "amin", "aminmax"}  # of these the values are kept for the gradient of ties, where torch keeps indices
+SHAPES_KEPT = {"gather", "take_along_dim", "masked_select", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_"}
+KEPT = {"max", "min", "amax", "amin", "aminmax"}  # of these the values are kept for the gradient of ties, where torch keeps indices
 AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ipow": "**="}
 
 
@@ -125,7 +125,7 @@ class World:
         return None
 
     def _starts_anywhere(self, step: Step) -> bool:
-        """Whether the first version of a result is torch's own affair: that of a gradient, of a product, and of what follows from inference tensors."""
+        """Whether the first version of a result is torch's own affair: that of a gradient, a product, or what follows from inference tensors."""
         return step.word in ("grad", "matmul") or any(self.tensors[n].is_inference() for n in step.needs() if n in self.tensors)
 
     def _inherited(self, step: Step, t: Any) -> int:
@@ -147,7 +147,8 @@ class World:
         if any(t.requires_grad for t in held):
             held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
             self.recorded.update(t.untyped_storage().data_ptr() for t in held)
-        if step.word in KEPT or step.mode in ("cpu", "saved", "halved"):  # what hooks have saved is not checked for writes
+        # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
+        if step.word in KEPT | SHAPES_KEPT or step.mode in ("cpu", "saved", "halved"):
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
         results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
         apart = {t.dtype for t in (*held, *results)}
@@ -245,7 +246,8 @@ def say(step: Step) -> str:
     form, word = step.form, step.word
     name = step.options[0][1] if form in ("hook", "node", "several") else ""
     text = {
-        "leaf": lambda: f"torch.tensor({_listed(step.args[0])}, dtype=torch.{word or 'float64'}{', requires_grad=True' if step.options[0][1] else ''})",
+        "leaf": lambda: f"torch.tensor({_listed(step.args[0])}, dtype=torch.{word or 'float64'}"
+                        f"{', requires_grad=True' if step.options[0][1] else ''})",
         "call": lambda: f"{words[0]}.{word}({', '.join(words[1:] + options)})",
         "function": lambda: f"torch.{word}({', '.join(words + options)})",
         "item": lambda: f"{words[0]}[{_index(step.args[1])}]",

@@ -34,7 +34,7 @@ class Aliases(RuleBasedStateMachine):
         try:
             self.pair.run(drawer.step())
         except Wild:
-            self.pair.over = True
+            self.pair.over = "numbers have left the finite"
         except Difference as e:
             program, told = shrink(self.pair.program, symgrad, torch, self.pair.closely)
             raise AssertionError(f"{told}, after\n" + "\n".join(say(step) for step in program)) from e

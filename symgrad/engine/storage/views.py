@@ -22,7 +22,7 @@ from symgrad.engine.storage.versions import counter_of, written_since
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import NOT_A_LEAF, Tensor
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, DETACHED, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
+from symgrad.graph.node import BARRED, DETACHED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
 from symgrad.graph.op import REGISTRY
 from symgrad.types.strides import Geometry, address
 
