@@ -45,7 +45,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         g = pending.pop(leaf)
         own = hooks(leaf)  # type: ignore[misc]
         g = own.at_outputs(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf))
-        if deliver is None:
+        if deliver is None or wanted is not None and leaf not in wanted:
             out[leaf] = g
             return
         given, g = [own.incoming(g)], None  # in a list, so that `deliver` can hold the only reference
@@ -122,8 +122,8 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
     """The cotangents summed to the shapes of the arguments; with hooks, symbolic zeros become arrays."""
     out = []
     for p, c in zip(parents, cotangents):
-        if p is None or c is None and (node.none_is_undefined or not hooked):
-            c = None
+        if p is None or hooked and p.origin is None or c is None and (node.none_is_undefined or not hooked):
+            c = None  # a view that no operation recorded receives nothing
         elif c is None:
             c = xp.zeros_like(p.value)
         elif (node.broadcasts or node.flags & PACKED) and bare(c).shape != p.value.shape:  # a hook may unpack another shape

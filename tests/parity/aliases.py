@@ -35,9 +35,11 @@ class Pair:
     """One program, run on torch and on another library; `ignored` names what is not compared."""
 
     def __init__(self, ours: Any, theirs: Any, closely: bool, ignored: frozenset[str] = frozenset()):
-        self.ignored = ignored
-        self.worlds, self.closely, self.program, self.over = (World(theirs), World(ours)), closely, [], ""
+        world = World(theirs)
+        self.worlds, self.closely, self.ignored = (world, World(ours, world)), closely, ignored
+        self.program: list[Step] = []
         self.raised: list[str] = []
+        self.over = ""  # why the program ends, if it does
         self.rough = False  # whether numbers of few digits are about
 
     def run(self, step: Step, compare: bool = True) -> None:

@@ -51,16 +51,18 @@ class Graphs(Choices):
         return Step("custom", word, (a,), self.fresh(2 if word in TWO else 1), mode=mode)
 
     def pass_mode(self) -> str:
-        return self.mode() if self.chance(0.3) else ""
+        """The modes around a pass; in inference mode torch's gradients are inference tensors, to which it cannot add later."""
+        mode = self.mode() if self.chance(0.3) else ""
+        return "" if "inference" in mode else mode
 
     def backward(self) -> Step:
         a = self.tracked()
         options: tuple = (("retain_graph", True),) if self.chance(0.5) else ()
         if self.chance(0.08):
             options += (("create_graph", True),)
-        if self.chance(0.08):
+        if self.chance(0.08) and not self.world.several:
             options += (("inputs", self.ends()),)
-        if self.chance(0.5):
+        if self.chance(0.5) or self.world.several:  # torch does not call a hook of several tensors if one of them is an end of the pass
             return Step("backward", "sum", (a,), (), options, self.pass_mode())
         return Step("backward", "", (a,) if self.chance(0.1) else (a, self.weights(a)), (), options, self.pass_mode())
 
@@ -110,7 +112,9 @@ class Graphs(Choices):
         options = (("grad_outputs", weights), ("is_grads_batched", True)) + ((("retain_graph", True),) if self.chance(0.7) else ())
         return Step("grad", "batched", (a, b), self.fresh(), options)
 
-    def edge(self) -> Step:
+    def edge(self) -> Step | None:
         """backward() from a gradient edge."""
+        if self.world.several:
+            return None
         a = self.tracked()
         return Step("edge", "", (Edge(a.name), self.weights(a)), (), (("retain_graph", True),) if self.chance(0.5) else ())

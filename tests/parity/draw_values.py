@@ -210,7 +210,7 @@ class Values(Choices):
             apart = s.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
             if tuple(s.shape) != shape or len(set(places(s))) < s.numel() or s.requires_grad and self.chance(0.9) or unordered(t, s):
                 return False
-            return (apart and s.dtype == t.dtype) if alike else (apart or s.dtype == t.dtype)
+            return (apart and s.dtype == t.dtype and plain(s)) if alike else (apart or s.dtype == t.dtype)
 
         o, _ = self.written(fit)
         return None if o is None else Step("function", word, args, (), (("out", o),), self.mode())

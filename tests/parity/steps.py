@@ -71,8 +71,9 @@ AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ipow":
 class World:
     """The tensors of a program in one library, and what its hooks were told."""
 
-    def __init__(self, lib: Any):
-        self.lib = lib
+    def __init__(self, lib: Any, beside: World | None = None):
+        self.lib, self.beside = lib, beside
+        self.constant_first = False  # whether the last first derivative of a second one was constant
         self.tensors: dict[str, Any] = {}
         self.handles: dict[str, Any] = {}
         self.offsets: dict[str, int] = {}
@@ -225,7 +226,8 @@ class World:
     def _second(self, y: Any, x: Any) -> Any:
         """A second derivative; zero where the first is constant, on which the libraries agree to differ."""
         g = self.lib.autograd.grad((y * y).sum(), x, create_graph=True, materialize_grads=True)[0]
-        h = self.lib.autograd.grad((g * g).sum(), x, allow_unused=True)[0] if g.requires_grad else None
+        self.constant_first = not g.requires_grad if self.beside is None else self.beside.constant_first
+        h = None if self.constant_first else self.lib.autograd.grad((g * g).sum(), x, allow_unused=True)[0]
         return self.lib.zeros_like(x) if h is None else h.detach().clone()
 
 
