@@ -200,7 +200,8 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
     except TypeError as wrong:
         return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
     plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
-    if not plain or str(error).startswith((op.name, "view size", "unsupported operation", "self.", "Integer division")) or re.match(r"[\w.]+(\(\))?: ", str(error)):
+    words = (op.name, "view size", "unsupported operation", "self.", "Integer division")
+    if not plain or str(error).startswith(words) or re.match(r"[\w.]+(\(\))?: ", str(error)):
         return error
     return type(error)(f"{op.name}: {error}")
 

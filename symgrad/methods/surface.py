@@ -28,7 +28,6 @@ from symgrad.methods.histograms import histogram, histogramdd
 from symgrad.methods.inplace import in_place
 from symgrad.methods.segments import segment_reduce
 from symgrad.methods.spectrograms import istft, stft
-from symgrad.types.devices import FORMATS
 from symgrad.types.indices import first_outside
 
 __all__ = ["METHODS", "SURFACE", "methods_as_functions"]

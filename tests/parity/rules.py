@@ -51,7 +51,8 @@ ENDS: dict[str, Callable[[Case], bool]] = {
     "a defect of torch": lambda c: bool(re.search(r"INTERNAL ASSERT|'NoneType' object has|Boolean value of Tensor with more than one", c.theirs)),
     "torch has no kernel for the dtype, or no derivative": lambda c: bool(re.search(
         r"not implemented for|not supported for|not support|Could this error message be improved", c.theirs)),
-    "dtypes are promoted": lambda c: _raises_alone(c, r"expected scalar type|the same dtype|Found dtype|to be equal to src.dtype|dtypes match|dtypes should match"),
+    "dtypes are promoted": lambda c: _raises_alone(
+        c, r"expected scalar type|the same dtype|Found dtype|to be equal to src.dtype|dtypes match|dtypes should match"),
     "every op has derivatives": lambda c: _raises_alone(c, r"is not differentiable with respect to|derivative for|automatic differentiation for"),
     "the layout of an operand has no effect": lambda c: _raises_alone(c, "last dimension with stride 1|must be divisible by|stride divisible by"),
     "the copy of an operand in another dtype is saved, and not the operand": lambda c: _raises_alone(c, "cannot be saved") and len(c.dtypes()) > 1,
