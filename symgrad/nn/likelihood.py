@@ -176,7 +176,7 @@ def _of_class_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None,
     if reduction == "none":
         return -terms.sum(axis)
     total = -terms.sum()
-    return total if reduction == "sum" else total / (math.prod(logs.shape) / classes)
+    return total if reduction == "sum" else total / (math.prod(logs.shape) / classes or math.nan)
 
 
 def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,

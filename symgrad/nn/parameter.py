@@ -16,6 +16,8 @@ def _shared(cls: type, data: Any, requires_grad: bool) -> Any:
     """A tensor of a class that shares the memory, and the symbol, of another."""
     if data is None:
         data = empty(0)
+    if not isinstance(requires_grad, bool):
+        raise TypeError(f"_make_subclass(): argument 'require_grad' (position 3) must be bool, not {type(requires_grad).__name__}")
     out = new(cls)
     out._value, out._node, out._view = data.detach()._array(), None, None
     if requires_grad and not (out.is_floating_point() or out.is_complex()):
@@ -53,7 +55,7 @@ class Parameter(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type(self), self.data, self.requires_grad)
+        return _rebuilt, (type(self), self.data, self.requires_grad), *([vars(self)] if vars(self) else [])
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + text(self, "tensor")

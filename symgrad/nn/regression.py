@@ -238,7 +238,9 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     """
     expect_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
-    if target.ndim > 1 or target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim:
+    if target.ndim > 1:
+        raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: the target has shape {list(target.shape)}")
+    if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim:
         raise RuntimeError(f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
                            f"{list(input1.shape)} and {list(input2.shape)}.")
     dot = (input1 * input2).sum(-1)

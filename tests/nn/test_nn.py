@@ -13,14 +13,14 @@ import symgrad
 from symgrad import autograd, nn
 from symgrad.nn import functional as F
 from tests.support import programs_containers, programs_losses, programs_nn
-from tests.support.sides import compare, numbered, programs, recorded
+from tests.support.sides import begins, compare, numbered, programs, recorded
 
 TEXTS, NUMBERS, CONTAINERS = recorded(programs_nn), recorded(programs_losses), recorded(programs_containers)
 
 
 @pytest.mark.parametrize("name", programs(programs_nn))
 def test_modules_print_what_torch_prints(name):
-    compare(programs(programs_nn)[name], symgrad, TEXTS[name], 4e-16)
+    compare(programs(programs_nn)[name], symgrad, TEXTS[name], 4e-16, begins)
 
 
 @pytest.mark.parametrize("name", programs(programs_containers))
@@ -39,6 +39,14 @@ def test_the_comparison_can_fail():
         compare(programs_nn.copies, symgrad, [*expected[:2], "Parameter", *expected[3:]])
     with pytest.raises(AssertionError, match="loss_modules, entry 0"):
         compare(programs_losses.loss_modules, symgrad, [NUMBERS["loss_modules"][0] * (1 + 1e-12), *NUMBERS["loss_modules"][1:]], 1e-13)
+
+
+def test_losses_of_an_empty_batch():
+    empty, probabilities = symgrad.zeros(0, 3), symgrad.zeros(0, 3)
+    assert F.cross_entropy(empty, probabilities).isnan() and F.cross_entropy(empty, probabilities, reduction="sum") == 0
+    assert symgrad.autograd.gradcheck(F.pdist, symgrad.zeros(4, 0, requires_grad=True))
+    with pytest.raises(RuntimeError, match="^0D or 1D target tensor expected, multi-target not supported"):
+        F.cosine_embedding_loss(symgrad.ones(2, 3), symgrad.ones(2, 3), symgrad.ones(2, 1))
 
 
 # Packages that are imported when they are asked for

@@ -163,6 +163,24 @@ def parameter(torch, log):
     log(lambda: p.grad, lambda: copy.deepcopy(p).grad, lambda: p + 1, lambda: p * 2)
 
 
+def data_of_a_leaf(torch, log):
+    layer, x = torch.nn.Linear(1, 1), torch.ones(2, requires_grad=True)
+    log(lambda: layer.type(torch.int64), lambda: layer.weight.dtype, lambda: setattr(x, "data", torch.arange(2)), lambda: setattr(x, "data", 3),
+        lambda: setattr(x, "data", torch.zeros(3)), lambda: x, lambda: setattr(x.detach(), "data", torch.arange(2)),
+        lambda: x.requires_grad_(None), lambda: layer.requires_grad_(1), lambda: torch.nn.Parameter(torch.ones(1), "yes"))
+    noted = torch.nn.Parameter(torch.ones(1))
+    noted.note = [3]
+    log(lambda: pickle.loads(pickle.dumps(noted)).note, lambda: vars(copy.deepcopy(noted)))
+
+
+def prefixes(torch, log):
+    strip = torch.nn.modules.utils.consume_prefix_in_state_dict_if_present
+    state = torch.nn.Sequential(OrderedDict(module=torch.nn.Sequential(torch.nn.Linear(1, 1)), other=torch.nn.Linear(1, 1))).state_dict()
+    log(lambda: strip(state, "module."), lambda: (list(state), list(state._metadata.items())), lambda: strip(state, "none."), lambda: list(state))
+    plain = {"a.b": 1, "c": 2, "a.": 3}
+    log(lambda: strip(plain, "a."), lambda: plain)
+
+
 def copies(torch, log):
     net = _net(torch)
     twin = copy.deepcopy(net)
@@ -371,5 +389,7 @@ def clipping(torch, log):
         lambda: utils.clip_grad_value_(gradients(), 3.5), lambda: (x.grad, y.grad))
     x.grad = torch.tensor([float("inf"), 1.0])
     log(lambda: utils.clip_grad_norm_(x, 1.0, error_if_nonfinite=True), lambda: x.grad)
+    log(lambda: utils.clip_grad_norm(y, 1.0), lambda: utils.clip_grad.clip_grad_norm_ is utils.clip_grad_norm_,
+        lambda: utils.convert_parameters.parameters_to_vector is utils.parameters_to_vector)
     log(lambda: utils.parameters_to_vector([x, y]), lambda: utils.vector_to_parameters(torch.arange(3.0), [x, y]), lambda: (x, y),
         lambda: utils.vector_to_parameters(3, [x]))

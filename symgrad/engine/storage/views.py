@@ -339,6 +339,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
     Raises RuntimeError for integers and booleans, and for False on a non-leaf.
     """
+    if not isinstance(requires_grad, bool):
+        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
     node = self._node_slot
     if isinstance(node, Stale):  # requires grad as its base does
         if not requires_grad and node.recorded:

@@ -1,12 +1,12 @@
 """The modules, in files with torch's names."""
 
+from symgrad.nn.modules import utils
 from symgrad.nn.modules.activation import (
     CELU,
     ELU,
     GELU,
     GLU,
     SELU,
-    CosineSimilarity,
     Hardshrink,
     Hardsigmoid,
     Hardswish,
@@ -15,7 +15,6 @@ from symgrad.nn.modules.activation import (
     LogSigmoid,
     LogSoftmax,
     Mish,
-    PairwiseDistance,
     PReLU,
     ReLU,
     ReLU6,
@@ -33,6 +32,7 @@ from symgrad.nn.modules.activation import (
     Threshold,
 )
 from symgrad.nn.modules.container import ModuleDict, ModuleList, Sequential
+from symgrad.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from symgrad.nn.modules.flatten import Flatten, Unflatten
 from symgrad.nn.modules.linear import Bilinear, Identity, Linear
 from symgrad.nn.modules.loss import (
@@ -66,4 +66,5 @@ __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingL
            "Module", "ModuleDict", "ModuleList", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
            "PReLU", "PairwiseDistance", "ParameterDict", "ParameterList", "PoissonNLLLoss", "RReLU", "ReLU", "ReLU6", "SELU",
            "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
-           "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten"]
+           "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten",
+           "utils"]

@@ -1,4 +1,4 @@
-"""Modules of activations and of similarities: each calls its function with the parameters that it was made with."""
+"""Modules of activations: each calls its function with the parameters that it was made with."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from symgrad.nn.init import constant_
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 
-__all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "CosineSimilarity", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish",
-           "LogSigmoid", "LogSoftmax", "PReLU", "PairwiseDistance", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
+__all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish",
+           "LogSigmoid", "LogSoftmax", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
            "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "module_of", "OfFunction"]
 
 REQUIRED = inspect.Parameter.empty
@@ -75,13 +75,6 @@ GELU = _module("GELU", function=F.gelu,
                doc="input Φ(input), Φ the distribution function of the standard normal distribution, or an approximation by 'tanh'.",
                shown="{name}={value!r}", approximate="none")
 GLU = _module("GLU", function=F.glu, doc="The first half of the input along `dim` times the sigmoid of the second half.", dim=-1)
-CosineSimilarity = _module("CosineSimilarity", function=F.cosine_similarity,
-                           doc="The cosine of the angle between vectors along `dim`.", shown="", dim=1,
-                           eps=1e-8)
-PairwiseDistance = _module("PairwiseDistance", function=F.pairwise_distance, doc="The norm of x1 - x2 + eps along the last dimension.", shown="",
-                           p=2.0, eps=1e-6, keepdim=False)
-
-
 Hardshrink = _module("Hardshrink", function=F.hardshrink, doc="The input, and 0 where its absolute value is at most `lambd`.", shown="{value}",
                      lambd=0.5)
 Softshrink = _module("Softshrink", function=F.softshrink, shown="{value}", lambd=0.5,

@@ -7,7 +7,8 @@ from typing import Any
 
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
-from symgrad.nn.modules.activation import OfFunction, PairwiseDistance, module_of
+from symgrad.nn.modules.activation import OfFunction, module_of
+from symgrad.nn.modules.distance import PairwiseDistance
 from symgrad.nn.modules.module import Module
 from symgrad.nn.reductions import reduction_of
 

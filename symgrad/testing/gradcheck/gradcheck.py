@@ -56,7 +56,7 @@ def _check_inputs(inputs: tuple[Any, ...], stacklevel: int) -> None:
         if x.dtype.name not in ("float64", "complex128"):
             warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all "
                           "the inputs are not of double precision floating point or complex. ", UserWarning, stacklevel=stacklevel + 1)
-        if any(step == 0 and size > 1 for step, size in zip(x._array().strides, x.shape)):
+        if x.numel() and any(step == 0 and size > 1 for step, size in zip(x._array().strides, x.shape)):
             raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able "
                                "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to "
                                "gradcheck.")

@@ -1,18 +1,17 @@
-"""Helpers for the parameters of a network and their gradients."""
+"""Norms of gradients, and gradients limited by them."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
-from typing import Any
 
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.creation import tensor
-from symgrad.methods.predicates import typename
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 Parameters = Tensor | Iterable[Tensor]
 
@@ -78,21 +77,8 @@ def clip_grad_value_(parameters: Parameters, clip_value: float, foreach: bool | 
             gradient.clamp_(min=-float(clip_value), max=float(clip_value))
 
 
-def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters as one vector, differentiably.
-
-    >>> import symgrad
-    >>> parameters_to_vector([symgrad.ones(2, 2), symgrad.zeros(1)])
-    tensor([1., 1., 1., 1., 0.])
-    """
-    return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
-
-
-def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Set the parameters to slices of one vector, as views of its memory. Raises TypeError for a vector that is not a Tensor."""
-    if not isinstance(vec, Tensor):
-        raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")
-    start: Any = 0
-    for parameter in parameters:
-        parameter.data = vec[start:start + parameter.numel()].view(parameter.shape).data
-        start += parameter.numel()
+def clip_grad_norm(parameters: Parameters, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+                   foreach: bool | None = None) -> Tensor:
+    """The deprecated name of `clip_grad_norm_`."""
+    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
