@@ -23,6 +23,8 @@ from symgrad.graph.modes import Modes, Recorder, in_mode, thread
 from symgrad.graph.node import CALLS, GRADIENT, NAMED, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads, next_sequence
 from symgrad.graph.op import Op
 from symgrad.types.devices import device
+from symgrad.types.strides import address
+from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Packed", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensors_hooks"]
 
@@ -268,16 +270,28 @@ class _Original:
 
 
 class _Originals(Recorder):
-    """The observer of `allow_mutation_on_saved_tensors`: it stores the tensors saved in the context by their memory."""
+    """The observer of `allow_mutation_on_saved_tensors`: it stores the tensors saved in the context by their memory.
+
+    The names of `tid_to_weakhandle`, the saved tensors that a graph still needs, and of `cloned`, those of them that were copied, are torch's.
+    """
 
     def __init__(self) -> None:
         self.active = True
         self.saved: dict[int, weakref.WeakSet[_Original]] = {}
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple, _Original] = weakref.WeakValueDictionary()
+        self.cloned: WeakKeys[_Original, Any] = WeakKeys()
 
     def pack(self, tensor: Tensor) -> _Original:
-        found = _Original(tensor._value)
-        if isinstance(found.value, np.ndarray):
-            self.saved.setdefault(_memory(found.value), weakref.WeakSet()).add(found)
+        """The entry of a tensor, one for all operations that save it between two writes."""
+        value = tensor._value
+        if not isinstance(value, np.ndarray):
+            return _Original(value)
+        memory = _memory(value)
+        key = memory, address(value), value.shape, value.strides, value.dtype, version(value)
+        found = self.tid_to_weakhandle.get(key)
+        if found is None:
+            found = self.tid_to_weakhandle[key] = _Original(value)
+            self.saved.setdefault(memory, weakref.WeakSet()).add(found)
         return found
 
     def unpack(self, original: _Original) -> Tensor:
@@ -292,11 +306,13 @@ class _Originals(Recorder):
     def write(self, target: np.ndarray) -> None:
         """Copy the saved tensors in this memory before it is written."""
         for original in self.saved.pop(_memory(target), ()):
-            original.value = original.value.copy()
+            original.value = self.cloned[original] = original.value.copy()
 
     def clear(self) -> None:
         """Release all saved tensors."""
         self.saved.clear()
+        self.tid_to_weakhandle.clear()
+        self.cloned.clear()
 
 
 @contextmanager
