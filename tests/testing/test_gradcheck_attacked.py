@@ -146,11 +146,11 @@ def test_a_tangent_that_is_wrong_for_two_inputs_at_once():
 
         @staticmethod
         def backward(ctx, g):
-            return 2 * g, 3 * g
+            return (None, None) if g is None else (2 * g, 3 * g)
 
         @staticmethod
         def jvp(ctx, s, t):
-            return 3 * t if s is None else 2 * s if t is None else 2 * s + 3 * t + 1
+            return 2 * s + 3 * t + (s * t != 0)
 
     said = message(Affine.apply, (leaf([1.0]), leaf([2.0])), check_forward_ad=True, check_undefined_grad=False)
     assert said.startswith("Jacobian computed with forward mode mismatch at the given inputs") and "atol" not in said
@@ -300,7 +300,7 @@ def test_inputs_of_every_kind():
 
 def test_hooks_are_called_and_the_state_is_unchanged():
     x = leaf(X)
-    x.register_hook(lambda g: g * 1)
+    x.register_hook(lambda g: None if g is None else g * 1)
     assert gradcheck(lambda x: x.sin() * x, x).report.attacked > 3 and x.grad is None
 
 

@@ -7,18 +7,28 @@ outputs, its imaginary and its real part.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import dual_level
+from symgrad.autograd.function import Function
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.modes import in_mode, thread
-from symgrad.testing.gradcheck.jacobians import Array, Forward, FunctionAtPoint, numerical_derivatives, pullbacks, random_vector, unit_vectors
+from symgrad.testing.gradcheck.jacobians import (
+    Array,
+    FunctionAtPoint,
+    numerical_derivatives,
+    pullbacks,
+    push_forward,
+    random_vector,
+    unit_vectors,
+)
 from symgrad.testing.gradcheck.report import GradcheckError
 
 __all__ = ["Check"]
@@ -86,14 +96,14 @@ def _columns(check: Check, y: Tensor, cotangents: Sequence[Array]) -> list[Array
     return blocks[0]
 
 
-def _rows(check: Check, forward: Forward, j: int, vectors: Sequence[Array]) -> list[Array]:
+def _rows(check: Check, j: int, vectors: Sequence[Array]) -> list[Array]:
     """The blocks of the Jacobian by one input by pushforwards."""
-    found = [forward.push({j: vector}) for vector in vectors]
+    found = [push_forward(check, {j: vector}) for vector in vectors]
     for tangents in found:
-        for y, t in zip(forward.outputs, tangents):
+        for y, t in zip(check.outputs, tangents):
             if check.dtypes and t is not None and t.is_complex() != y.is_complex():
                 raise GradcheckError("Forward AD gradient has dtype mismatch.")
-    return [_matrix([tangents[i] for tangents in found], y) for i, y in enumerate(forward.outputs)]
+    return [_matrix([tangents[i] for tangents in found], y) for i, y in enumerate(check.outputs)]
 
 
 def _matrix(rows: Sequence[Tensor | None], like: Tensor) -> Array:
@@ -156,33 +166,29 @@ def _entries_backward(check: Check, i: int, j: int, part: str) -> tuple[Array, A
 def _check_forward(check: Check, undefined: bool) -> None:
     """J u by a pushforward and by differences, for all unit vectors or, in fast mode, for one u at random."""
     differences = check.differences
-    with dual_level():
-        forward = Forward(check)
-        for part, places in _parts_in_order(check.leaves):
-            sides = {j: len(check.vectors[j]) - 1 if part == IMAGINARY else 0 for j in places}
-            analytical = {j: _rows(check, forward, j, check.vectors[j][side]) for j, side in sides.items()}
-            for i in range(len(check.outputs)):
-                for j, side in sides.items():
-                    n, a, x = differences[j][side][i], analytical[j][i], check.leaves[j]
-                    message = (f"While considering the {part} part of complex inputs only, " if x.is_complex() else "")
-                    message += "Jacobian computed with forward mode mismatch"
-                    if not check.fast:
-                        _compare(check, n, a, message, i, j)
-                    elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
-                        units = check.directions(j, False)[side]
-                        _explain(check, n[0], a[0], message, i, j, numerical_derivatives(check, x, units, check.places)[i],
-                                 _rows(check, forward, j, units)[i])
-        if undefined:
-            _check_undefined_tangents(check, forward)
+    for part, places in _parts_in_order(check.leaves):
+        sides = {j: len(check.vectors[j]) - 1 if part == IMAGINARY else 0 for j in places}
+        analytical = {j: _rows(check, j, check.vectors[j][side]) for j, side in sides.items()}
+        for i in range(len(check.outputs)):
+            for j, side in sides.items():
+                n, a, x = differences[j][side][i], analytical[j][i], check.leaves[j]
+                message = (f"While considering the {part} part of complex inputs only, " if x.is_complex() else "")
+                message += "Jacobian computed with forward mode mismatch"
+                if not check.fast:
+                    _compare(check, n, a, message, i, j)
+                elif not np.allclose(a, n, check.rtol, check.atol * np.abs(check.vectors[j][side][0]).sum()):
+                    units = check.directions(j, False)[side]
+                    _explain(check, n[0], a[0], message, i, j, numerical_derivatives(check, x, units, check.places)[i], _rows(check, j, units)[i])
+    if undefined:
+        _check_undefined_tangents(check)
 
 
-def _check_undefined_tangents(check: Check, forward: Forward) -> None:
+def _check_undefined_tangents(check: Check) -> None:
     """Check that an undefined tangent has the effect of zeros."""
     given = {j: check.directions(j, True)[0][0] for j, x in enumerate(check.leaves)}
     for j, x in enumerate(check.leaves):
-        with_zero = forward.push({**given, j: np.zeros_like(x._value)})
-        without = forward.push({k: t for k, t in given.items() if k != j})
-        for i, (one, other) in enumerate(zip(with_zero, without)):
+        others = {k: t for k, t in given.items() if k != j}
+        for i, (one, other) in enumerate(zip(push_forward(check, others), push_forward(check, others, without=j))):
             if one is not None and other is not None and not np.allclose(one._value, other._value):
                 raise GradcheckError(f"Mismatch in tangent values for output with index: {i} when input: {x} has an undefined tangent value.  "
                                      f"Got: {one} but expected: {other}")
@@ -249,18 +255,41 @@ def _check_zero_cotangents(check: Check) -> None:
             raise GradcheckError("grad is incorrect size")
 
 
+class _Undefined(Function):
+    """The identity, with an undefined gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> None:
+        return None
+
+
 def _check_undefined_cotangents(check: Check) -> None:
-    """Check that an undefined cotangent has the effect of zeros."""
-    for missing in range(len(check.outputs)) if len(check.outputs) > 1 else ():
-        outputs = [y for i, y in enumerate(y for y in check.evaluate(check.inputs) if y.requires_grad) if i != missing]
+    """Check that undefined cotangents, of all outputs or of one, have the effect of zeros."""
+    count = len(check.outputs)
+    for missing in (None, *(range(count) if count > 1 else ())):
+        outputs = [y for y in check.evaluate(check.inputs) if y.requires_grad]
+        outputs = [_Undefined.apply(y) if missing in (None, i) else y for i, y in enumerate(outputs)]
+        without = "Without a gradient for any output" if missing is None else f"Without a gradient for output {missing}"
         try:
             found = grad(outputs, check.leaves, [wrap(np.zeros_like(y._value)) for y in outputs], allow_unused=True)
         except Exception as error:
+            _warn_of_undefined()
             raise GradcheckError("Expected backward function to handle undefined output grads. "
-                                 f"Without a gradient for output {missing} it raised {type(error).__name__}: {error}") from error
+                                 f"{without} it raised {type(error).__name__}: {error}") from error
         if any(g is not None and not (g._value == 0).all() for g in found):
+            _warn_of_undefined()
             raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-                                 f"Without a gradient for output {missing} they were not.")
+                                 f"{without} they were not.")
+
+
+def _warn_of_undefined() -> None:
+    warnings.warn("Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing callers "
+                  'of this function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature',
+                  UserWarning, stacklevel=6)
 
 
 FAILED = ("\ngradcheck or gradgradcheck failed while testing batched gradient computation.\nA batch of {what} gave something else than one after the "
@@ -309,14 +338,12 @@ def check_batched_tangents(check: FunctionAtPoint) -> None:
 
     Raises GradcheckError where they differ, or where a rule does not support batches.
     """
-    with dual_level():
-        forward = Forward(check)
-        for j, x in enumerate(check.leaves):
-            both, level = _two_random_tensors(x, j), new_level()
-            rows = [forward.push({j: t}) for t in both]
-            try:
-                with in_mode(batches=(*thread.modes.batches, (level, 2, "error"))):
-                    found = [None if t is None else traced.unbatch(t, 0, level, 2) for t in forward.push({j: Batched(both, level)})]
-            except RuntimeError as error:
-                raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{TANGENTS}") from error
-            _check_equal(found, _stack(rows, forward.outputs), None, TANGENTS)
+    for j, x in enumerate(check.leaves):
+        both, level = _two_random_tensors(x, j), new_level()
+        rows = [push_forward(check, {j: t}) for t in both]
+        try:
+            with in_mode(batches=(*thread.modes.batches, (level, 2, "error"))):
+                found = [None if t is None else traced.unbatch(t, 0, level, 2) for t in push_forward(check, {j: Batched(both, level)})]
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{TANGENTS}") from error
+        _check_equal(found, _stack(rows, check.outputs), None, TANGENTS)

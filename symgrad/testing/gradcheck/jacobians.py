@@ -7,19 +7,18 @@ each vector the input is moved along; pullbacks give its columns, one for each c
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symgrad.autograd.engine import grad
-from symgrad.autograd.forward_ad import dual_level, make_dual
-from symgrad.engine.replay import push
+from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
 
-__all__ = ["Array", "FlatInputs", "Forward", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks",
+__all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks", "push_forward",
            "random_vector", "unit_vectors"]
 
 Array = Any
@@ -35,6 +34,7 @@ class FunctionAtPoint:
     func: Callable[..., Any]
     inputs: tuple[Any, ...]
     eps: float
+    differentiates: bool = field(default=False, kw_only=True)  # whether the function asks for gradients by its inputs itself
 
     def __post_init__(self) -> None:
         self.leaves: list[Tensor] = [x for x in self.inputs if isinstance(x, Tensor) and x.requires_grad]
@@ -113,19 +113,17 @@ def pullbacks(problem: FunctionAtPoint, y: Tensor, cotangents: Sequence[Array]) 
     return [list(grad(y, problem.leaves, wrap(v.astype(y._value.dtype)), retain_graph=True, allow_unused=True)) for v in cotangents]
 
 
-class Forward:
-    """The graph of the function over dual tensors, through which tangents can be pushed."""
+def push_forward(problem: FunctionAtPoint, tangents: Mapping[int, Array], without: int | None = None) -> list[Tensor | None]:
+    """The tangents of the outputs, by a call of the function with dual tensors; None for an output without a tangent.
 
-    def __init__(self, problem: FunctionAtPoint):
-        duals = [make_dual(x, wrap(np.zeros_like(x._value))) for x in problem.leaves]
-        self.nodes = [x._node for x in duals]
-        given = iter(duals)
-        every = problem.evaluate([next(given) if isinstance(x, Tensor) and x.requires_grad else x for x in problem.inputs])
-        self.outputs = [every[i] for i in problem.places]
-
-    def push(self, tangents: dict[int, Array]) -> list[Tensor | None]:
-        """The tangents of the outputs, for tangents of the inputs by their number; None for an output that depends on none of them."""
-        return push(self.outputs, {self.nodes[j]: wrap(t) for j, t in tangents.items()})  # type: ignore[misc]
+    `tangents` has those of the inputs by their number, others are zero; the input `without` has none. The dual tensors require no grad, unless
+    the function differentiates.
+    """
+    with dual_level():
+        primals = [x if problem.differentiates else x.detach() for x in problem.leaves]
+        duals = iter([x if j == without else make_dual(x, wrap(tangents.get(j, np.zeros_like(x._value)))) for j, x in enumerate(primals)])
+        every = problem.evaluate([next(duals) if isinstance(x, Tensor) and x.requires_grad else x for x in problem.inputs])
+        return [unpack_dual(every[i]).tangent for i in problem.places]
 
 
 class PointSkipped(Exception):
@@ -233,8 +231,8 @@ class FlatInputs:
     def tangent(self, vector: Array, u: Array) -> float:
         """The tangent of the weighted sum at a point along a direction, by a pushforward."""
         parts = {id(x): part for x, part in zip(self.leaves, self.split(u))}
-        with self.at(vector), dual_level():
-            found = Forward(self.problem).push({j: parts[id(x)] for j, x in enumerate(self.problem.leaves)})
+        with self.at(vector):
+            found = push_forward(self.problem, {j: parts[id(x)] for j, x in enumerate(self.problem.leaves)})
             return sum(float(np.sum(as_real(t._value.astype(w.dtype)) * as_real(w))) for t, w in zip(found, self.weights) if t is not None)
 
     def along(self, vector: Array, u: Array) -> tuple[float, float]:

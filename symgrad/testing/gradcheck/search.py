@@ -304,7 +304,7 @@ def attack_gradients(func: Callable[..., Any], inputs: tuple[Any, ...], *, order
     try:
         with generators_restored(), silence():
             rng = np.random.default_rng(seed)
-            Search(FlatInputs(FunctionAtPoint(func, inputs, eps), rng), report, (atol, rtol), backward, forward, rng).run()
+            Search(FlatInputs(FunctionAtPoint(func, inputs, eps, differentiates=order > 1), rng), report, (atol, rtol), backward, forward, rng).run()
     except (NotSearchable, PointSkipped) as error:
         report.reason = str(error)
     except Exception as error:  # a repeated call may raise anything

@@ -1,0 +1,88 @@
+"""What `gradcheck` calls: undefined gradients, dual tensors, rules for tangents, and torch's former names."""
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad import autograd
+from symgrad.autograd import gradcheck
+from symgrad.testing.gradcheck.gradcheck import GradcheckError
+
+
+def leaf(data):
+    return symgrad.tensor(data, requires_grad=True)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_all_gradients_undefined(fast):
+    def strict(x):
+        y = x.clone()
+        y.register_hook(lambda g: g * 1)
+        return y
+
+    with pytest.warns(UserWarning, match='call this function with "check_undefined_grad=False" to disable the feature'):
+        with pytest.raises(GradcheckError) as caught:
+            gradcheck(strict, leaf([1.0]), fast_mode=fast)
+    assert str(caught.value).startswith("Expected backward function to handle undefined output grads. Without a gradient for any output it raised "
+                                        "TypeError")
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_forward_mode_calls_the_function_with_dual_tensors(fast):
+    forward_ad = symgrad.autograd.forward_ad
+    seen = []
+
+    def other_tangent(x, y):
+        seen.append((x.requires_grad, forward_ad._current_level))
+        if forward_ad._current_level >= 0:
+            primal, tangent = forward_ad.unpack_dual(y)
+            y = forward_ad.make_dual(primal, tangent * 1.1)
+        return x + y
+
+    inputs = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(other_tangent, inputs, check_forward_ad=True, fast_mode=fast)
+    assert str(caught.value).startswith("Jacobian computed with forward mode mismatch for output 0 with respect to input 1")
+    assert (False, 0) in seen
+
+
+@pytest.mark.parametrize(("needs", "options", "calls"), [
+    ((True, True), {}, 2), ((True, True), {"check_undefined_grad": True}, 6),
+    ((True, True), {"check_undefined_grad": True, "check_batched_forward_grad": True}, 12),
+    ((True, False), {"check_undefined_grad": True, "check_batched_forward_grad": True}, 5)])
+def test_how_often_a_rule_for_tangents_is_called(needs, options, calls):
+    class Counted(autograd.Function):
+        count = 0
+
+        @staticmethod
+        def forward(ctx, x, y):
+            return x.clone(), y.clone()
+
+        @staticmethod
+        def jvp(ctx, s, t):
+            Counted.count += 1
+            return s, t
+
+    inputs = [symgrad.tensor([0.5], requires_grad=need) for need in needs]
+    options = {"check_undefined_grad": False, **options}
+    assert gradcheck(Counted.apply, inputs, check_forward_ad=True, check_backward_ad=False, attack=False, **options)
+    assert Counted.count == calls
+
+
+def test_torchs_former_names():
+    from symgrad.autograd.gradcheck import GradcheckError as error
+    from symgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
+
+    assert error is GradcheckError and autograd.gradcheck is gradcheck is gradcheck.gradcheck
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    twice, once = [[2, 0], [0, 2]], [[1, 0], [0, 1]]
+    with pytest.warns(FutureWarning, match="^`get_numerical_jacobian` was part of PyTorch's private API"):
+        found = get_numerical_jacobian(lambda xs: (2 * xs[0] + xs[1], xs[1]), (a, b), eps=1e-6)
+        assert np.allclose(found, [twice, once]) and np.allclose(get_numerical_jacobian(lambda xs: 2 * xs[0], (a, b), target=a), [twice])
+        with pytest.raises(ValueError, match="Expected grad_out to be 1.0"):
+            get_numerical_jacobian(lambda xs: xs[0], (a,), grad_out=2.0)
+    with pytest.warns(FutureWarning, match="^`get_analytical_jacobian` was part of PyTorch's private API"):
+        found, *flags = get_analytical_jacobian((a, b), 2 * a + b)
+        assert np.allclose(found, [twice, once]) and flags == [True, True, True]
+        a.register_hook(lambda g: g * symgrad.rand(2))
+        assert get_analytical_jacobian((a,), a * 2)[1] is False
