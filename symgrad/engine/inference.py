@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,33 @@ CANNOT_BE_SAVED = ("Inference tensors cannot be saved for backward. Please do no
 _leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that require grad
 
 
+class InferenceLeaf(Node):
+    """The content of the node slot of an inference tensor that requires grad, with its node, at which gradients accumulate."""
+
+    __slots__ = ("leaf",)
+    flags = BARRED  # the hot path stops there
+
+    def __init__(self, leaf: Leaf):
+        self.leaf = leaf
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.leaf.requires_grad
+
+    def current(self, always: bool = False) -> Leaf:
+        """The node itself."""
+        return self.leaf
+
+
 def recorded(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
     """The node of an operation by the recorder of this thread, after the calls of its observers; None if it is not recorded."""
     modes = thread.modes
     if not (modes.grad or modes.inference or op.view) and modes.recorder is DEFAULT:
         return None
     parents = tuple([_current(op, p) if p is not None and p.flags is BARRED else p for p in parents])
-    if modes.inference or INFERENCE in parents:
-        return _with_inference(op, args, parents, value)
+    marked = [_is_inference_node(p) for p in parents]
+    if modes.inference or any(marked):
+        return _with_inference(op, args, parents, value, marked)
     return observed(modes.recorder.record(op, args, parents, value))
 
 
@@ -44,11 +64,15 @@ def _current(op: Op, node: Node) -> Node | None:
         return None
 
 
-def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:
+def _is_inference_node(node: Node | None) -> bool:
+    return node is INFERENCE or isinstance(node, Leaf) and node in _leaves
+
+
+def _with_inference(op: Op, args: tuple, parents: tuple, value: Any, marked: Sequence[bool]) -> Node | None:
     modes = thread.modes
     if op.view and isinstance(value, np.ndarray) and value.base is not None and (value.base is args[0] or value.base is args[0].base):
-        if modes.inference or parents[0] is INFERENCE:
-            return parents[0] if parents[0] is INFERENCE else None
+        if modes.inference or marked[0]:
+            return INFERENCE if marked[0] else None
     elif modes.inference:
         return INFERENCE if value.dtype.kind in "fcV" else None
     if not modes.grad and modes.recorder is DEFAULT:
@@ -57,7 +81,7 @@ def _with_inference(op: Op, args: tuple, parents: tuple, value: Any) -> Node | N
     node = observed(modes.recorder.record(op, args, known, value))
     if node is not None and node.flags & GRADIENT:
         needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT and p.public_node is not None else None for p in known))
-        if any(place >= 0 and parents[place] is INFERENCE for _, place in needed):
+        if any(place >= 0 and marked[place] for _, place in needed):
             raise InferenceError(CANNOT_BE_SAVED)
     return node
 
@@ -66,6 +90,7 @@ def made_in_inference(tensor: Tensor) -> Tensor:
     """Make a new tensor an inference tensor."""
     if isinstance(tensor._node, Leaf):
         _leaves.add(tensor._node)
+        tensor._node_slot = InferenceLeaf(tensor._node)
     elif tensor._node is None and tensor._value.dtype.kind in "fcV":
         tensor._node = INFERENCE
     return tensor
@@ -73,5 +98,4 @@ def made_in_inference(tensor: Tensor) -> Tensor:
 
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was created in inference mode; False for integers and booleans."""
-    node = self._node_slot
-    return node is INFERENCE or isinstance(node, Leaf) and node in _leaves
+    return self._node_slot is INFERENCE or type(self._node_slot) is InferenceLeaf

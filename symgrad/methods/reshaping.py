@@ -169,7 +169,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """
     if memory_format is FORMATS["preserve_format"]:
         raise RuntimeError("Unsupported memory format Preserve: resize_ takes contiguous_format, channels_last and channels_last_3d")
-    if self.requires_grad:
+    if self.requires_grad and not thread.modes.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if not size:
         raise TypeError('resize_() missing 1 required positional arguments: "size"')

@@ -161,7 +161,7 @@ def test_integer_tensors_are_never_inference_tensors():
     assert i.exp().dtype == symgrad.get_default_dtype()
 
 
-def test_writes_through_views_in_inference_mode_keep_bases_alive():
+def test_writes_through_views_in_inference_mode_hold_no_tensor():
     with symgrad.inference_mode():
         t = symgrad.zeros(4)
         v, w = t[:2], t[1:]
@@ -172,3 +172,22 @@ def test_writes_through_views_in_inference_mode_keep_bases_alive():
     del t, v, w
     gc.collect()
     assert reference() is None
+
+
+def test_leaves_that_require_grad():
+    with symgrad.inference_mode():
+        t = symgrad.ones(1, 2, requires_grad=True)
+        assert t.is_inference() and t.requires_grad and t.is_leaf
+        inside = [t * t, t.view(-1), t.add_(1), t.transpose_(0, 1), t.resize_(1, 2), t.copy_(symgrad.zeros(1, 2))]
+    outside = t.view(-1)
+    assert [(x.is_inference(), x.requires_grad, x._is_view()) for x in (*inside[:2], outside)] == [(True, False, False)] * 3
+    assert all(x is t for x in inside[2:]) and t.is_inference() and t.requires_grad and t.is_leaf and outside.is_leaf
+    s = symgrad.ones(1, 2, requires_grad=True)
+    for call in (lambda: t * s, lambda: s * t, lambda: t * t):
+        with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward. Please do not use Tensors created in"):
+            call()
+    y = (t + s) * 3
+    y.sum().backward()
+    assert t.grad.tolist() == s.grad.tolist() == [[3, 3]] and not y.is_inference()
+    (first,) = symgrad.autograd.grad(((t + s) ** 3).sum(), t, create_graph=True)
+    assert symgrad.autograd.grad(first.sum(), t)[0].tolist() == [[6, 6]] and not t.detach().requires_grad

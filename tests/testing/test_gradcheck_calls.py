@@ -73,7 +73,7 @@ def test_torchs_former_names():
     from symgrad.autograd.gradcheck import GradcheckError as error
     from symgrad.autograd.gradcheck import get_analytical_jacobian, get_numerical_jacobian
 
-    assert error is GradcheckError and autograd.gradcheck is gradcheck is gradcheck.gradcheck
+    assert error is GradcheckError and autograd.gradcheck(symgrad.tanh, leaf([0.5]), attack=False)
     a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     twice, once = [[2, 0], [0, 2]], [[1, 0], [0, 1]]
     with pytest.warns(FutureWarning, match="^`get_numerical_jacobian` was part of PyTorch's private API"):
