@@ -261,13 +261,17 @@ def jacobian(func: Callable, inputs: Any, create_graph: bool = False, strict: bo
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
                              '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".')
-    if strict and vectorize:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
-                           "`strict=False` or `vectorize=False`.")
+    _refuse_strict_batches(strict, vectorize)
     ev, inputs_tuple, outputs_tuple = _evaluated(func, inputs, create_graph, strict, "jacobian")
     if strict:
         _refuse_independent(ev)
     return _nested(ev, _blocks(ev, strategy == "forward-mode", vectorize, strict), inputs_tuple, outputs_tuple)
+
+
+def _refuse_strict_batches(strict: bool, vectorize: bool) -> None:
+    if strict and vectorize:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+                           "`strict=False` or `vectorize=False`.")
 
 
 def _blocks(ev: Evaluation, forward: bool, vectorize: bool, strict: bool) -> list[list[Tensor]]:
@@ -298,7 +302,7 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     `create_graph` and `strict` are as in `vjp`; in strict mode the gradient must depend on the inputs, too.
 
     Raises TypeError for inputs or outputs that are not tensors, RuntimeError for an output of several elements and in strict
-    mode, AssertionError for another strategy.
+    mode, also together with `vectorize`, AssertionError for another strategy.
 
     >>> import symgrad
     >>> from symgrad.autograd import functional
@@ -308,6 +312,7 @@ def hessian(func: Callable, inputs: Any, create_graph: bool = False, strict: boo
     """
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    _refuse_strict_batches(strict, vectorize)
     ev, y, inputs_tuple = _scalar(func, inputs, create_graph, strict, "hessian")
     if strict:
         first = _gradient(ev, y, GRADIENT_CONSTANT)

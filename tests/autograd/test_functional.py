@@ -197,6 +197,10 @@ for _name in FUNCTIONS:
             _key = f"strict {_asking} of {_name}{', to differentiate' * _create_graph}"
             if (_message := refusal(_name, _asking, _create_graph)) is not None:
                 ERRORS[_key] = strict(_name, _asking, _create_graph), RuntimeError, _message
+for _asking in ("jacobian", "hessian"):
+    ERRORS[f"strict {_asking} in batches"] = (
+        lambda t, f, asking=_asking: getattr(f, asking)(lambda x: (x**3).sum(), point(t), strict=True, vectorize=True), RuntimeError,
+        "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together.")
 ERRORS |= {
     "strict jacobian of two outputs": (lambda t, f: f.jacobian(lambda x: (x**2, leaf(t) * 2), point(t), strict=True), RuntimeError,
                                        f"Output 1 of the user-provided function is independent of input 0. {STRICT}."),
