@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import gc
 import itertools
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +23,15 @@ from symgrad.program.backends import Running
 from symgrad.program.cache import programs
 from symgrad.program.program import Program, Spec
 from symgrad.program.recorder import ProgramRecorder
+from symgrad.types.locks import reentrant_lock
+from symgrad.types.restoring import collection_paused, restored
 from symgrad.types.trees import LEAF, flatten
 from symgrad.types.trees import Spec as Form
 
 __all__ = ["Recorder", "Variant", "call_tree", "substituted"]
 
 number = itertools.count().__next__
-swapping = threading.RLock()  # while captured tensors have recorded values
+swapping = reentrant_lock()  # while captured tensors have recorded values
 
 
 class Variant:
@@ -73,7 +73,10 @@ class Variant:
                 if not isinstance(t, Tensor) or t._value.shape != spec.shape or t._value.dtype != spec.dtype:
                     self.mismatch = f"a captured tensor had shape {list(spec.shape)} and dtype {spec.dtype}"
                     return NotImplemented
-            values = [*values, *[t._value for t in present]]
+            own = [t._value for t in present]
+            if Recorded in map(type, own):  # another thread records a function that captures them
+                with swapping: own = [t._value for t in present]  # noqa: E701  on one line: no interrupt comes before the release of the lock
+            values = [*values, *own]
         try:
             found = self.running(values)
         except (ArithmeticError, LookupError, ValueError):  # such as an index out of range: the function says what is wrong
@@ -154,31 +157,21 @@ def is_plain() -> bool:
 
 
 @contextlib.contextmanager
-def collection_paused() -> Iterator[None]:
-    """Pause the search for reference cycles, which takes half of the time while many objects are made that stay."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
 def substituted(tensors: Sequence[Tensor], values: Sequence[Any]) -> Iterator[None]:
     """Give tensors other values, and detach them from graphs, for a `with` block."""
     with swapping:
         before = [(t, t._value, t._node_slot, t._view) for t in tensors]
-        try:
+
+        def restore() -> None:
+            for t, value, node, view in before:
+                t._value, t._node_slot, t._view = value, node, view
+
+        with restored(restore):
             for t, x in zip(tensors, values):
                 node = t._node_slot
                 t._value, t._view = (x._value, None) if isinstance(x, Tensor) else (x, None)
                 t._node_slot = x._node_slot if isinstance(x, Tensor) else _leaf_like(t, node, x)
             yield
-        finally:
-            for t, value, node, view in before:
-                t._value, t._node_slot, t._view = value, node, view
 
 
 def _leaf_like(t: Tensor, node: Any, value: Any) -> Any:
@@ -287,6 +280,9 @@ class Recorder:
 
         Raises Unrecordable for a function that cannot be recorded, and what the function raises.
         """
+        with swapping: return self._record(leaves, form, arguments, values)  # noqa: E701  on one line: as in `run`
+
+    def _record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:
         start = time.perf_counter()
         captures = Captures(self.subject)
         present = captures.present()

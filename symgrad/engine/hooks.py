@@ -7,7 +7,6 @@ sees the slot, so that a hook may refer to its own tensor or node.
 from __future__ import annotations
 
 import copy
-import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
+from symgrad.types.locks import after_fork, reentrant_lock
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "unhooked"]
 
@@ -141,7 +141,7 @@ def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
     return found
 
 
-_attaching = threading.RLock()  # reentrant, for signal handlers that register hooks
+_attaching = reentrant_lock()  # reentrant, for signal handlers that register hooks
 
 
 def hooks_of(node: Node) -> Hooks | None:
@@ -266,7 +266,7 @@ METHODS["retains_grad"] = property(_retains_grad, doc="Whether the gradient of t
 
 # Accumulation
 
-_accumulating = threading.RLock()
+_accumulating = reentrant_lock()
 _waiting = deque[tuple[Tensor, Any]]()
 _adding = False
 
@@ -278,6 +278,14 @@ def accumulate(t: Tensor, g: Any) -> None:
     backward during an accumulation of its own thread queues the cotangent, so that no sum is lost and no thread waits for itself.
     """
     with _accumulating: _add_in_turn(t, g)  # noqa: E701  on one line: as in `attach`
+
+
+@after_fork
+def _forget_accumulations() -> None:
+    """Forget what threads were adding that are not in a forked process."""
+    global _adding
+    _adding = False
+    _waiting.clear()
 
 
 def _add_in_turn(t: Tensor, g: Any) -> None:

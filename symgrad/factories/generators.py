@@ -16,6 +16,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import CPU, check_cpu, device
 from symgrad.types.dtypes import dtype_of
+from symgrad.types.restoring import restored
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "numpy_generator", "seed", "set_rng_state"]
 
@@ -203,11 +204,5 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: str = "cuda
         g._seed, g._bits, g.numpy = before
         g._bits.state = state
 
-    try:
+    with restored(restore) if enabled else contextlib.nullcontext():
         yield
-        if enabled:
-            restore()
-    except BaseException:  # an interrupt of the restoration, too
-        if enabled:
-            restore()
-        raise

@@ -19,6 +19,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.node import NAMED, Leaf, Node
 from symgrad.graph.order import upstream
+from symgrad.types.restoring import collection_paused
 from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["ElementSymbols", "assignments", "conditions", "expr", "formula", "keep_alive", "leaves", "names"]
@@ -218,11 +219,11 @@ def assignments(self: Tensor) -> list[tuple[Any, Any]]:
     roots: list[Any] = [node] if named else derivative.roots
     if not roots:
         return []
-    from symgrad.formulas.letform import LetForm, without_garbage_collection  # imports SymPy
+    from symgrad.formulas.letform import LetForm  # imports SymPy
 
     form = LetForm({name for leaf in _named_leaves(roots) for name in names(leaf)})
     reading = _SymbolicReplay(False, form)
-    with without_garbage_collection():
+    with collection_paused():
         form.forward(reading, roots)
         if named:
             return form.equations(form[node])

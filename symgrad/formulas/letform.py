@@ -7,9 +7,7 @@ pattern; substituting the placeholders takes 2% of the time of SymPy's evaluatio
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
@@ -26,7 +24,7 @@ from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["LetForm", "without_garbage_collection"]
+__all__ = ["LetForm"]
 
 LARGEST_PATTERN = 100  # the most subexpressions of a pattern
 PLAIN = (int, float, bool, str, type(None))
@@ -37,18 +35,6 @@ in_order = cmp_to_key(sympy.Basic.compare)
 def _is_short(e: Any) -> bool:
     """Whether an expression needs no separate equation: a symbol, a number, the negative of one, or a condition."""
     return e.is_Atom or not isinstance(e, sympy.Expr) or e.is_Mul and e.args[0] is MINUS and len(e.args) == 2 and e.args[1].is_Atom
-
-
-@contextlib.contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Disable the cyclic garbage collector, which would take a quarter of the time with a hundred thousand live expressions."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # Results of rules on short values

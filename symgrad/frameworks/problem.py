@@ -27,6 +27,7 @@ from symgrad.graph.freed import FREED
 from symgrad.graph.node import Leaf
 from symgrad.graph.order import upstream
 from symgrad.reference.run import Run
+from symgrad.types.restoring import restored
 
 __all__ = ["Input", "NotCheckable", "Problem", "generators_restored", "real_parts", "run_of", "seed_generators", "silence"]
 
@@ -220,14 +221,15 @@ def generators_restored() -> Iterator[None]:
     """Restore the states of all generators at the end: of Python, NumPy, symgrad and, where it is loaded, torch."""
     torch = sys.modules.get("torch")
     state, numbers, tensors = random.getstate(), np.random.get_state(), torch and torch.random.get_rng_state()
-    try:
-        with fork_rng():
-            yield
-    finally:
+
+    def restore() -> None:
         random.setstate(state)
         np.random.set_state(numbers)
         if torch is not None:
             torch.random.set_rng_state(tensors)
+
+    with restored(restore), fork_rng():
+        yield
 
 
 def seed_generators() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,13 +11,14 @@ import numpy as np
 from symgrad.frameworks.adapter import ONCE, Array, Arrays, Options, RecordingAdapter, import_extra, is_active, not_applicable
 from symgrad.frameworks.given import Given
 from symgrad.frameworks.shadow_torch import TorchShadow
+from symgrad.types.locks import reentrant_lock
 
 __all__ = ["TorchAdapter", "TorchPair"]
 
 # torch reports a missing rule only in the text of its errors.
 NO_FORWARD = ("must implement the jvp function", "forward AD with", "forward-mode AD", "Trying to use forward AD", "override the setup_context")
 NO_COMPLEX = ("does not support automatic differentiation for outputs with complex dtype",)
-LOCK = threading.RLock()  # torch's dual level is shared by all threads
+LOCK = reentrant_lock()  # torch's dual level is shared by all threads
 NO_BATCH = ("does not have vmap support", "override the setup_context", "vmap: It looks like", "doesn't have storage",
             "Batching rule not implemented")
 

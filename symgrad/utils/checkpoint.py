@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from symgrad.func.checkpointing import CheckpointError, in_segments
 from symgrad.func.checkpointing import checkpoint as as_one_node
 from symgrad.graph.modes import thread
+from symgrad.types.restoring import restored
 from symgrad.utils.recomputation import Frame, Logging, OperationLog
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
@@ -24,12 +26,9 @@ class _Settings:
 
 @contextlib.contextmanager
 def _setting(name: str, value: bool | None) -> Iterator[None]:
-    before = getattr(_Settings, name)
-    setattr(_Settings, name, value)
-    try:
+    with restored(functools.partial(setattr, _Settings, name, getattr(_Settings, name))):
+        setattr(_Settings, name, value)
         yield
-    finally:
-        setattr(_Settings, name, before)
 
 
 def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager[None]:

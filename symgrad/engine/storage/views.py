@@ -7,7 +7,6 @@ the base. The hot path notices a `Stale` node, as it notices inference tensors, 
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from symgrad.engine.tensor import NOT_A_LEAF, Tensor
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, DETACHED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
 from symgrad.graph.op import REGISTRY
+from symgrad.types.locks import reentrant_lock
 from symgrad.types.strides import Geometry, address
 
 __all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "View", "base_of", "own", "reading", "recast",
@@ -32,7 +32,7 @@ __all__ = ["CUSTOM", "MANY", "Base", "RefusedView", "Stale", "UnrecordedLeaf", "
 ref = weakref.ref
 NO_GRAD, MANY, CUSTOM, INFERRED = "no_grad", "many", "custom", "inference"
 REMEDY = " Write under no_grad(), which keeps it a leaf, or compute a new tensor."
-_lock = threading.RLock()  # guards the creation of the metadata of a base
+_lock = reentrant_lock()  # guards the creation of the metadata of a base
 
 
 class RefusedView(RuntimeError):

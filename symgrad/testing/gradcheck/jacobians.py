@@ -17,6 +17,7 @@ from symgrad.autograd.engine import grad
 from symgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from symgrad.engine.tensor import Size, Tensor, wrap
 from symgrad.reference.differences import differences
+from symgrad.types.restoring import restored
 
 __all__ = ["Array", "FlatInputs", "FunctionAtPoint", "NotSearchable", "PointSkipped", "numerical_derivatives", "pullbacks", "push_forward",
            "random_vector", "unit_vectors"]
@@ -85,12 +86,10 @@ def _difference(problem: FunctionAtPoint, x: Tensor, step: Array) -> list[Array]
     moved = np.argwhere(step)
     where = f"on index {tuple(moved[0].tolist())} " if len(moved) == 1 else ""
     ends: list[list[Array]] = []
-    try:
+    with restored(lambda: np.copyto(array, before)):
         for end in before - step, before + step:
             array[...] = end
             ends.append([np.array(y._value) for y in problem.evaluate(problem.inputs)])
-    finally:
-        array[...] = before
     for a, b in zip(*ends):
         for what, one, other in ("shape", Size(a.shape), Size(b.shape)), ("dtype", wrap(a).dtype, wrap(b).dtype):
             if one != other:
@@ -169,13 +168,15 @@ class FlatInputs:
     def at(self, vector: Array) -> Iterator[None]:
         """A context in which the inputs are at a point; they are restored at the end."""
         before = [a.copy() for a in self.arrays]
-        try:
+
+        def restore() -> None:
+            for a, b in zip(self.arrays, before):
+                a[...] = b
+
+        with restored(restore):
             for a, part in zip(self.arrays, self.split(vector)):
                 a[...] = part
             yield
-        finally:
-            for a, b in zip(self.arrays, before):
-                a[...] = b
 
     def split(self, vector: Array) -> list[Array]:
         """A vector as arrays like the inputs."""

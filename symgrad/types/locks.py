@@ -1,0 +1,26 @@
+"""Locks of the whole library."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[[], object])
+
+__all__ = ["after_fork", "reentrant_lock"]
+
+
+def after_fork(call: Function) -> Function:
+    """Call a function in each process that is forked, where the system has forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=call)
+    return call
+
+
+def reentrant_lock() -> Any:
+    """A lock that a forked process finds free, though a thread that is not there any more may have held it."""
+    lock = threading.RLock()
+    after_fork(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock
