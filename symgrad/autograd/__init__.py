@@ -19,16 +19,17 @@ from symgrad.autograd.modes import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from symgrad.autograd.saving import SavedTensor
 from symgrad.autograd.variables import Variable, variable
 
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
     from symgrad.testing.gradcheck.gradcheck import gradcheck, gradgradcheck
 
-__all__ = ["Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad",
-           "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-           "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
-           "set_multithreading_enabled", "variable"]
+__all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
+           "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled",
+           "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_detect_anomaly",
+           "set_grad_enabled", "set_multithreading_enabled", "variable"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from symgrad.autograd.bundles import Bundle, Output
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.graph import Node as PublicNode
 from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
-from symgrad.autograd.saving import Packed, packed
+from symgrad.autograd.saving import Packed, SavedTensor, packed, saved_tensor
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
 from symgrad.engine.cotangents import fitted
@@ -21,11 +22,13 @@ from symgrad.engine.hooks import attach
 from symgrad.engine.recording import convert
 from symgrad.engine.saved import changed
 from symgrad.engine.storage.versions import first_write_after
+from symgrad.engine.tasks import at_node
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode, thread
-from symgrad.graph.node import NAMED, Leaf, Node
+from symgrad.graph.names import Metadata
+from symgrad.graph.node import NAMED, PACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.types.handles import RemovableHandle, add_hook
 
@@ -79,7 +82,26 @@ class FunctionCtx:
         """
         return self._node.unpack()
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Tensor | None, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self._node.unpack()
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[SavedTensor, ...]:
+        """The saved tensors as objects on which hooks can be registered.
+
+        Raises RuntimeError after the graph was freed.
+        """
+        if self._node.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(saved_tensor(self._node, i, _SavedArgument) for i in range(len(self._node.saved)))
+
+    @property
+    def _input_metadata(self) -> tuple[Metadata, ...]:
+        """The shape, dtype and device of each gradient of an output."""
+        return self._node._input_metadata
 
     @property
     def saved_for_forward(self) -> tuple[Tensor | None, ...]:
@@ -126,6 +148,23 @@ class FunctionCtx:
 PublicNode.register(FunctionCtx)
 
 
+class _SavedArgument(SavedTensor):
+    """One of the tensors that a Function saved."""
+
+    def _state(self) -> str:
+        saved = self._node.saved
+        if saved is None:
+            return "freed"
+        entry = saved[self._position]
+        return "None" if entry is None else "packed" if isinstance(entry.value, Packed) else "saved"
+
+    def _set(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
+        entry = self._node.saved[self._position]
+        entry.value = Packed(entry.unpack(self._node), pack, unpack)
+        entry.tensor = None
+        self._node.flags |= PACKED
+
+
 class Saved:
     """A tensor saved by a Function: its value and node, or for an output its number, since its node would refer to itself."""
 
@@ -159,8 +198,8 @@ class Saved:
 class FunctionNode(Node):
     """The node of a custom Function."""
 
-    __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "materialize", "places",
-                 "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
+    __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "unmaterialized",
+                 "materialize", "places", "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
     broadcasts = selects = False
     saves = None  # `release` decides
     calls_code = none_is_undefined = True  # an undefined cotangent does not change `.grad`
@@ -185,6 +224,7 @@ class FunctionNode(Node):
         self.to_save_for_forward: tuple = ()
         self.dirty: tuple = ()
         self.constant: tuple = ()
+        self.unmaterialized = frozenset[int]()  # the numbers of outputs whose gradients stay None
         self.materialize = True
 
     @property
@@ -270,9 +310,9 @@ class FunctionNode(Node):
         """Call the user's backward with cotangents as Tensors, and fit the returned gradients to the tensor arguments."""
         values = self.value if self.many else (self.value,)
         parts = g.parts if isinstance(g, Bundle) else (g,)
-        given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None else None
-                 for c, v in zip(parts, values)]
-        with explaining_arrays(numbers=True):
+        given = [lift(c) if c is not None else wrap(np.zeros_like(v)) if self.materialize and v is not None and k not in self.unmaterialized else None
+                 for k, (c, v) in enumerate(zip(parts, values))]
+        with explaining_arrays(numbers=True), at_node(self):
             found = self.function._backward_rule()(self.public_node, *given)
         return self._fitted(found if isinstance(found, tuple) else (found,), needs)
 

@@ -229,6 +229,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         found = grad(outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, True, allow_unused, is_grads_batched,
                      materialize_grads)
         return dict(zip(inputs, found))
+    if not isinstance(inputs, (Tensor, tuple, list)):
+        inputs = tuple(inputs)  # it may be an iterator
     ys, xs = tensors_of(outputs, "outputs"), tensors_of(inputs, "inputs")
     if is_grads_batched:
         return batched(grad, ys, xs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)

@@ -24,7 +24,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import in_mode, observed, thread
 from symgrad.graph.node import CALLS, IN_FORWARD, INFERENCE, NAMED, PACKED, TANGENT, TRACKED, Node, next_sequence
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 
 class _Meta(type):
@@ -34,6 +34,7 @@ class _Meta(type):
         super().__init__(name, bases, namespace)
         common = {"__slots__": (), "__module__": "torch.autograd.function"}
         context = type(f"{name}Backward", (FunctionCtx,), common)
+        cls._backward_cls = context
         cls._node_class = type(f"{name}Backward", (FunctionNode,), {**common, "function": cls, "context": context})
 
 
@@ -66,6 +67,7 @@ class Function(metaclass=_Meta):
     """
 
     _node_class: type[FunctionNode]
+    _backward_cls: type[FunctionCtx]
     generate_vmap_rule = False
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -171,6 +173,22 @@ class Function(metaclass=_Meta):
         return finished if many else finished[0]
 
 
+class InplaceFunction(Function):
+    """A Function with a flag `inplace`, for old programs.
+
+    >>> import symgrad
+    >>> issubclass(symgrad.autograd.function.InplaceFunction, symgrad.autograd.Function)
+    True
+    """
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
+
+
+BackwardCFunction = FunctionCtx  # torch's name of the class of `ctx`
+
+
 class _forward(in_mode):
     """The modes of a Function's forward: its recorder is active. At the end the tensors that it wrote get their former nodes back."""
 
@@ -226,6 +244,8 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     node.args, node.value = tuple(x._value for x in inputs), Values(values) if many else values[0]
     node.sequence_nr = since = next_sequence()
     kinds = [_kind(y, inputs, node) for y in outputs]
+    if node.attributes.get("_materialize_non_diff_grads") is False:
+        node.unmaterialized = frozenset(k for k, kind in enumerate(kinds) if kind == CONSTANT)
     output_nodes = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # the latest is visited first
     finished = tuple(_finished(y, kind, output_node, inputs, len(outputs) > 1) for y, kind, output_node in zip(outputs, kinds, output_nodes))
     observed(node)

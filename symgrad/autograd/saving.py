@@ -26,7 +26,8 @@ from symgrad.types.devices import device
 from symgrad.types.strides import address
 from symgrad.types.weakkeys import WeakKeys
 
-__all__ = ["Packed", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["Packed", "SavedTensor", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "packed", "save_on_cpu", "saved_tensor",
+           "saved_tensors_hooks"]
 
 Pack = Callable[[Tensor], Any]
 Unpack = Callable[[Any], Tensor]
@@ -212,25 +213,50 @@ class _Disabled(ContextDecorator, in_mode):
 class SavedTensor:
     """One saved tensor of a node, such as `node._raw_saved_self`, on which a pair of hooks can be registered."""
 
-    def __init__(self, node: Any, position: int):
-        self._node, self._position = node, position
+    _node: Any
+    _position: int
 
-    def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
-        """Replace this saved tensor by the result of `pack_hook`.
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
-        Raises RuntimeError after the graph was freed, and if the tensor is packed already.
+    def register_hooks(self, *hooks: Any) -> None:
+        """Replace this saved tensor by the result of the first hook, `pack`; the second one, `unpack`, restores it.
+
+        Raises TypeError for anything but two functions, RuntimeError after the graph was freed, for None, and if the tensor is packed already.
         """
-        node = self._node
-        if node.args is None or node.flags & RELEASED:
+        if len(hooks) != 2 or not all(map(callable, hooks)):
+            raise TypeError("register_hooks(): incompatible function arguments. The following argument types are supported: (pack, unpack), two "
+                            f"functions of one argument, not ({', '.join(type(hook).__name__ for hook in hooks)})")
+        state = self._state()
+        if state == "freed":
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed "
                                "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph "
                                "a second time or if you need to access saved variables after calling backward.")
-        if isinstance(node.args, _Args) and self._position in node.args.kept:
+        if state == "None":
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if state == "packed":
             raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
                                "at a time.")
-        _pack(node, (self._position,), pack_hook, unpack_hook)
+        self._set(*hooks)
         all_threads.hooked = True  # the flags of nodes that were made already do not tell of these hooks
+
+    def _state(self) -> str:
+        node = self._node
+        if node.args is None or node.flags & RELEASED:
+            return "freed"
+        return "packed" if isinstance(node.args, _Args) and self._position in node.args.kept else "saved"
+
+    def _set(self, pack: Pack, unpack: Unpack) -> None:
+        node = self._node
+        _pack(node, (self._position,), pack, unpack)
         _release(node, {self._position} | ({-1} if all(position >= 0 for _, position in _needed(node, node.parents)) else set()))
+
+
+def saved_tensor(node: Any, position: int, kind: type[SavedTensor] = SavedTensor) -> SavedTensor:
+    """The saved tensor of a node at a position."""
+    out = object.__new__(kind)
+    out._node, out._position = node, position
+    return out
 
 
 def _saved_attribute(node: Node, name: str) -> Any:
@@ -243,7 +269,7 @@ def _saved_attribute(node: Node, name: str) -> Any:
     position = _position(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
     if position is None:
         raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}")
-    return SavedTensor(node, position)
+    return saved_tensor(node, position)
 
 
 NODE_METHODS = MethodTable(saved_as=_saved_attribute)

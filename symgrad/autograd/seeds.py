@@ -39,7 +39,7 @@ def _tensor_at(edge: GradientEdge) -> Tensor:
     """The tensor of a gradient edge: the leaf itself, or a new tensor with the edge's node."""
     place = edge.place
     tensor = place.variable if isinstance(place, Leaf) else None
-    return wrap(place.value, place) if tensor is None else tensor
+    return wrap(place.value, place) if tensor is None or tensor._node_slot is not place else tensor
 
 
 def one(like: Any) -> Any:

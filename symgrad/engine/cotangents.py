@@ -72,7 +72,16 @@ def conjugated(xp: Any, node: Any, y: Any, args: Any) -> tuple[Any, tuple]:
     if node.op.kind == "linear":
         return y, tuple([a.conjugate() if type(a) is complex else a for a in args])
     read = xp.conj(y) if isinstance(y, VALUES) else y
-    return read, tuple([xp.conj(a) if isinstance(a, VALUES) else a.conjugate() if type(a) is complex else a for a in args])
+    count = len(node.parents) if node.op.kind == "elementwise" else 0
+    return read, tuple([_conjugate(xp, a, i < count) for i, a in enumerate(args)])
+
+
+def _conjugate(xp: Any, a: Any, below: bool) -> Any:
+    """A conjugated argument. A real operand of an elementwise op becomes complex, `below` the real line, on which a logarithm may have its cut."""
+    if isinstance(a, VALUES):
+        number: Any = a
+        return xp.conj(number * (1 + 0j) if below and not is_complex(a) else a)
+    return complex(a).conjugate() if below and type(a) in (int, float) else a.conjugate() if type(a) is complex else a
 
 
 def fitted(xp: Any, c: Any, y: Any, x: Any) -> Any:

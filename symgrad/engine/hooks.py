@@ -21,7 +21,7 @@ from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 from symgrad.types.locks import after_fork, reentrant_lock
 
-__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "unhooked"]
+__all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "share_hooks", "unhooked"]
 
 METHODS = MethodTable()
 
@@ -180,6 +180,13 @@ def move_hooks(old: Node, new: Node) -> None:
         new.flags |= HOOKED
 
 
+def share_hooks(old: Node, new: Node) -> None:
+    """Give the hooks of a node to another one, too."""
+    if (hooks := hooks_of(old)) is not None:
+        new.hooks = hooks
+        new.flags |= HOOKED
+
+
 def _of_node(kind: str, doc: str) -> Callable[[Node, Hook], RemovableHandle]:
     def register(self: Node, fn: Hook) -> RemovableHandle:
         return add_hook(getattr(attach(self), kind), fn)
@@ -258,6 +265,31 @@ def _retains_grad(self: Tensor) -> bool:
     return hasattr(self, "_retained")
 
 
+def _backward_hooks(self: Tensor) -> Any:
+    """The dictionary of the tensor hooks by id; None if there is none. Hooks of a tensor that does not require a gradient never run."""
+    if not self.requires_grad:
+        return getattr(self, "_hooks_without_graph", None)
+    hooks = hooks_of(self._node)  # type: ignore[arg-type]
+    return None if hooks is None else hooks.tensor
+
+
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    if self.requires_grad:
+        attach(self._node).tensor = OrderedDict() if hooks is None else hooks  # type: ignore[arg-type]
+    else:
+        self._hooks_without_graph = hooks
+
+
+def _delete_backward_hooks(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+
+def _delete_grad_fn(self: Tensor) -> None:
+    raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+
+METHODS["_backward_hooks"] = property(_backward_hooks, _set_backward_hooks, _delete_backward_hooks)
+METHODS["_grad_fn"] = property(lambda self: self.grad_fn, None, _delete_grad_fn, "The node that computed this tensor; None for a leaf.")
 METHODS["register_hook"] = register_hook
 METHODS["register_post_accumulate_grad_hook"] = register_post_accumulate_grad_hook
 METHODS["retain_grad"] = retain_grad

@@ -98,6 +98,8 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             found = _settled(xp, node, parents, found, own is not None)
         if own is not None:
             found = own.outgoing(found, None if absent else g)
+        elif hooks is not None and node.flags & HOOKED:  # an unpack hook has registered a posthook
+            found = hooks(node).outgoing(found, UNDEFINED)
         for p, c in zip(parents, found):
             if p is not None:
                 if c is None:

@@ -13,6 +13,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
+from symgrad.engine.tasks import at_node
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, Released
 from symgrad.graph.modes import in_mode
@@ -55,8 +56,8 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
     """For each argument, the names of the values that the rule for its cotangent reads; None for all."""
     if not op.saves or op.kind == "linear":
         return (frozenset(),) * (op.arity or 1)
-    if op.kind == "multilinear" and op.arity is not None:
-        return tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
+    if op.kind == "multilinear":  # no cotangent needs the result
+        return (frozenset(("tensors",)),) if op.arity is None else tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
     if op.kind != "elementwise":
         return None
     out = []
@@ -117,10 +118,23 @@ def changed(value: Any, write: Write, now: int, expected: int, source: Node | No
                    f"{write.operation} at {write.line}")
 
 
+def _tensors_of(value: Any) -> list[Tensor]:
+    """The living tensors with this value. Nodes refer to no tensors, so that the garbage collector is asked."""
+    return [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
+
+
+def _saved_tensor(value: Any, node: Node | None) -> Tensor:
+    """A saved value as the user's tensor, if that is alive, else as a new one."""
+    tensor = node.variable if isinstance(node, Leaf) else None
+    if tensor is None or tensor._value is not value:
+        tensor = next((t for t in _tensors_of(value) if t._node_slot is node), None)
+    return wrap(value, node) if tensor is None else tensor
+
+
 def _current(value: Any, source: Node | None) -> Node | None:
     """The present node of the tensor whose value was saved, if the tensor is alive: torch names that one."""
     with in_mode(grad=True):  # so that a view that cannot get a current node raises
-        found = [t for t in gc.get_referrers(value) if isinstance(t, Tensor) and t._value is value]
+        found = _tensors_of(value)
         if source is not None or all(t._node is not None for t in found):  # otherwise a constant that shares memory with a tensor in a graph
             for t in found:
                 if t._node is not None:
@@ -193,7 +207,8 @@ def _unpacked(node: Node) -> tuple[Any, tuple]:
     kept = getattr(args, "kept", None)
     if not kept:
         return node.value, args
-    values = {position: each.unpack() for position, each in kept.items()}
+    with at_node(node):
+        values = {position: each.unpack() for position, each in kept.items()}
     if op.inverse is not None and 0 not in values:
         values[0] = op.inverse(numeric, values[-1])
     if -1 not in values and op.saved is not None and op.arity is not None:
@@ -258,7 +273,7 @@ def saved_as(self: Node, name: str) -> Any:
         if names[place] not in needed:
             return None
         number = isinstance(value, (bool, int, float, complex)) and asked in ("self", "other") and op.name != "pow"  # torch shows these as tensors
-        return wrap(np.asarray(value)[()] if number else value, self.parents[place]) if number or isinstance(value, VALUES) else value
+        return wrap(np.asarray(value)[()]) if number else _saved_tensor(value, self.parents[place]) if isinstance(value, VALUES) else value
     parameters = {p.name: value for p, value in zip(op.parameters, self.args[len(self.parents):])}
     if asked not in parameters and (asked != "indices" or "index" not in parameters):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: its op {op.name} saves "

@@ -8,14 +8,16 @@ import sys
 import threading
 import types
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["GraphTask", "current_graph_task_execution_order", "current_graph_task_id", "queue_callback", "will_engine_execute_node"]
+__all__ = ["GraphTask", "at_node", "current_autograd_node", "current_graph_task_execution_order", "current_graph_task_id", "queue_callback",
+           "will_engine_execute_node"]
 
 _numbers = itertools.count().__next__
 
@@ -93,6 +95,20 @@ def _in_new_thread(compute: Callable[[], Any]) -> Any:
     return found.pop()
 
 
+@contextmanager
+def at_node(node: Node) -> Iterator[None]:
+    """Note the node whose rule calls a user's code at the running pullback."""
+    task = thread.modes.task
+    if task is None:
+        yield
+        return
+    before, task.node = task.node, node
+    try:
+        yield
+    finally:
+        task.node = before
+
+
 def queue_callback(callback: Callable[[], Any]) -> None:
     """Call a function once after the running backward: the innermost one of this thread.
 
@@ -115,6 +131,12 @@ def _task(function: str) -> GraphTask:
 def current_graph_task_id() -> int:
     """The number of the running pullback, -1 outside of every one."""
     return -1 if thread.modes.task is None else thread.modes.task.number
+
+
+def current_autograd_node() -> Any:
+    """The node whose rule calls the running code, None outside of every pullback."""
+    task = thread.modes.task
+    return None if task is None or task.node is None else task.node.public_node
 
 
 def current_graph_task_execution_order() -> list[Any]:

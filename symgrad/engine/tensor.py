@@ -44,10 +44,11 @@ class Tensor:
     `x.backward()` computes the gradient of a scalar with respect to every leaf that requires grad; if a leaf has a symbol, `expr` is the formula.
     """
 
-    __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")
+    __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "_hooks_without_graph", "__weakref__")
     _value: Any
     _node_slot: Node | None  # the node; a `Stale` node for a view whose base was written
     _view: Any  # the metadata of a view, or of a tensor that has views
+    _hooks_without_graph: Any  # what a program stored as the hooks of a tensor that does not require grad
     _former_leaf: Any  # a weak reference to the node of a former leaf, for a later requires_grad_
 
     @property
@@ -94,6 +95,10 @@ class Tensor:
     def requires_grad(self, flag: bool) -> None:
         self.requires_grad_(flag)  # type: ignore[attr-defined]
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool: set it to False instead")
+
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was not computed by a recorded operation."""
@@ -137,7 +142,13 @@ class Tensor:
             raise RuntimeError(f"assigned grad has data of a different size: shape {list(other.shape)} for a tensor of shape {list(self.shape)}")
         if other._value.dtype != self._value.dtype:
             raise RuntimeError(f"assigned grad has data of a different type: {other.dtype} for a tensor of {self.dtype}")
+        if other is self:
+            raise RuntimeError("can't assign Variable as its own grad")
         self._grad = other
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
 
     def _set_requires_grad(self, requires_grad: bool) -> None:
         if requires_grad == self.requires_grad:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["NamedAsInTorch", "renamed"]
+from symgrad.types.devices import device
+from symgrad.types.dtypes import dtype_of
+
+__all__ = ["Metadata", "NamedAsInTorch", "renamed"]
 
 PREFIXED = ("AccumulateGrad", "CopySlices", "CopyBackwards", "NotImplemented")  # whose full name in torch has a namespace
+
+
+class Metadata(NamedTuple):
+    """What is known of a gradient before it is computed."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: Any
+    is_nested_tensor: bool = False
+    is_cpp_nested_tensor: bool = False
 
 
 @functools.cache
@@ -26,6 +39,7 @@ class NamedAsInTorch:
     parents: tuple[Any, ...]
     sequence_nr: int
     origin: Any
+    value: Any
     requires_grad: Any
     output_nr: Any
 
@@ -59,6 +73,12 @@ class NamedAsInTorch:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes of the operands, each with its output number; None for a constant."""
         return tuple((None, 0) if p is None or not p.requires_grad else (p.public_node, p.output_nr) for p in self.parents)
+
+    @property
+    def _input_metadata(self) -> tuple[Metadata, ...]:
+        """The shape, dtype and device of each gradient that the node gets: those of its outputs."""
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return tuple(Metadata(tuple(v.shape), dtype_of(v.dtype), device("cpu")) for v in values if v is not None)
 
     @property
     def public_node(self) -> Any:

@@ -152,7 +152,7 @@ class Leaf(Node):
         Raises RuntimeError if the tensor was written in place and is not a leaf any more.
         """
         t = self.reference()
-        if t is None or t._node_slot is self or t._node is self:
+        if t is None or t._node_slot is self or type(t._node_slot) is Leaf or t._node is self:  # another leaf: the tensor got other memory by set_
             return t
         if t.requires_grad and not t.is_leaf:
             raise RuntimeError("leaf variable has been moved into the graph interior")

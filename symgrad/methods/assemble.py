@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from symgrad.autograd import calls, modes, saving
 from symgrad.autograd import engine as backward
-from symgrad.autograd import modes, saving
 from symgrad.engine import hooks, traced
 from symgrad.engine.storage import strided, views
 from symgrad.engine.tensor import Tensor
@@ -67,5 +67,5 @@ def assemble(*tables: Mapping[str, Any]) -> None:
     for table in (*TABLES, *tables):
         attach(table)
     attach({name: Absent(name, reason) for name, reason in OF_TENSOR.items()})
-    for table in (hooks.NODE_METHODS, saving.NODE_METHODS):
+    for table in (hooks.NODE_METHODS, saving.NODE_METHODS, calls.NODE_METHODS):
         attach(table, Node)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.hooks import share_hooks
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.storage.copyslices import INTERRUPTED
 from symgrad.engine.storage.strided import as_strided
@@ -257,4 +258,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
     flags = ((0 if p is None else p.flags) | (0 if q is None else q.flags)) & TRACKED
     node = make_node(_SET, (x, value), (p, q), value, flags) if flags and thread.modes.grad else None
     carry_over(x, value)
-    return _replace_value(self, value, node, "set_")
+    place = self._node_slot
+    _replace_value(self, value, node, "set_")
+    if type(place) is Leaf and self._node_slot is place:  # what was computed before belongs to the former leaf
+        place.value = x
+        self._make_leaf(True, place.symbol)
+        share_hooks(place, self._node_slot)
+    return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +18,7 @@ from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special, thread
+from symgrad.types.absent import Absent
 
 __all__ = ["METHODS"]
 
@@ -40,7 +43,29 @@ def _set_data(self: Tensor, other: Any) -> None:
     carry_over(old, self._value)
 
 
-METHODS["data"] = property(_data, _set_data)
+def _delete_data(self: Tensor) -> None:
+    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
+METHODS["data"] = property(_data, _set_data, _delete_data)
+
+
+def _names(self: Tensor) -> list[str]:
+    """The names of the attributes that the tensor has: without those of torch that are refused."""
+    found = [(name, inspect.getattr_static(type(self), name, None)) for name in object.__dir__(self)]
+    return [name for name, member in found if not isinstance(member, Absent) and (not inspect.ismemberdescriptor(member) or hasattr(self, name))]
+
+
+METHODS["__dir__"] = _names
+
+
+def _volatile(self: Tensor) -> bool:
+    """False: the name of old programs for a tensor without a graph."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    return False
+
+
+METHODS["volatile"] = property(_volatile)
 
 
 @METHODS.define

@@ -7,6 +7,7 @@ from symgrad.ops.rules import (
     axes,
     axis,
     cast,
+    equal_or_nan,
     expand_reduced,
     numbered_node_name,
     reduced_count,
@@ -69,8 +70,8 @@ linear("mean", mean, lambda xp, g, shape, dim, keepdim: expand_reduced(xp, g / (
 
 
 def _extremes(xp, y, x, dim, keepdim):
-    """1 for the elements that are extreme, else 0, and how many they are, which share the derivative equally."""
-    at = xp.indicator(xp.eq(x, unsqueeze_reduced(xp, y, x.shape, dim, keepdim)), x)
+    """1 for the elements that are extreme, else 0, and how many they are, which share the derivative equally; those of NaN are the NaN."""
+    at = equal_or_nan(xp, x, unsqueeze_reduced(xp, y, x.shape, dim, keepdim))
     return at, xp.sum(at, dim, keepdim)
 
 

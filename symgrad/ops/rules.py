@@ -49,6 +49,11 @@ def axes(dim, ndim):
     return out if ndim else ()
 
 
+def equal_or_nan(xp, x, y):
+    """1 where x is y, or both are NaN, else 0."""
+    return xp.indicator(xp.logical_or(xp.eq(x, y), xp.logical_and(xp.ne(x, x), xp.ne(y, y))), x)
+
+
 def expand_reduced(xp, y, shape, dim, keepdim):
     """A reduced value broadcast to the shape before the reduction."""
     return xp.broadcast_to(unsqueeze_reduced(xp, y, shape, dim, keepdim), shape) if shape else y

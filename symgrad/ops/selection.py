@@ -3,7 +3,7 @@
 import math
 
 from symgrad.graph.op import composite, linear, primitive
-from symgrad.ops.rules import axis
+from symgrad.ops.rules import axis, equal_or_nan
 from symgrad.types import return_types
 from symgrad.types.indices import (
     check_bounds,
@@ -129,7 +129,7 @@ for _name, _node in {"sort": "Sort", "stable_sort": "SortBackward1", "topk": "To
 
 def _tie_share(xp, y, x):
     """Each element's share of the gradient of a value that it equals."""
-    at = xp.indicator(xp.eq(x, y), x)
+    at = equal_or_nan(xp, x, y)
     return at / xp.sum(at, None, False)
 
 

@@ -95,10 +95,10 @@ primitive("std", _std, kinks=(([1.0],), ([1.0, 1.0],)), prepare=_variance_argume
           usage="symgrad.std(a, dim=0)", doc="The standard deviation, the square root of `var`; the derivative at 0 is 0.")
 
 
-def _define_with_mean(name, vjp, jvp, forward, node_name):
+def _define_with_mean(name, vjp, jvp, forward, node_name, saved):
     """The pair of a spread and the mean, whose nodes are both named after the pair."""
     primitive(f"{name}_of_both", forward, vjp=vjp, jvp=jvp, prepare=_variance_arguments, examples=VARIANCE_EXAMPLES[:1], layout="rows", public=False,
-              node_name=node_name, doc=f"The `{name}` that `{name}_mean` gives.")
+              saved=saved, node_name=node_name, doc=f"The `{name}` that `{name}_mean` gives.")
     linear(f"mean_with_{name}", mean,
            lambda xp, g, shape, dim, keepdim: expand_reduced(xp, g / (reduced_count(shape, dim) or 1), shape, dim, keepdim),
            prepare=mean_arguments, examples=EXAMPLES[:1], layout="rows", public=False, node_name=node_name,
@@ -115,5 +115,5 @@ def _define_with_mean(name, vjp, jvp, forward, node_name):
     composite(f"{name}_mean", usage=f"symgrad.{name}_mean(a, dim=1)")(both)
 
 
-_define_with_mean("var", _var_vjp, _var_jvp, _var, "VarMean")
-_define_with_mean("std", _std_vjp, _std_jvp, _std, "StdMean")
+_define_with_mean("var", _var_vjp, _var_jvp, _var, "VarMean", ("input",))
+_define_with_mean("std", _std_vjp, _std_jvp, _std, "StdMean", ("input result",))

@@ -262,3 +262,43 @@ def test_a_forward_may_take_the_array_of_a_tensor_that_requires_grad():
     for chunk_size in (None, 1, 2):
         second = f.hessian(lambda x: SineByNumPy.apply(x).sum(), chunk_size=chunk_size)(x)
         assert np.allclose(second.numpy(), -np.diag(np.sin(x.numpy())))
+
+
+def test_gradients_of_results_that_are_not_differentiable_may_stay_undefined():
+    class Two(autograd.Function):
+        @staticmethod
+        def forward(ctx, x, materialize):
+            first, second = x * 2, x * 3
+            ctx.mark_non_differentiable(second)
+            ctx._materialize_non_diff_grads = materialize
+            return first, second
+
+        @staticmethod
+        def backward(ctx, g, h):
+            seen.append(None if h is None else h.tolist())
+            return g * 2, None
+
+    seen, x = [], leaf(1.0)
+    for materialize in (True, False):
+        Two.apply(x, materialize)[0].backward()
+    assert seen == [0.0, None] and x.grad == 4.0
+
+
+def test_names_of_old_programs():
+    class Double(autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            with pytest.warns(DeprecationWarning, match="'saved_variables' is deprecated; use 'saved_tensors'"):
+                assert len(ctx.saved_variables) == 1
+            return g * 2
+
+    y = Double.apply(leaf(1.0))
+    assert type(y.grad_fn) is Double._backward_cls and issubclass(Double._backward_cls, autograd.function.BackwardCFunction)
+    y.backward()
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        assert Double(inplace=True).inplace

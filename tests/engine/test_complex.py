@@ -1,5 +1,7 @@
 """The ops on parts of complex numbers: adjoints over the real numbers, every memory layout, and the exact carriers."""
 
+import cmath
+
 import numpy as np
 import pytest
 import sympy
@@ -153,3 +155,19 @@ def test_angle_and_sign_of_complex_numbers_at_zero_and_far_from_it():
         z = symgrad.tensor(complex(3 * size, 4 * size), requires_grad=True)
         (g,) = symgrad.autograd.grad(symgrad.angle(z), z)
         assert abs(g.item() * size - (-0.16 + 0.12j)) < 1e-15
+
+
+@pytest.mark.parametrize("base", [-2.0, -0.5, 3.0])
+def test_complex_powers_of_real_numbers_on_the_cut_of_the_logarithm(base):
+    """d bᶻ / dz = bᶻ log b, in which log b of a negative b is above the cut, also in the conjugated map and in second derivatives."""
+    z, number = symgrad.tensor(0.3 + 0.7j, requires_grad=True), 0.3 + 0.7j
+    b = symgrad.tensor(base, requires_grad=True)
+    value, log = complex(base) ** number, cmath.log(complex(base))
+    for power in (b**z, base**z):
+        for part, factor in ((power.real, 1), (power.imag, 1j)):
+            (first,) = symgrad.autograd.grad(part, z, retain_graph=True, create_graph=True)
+            assert first.item() == pytest.approx((value * log * factor.conjugate()).conjugate(), rel=1e-13)
+            (second,) = symgrad.autograd.grad(first.real, z, retain_graph=True)
+            assert second.item() == pytest.approx((value * log * log * factor.conjugate()).conjugate(), rel=1e-13)
+    (by_base,) = symgrad.autograd.grad((b**z).real, b)
+    assert by_base.item() == pytest.approx((number * value / base).real, rel=1e-13)

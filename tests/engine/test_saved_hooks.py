@@ -1,6 +1,7 @@
 """Saved-tensor hooks, multi-grad hooks and gradient edges: results recorded from PyTorch for the same programs, and further cases."""
 
 import gc
+import math
 import re
 import threading
 import weakref
@@ -10,6 +11,7 @@ import pytest
 
 import symgrad
 from symgrad.autograd import graph
+from symgrad.engine.tasks import current_autograd_node
 from symgrad.graph.modes import special, thread
 from tests.support import programs_hooks
 from tests.support.sides import programs, recorded, run
@@ -256,3 +258,53 @@ def test_transforms_of_functions_that_use_hooks(name):
     for found, expected in (transform(x), plain(x)), (symgrad.func.vmap(transform)(xs), symgrad.func.vmap(plain)(xs)):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
     np.testing.assert_allclose(symgrad.func.jacfwd(transform)(x), symgrad.func.jacfwd(plain)(x), rtol=1e-13)
+
+
+class Saving(symgrad.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, None)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.saved_tensors[0]
+
+
+def test_hooks_on_what_a_function_saved():
+    x, calls = symgrad.tensor([1.0, 2.0], requires_grad=True), []
+    y = Saving.apply(x)
+    first, second = y.grad_fn._raw_saved_tensors
+    assert isinstance(first, symgrad.autograd.SavedTensor) and isinstance(second, symgrad.autograd.SavedTensor)
+    with pytest.raises(RuntimeError, match="Trying to create a SavedTensor object from Python is forbidden"):
+        symgrad.autograd.SavedTensor()
+    with pytest.raises(RuntimeError, match="with value None is forbidden"):
+        second.register_hooks(abs, abs)
+    for given in ((abs,), (1, 1), (abs, abs, abs)):
+        with pytest.raises(TypeError, match="^register_hooks\\(\\): incompatible function arguments"):
+            first.register_hooks(*given)
+    first.register_hooks(lambda t: calls.append("pack") or 10 * t.detach(), lambda t: calls.append("unpack") or t)
+    with pytest.raises(RuntimeError, match="have already been set"):
+        first.register_hooks(abs, abs)
+    y.sum().backward()
+    assert x.grad.tolist() == [20.0, 40.0] and calls == ["pack", "unpack"]
+    with pytest.raises(RuntimeError, match="after it has been freed"):
+        first.register_hooks(abs, abs)
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        y.grad_fn._raw_saved_tensors
+
+
+def test_a_posthook_that_an_unpack_hook_registers_runs():
+    def unpack(t):
+        if not seen:
+            current_autograd_node().register_hook(lambda inputs, outputs: seen.append(outputs) or tuple(g / 2 for g in inputs))
+        return t
+
+    x, seen = symgrad.tensor([1.0, 2.0], requires_grad=True), []
+    with graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.cos().sum()
+    for times in (1, 2):
+        y.backward(retain_graph=True)
+        assert x.grad.tolist() == pytest.approx([-times * math.sin(v) / 2 for v in (1.0, 2.0)])
+    assert [[None if g is None else g.tolist() for g in outputs] for outputs in seen] == [[None], [[1.0, 1.0]]]
+    assert current_autograd_node() is None

@@ -1,5 +1,7 @@
 """What every op returns at its kinks and ties: the decided gradients, the same by every route, and no NaN."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -182,3 +184,12 @@ def test_the_table_lists_every_declared_kink():
     assert len(kink_table(["relu"]).splitlines()) == 3
     with pytest.raises(ValueError, match="nope: there is no such op"):
         kink_table(["nope"])
+
+
+@pytest.mark.parametrize("function", [symgrad.max, symgrad.min, symgrad.median, symgrad.amax, symgrad.amin, lambda x: symgrad.max(x, 0).values])
+@pytest.mark.parametrize("count", [3, 5000])
+def test_elements_that_are_nan_share_the_gradient_of_an_extreme_that_is_nan(function, count):
+    x = symgrad.tensor([1.0] + [math.nan, 2.0, math.nan] * (count // 3), requires_grad=True)
+    function(x).backward()
+    share = 1 / int(x.isnan().sum())
+    assert x.grad.tolist() == [share if nan else 0.0 for nan in x.isnan().tolist()]

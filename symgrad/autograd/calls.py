@@ -1,0 +1,40 @@
+"""A node as a function: the gradients of its operands from those of its outputs, as in torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.engine.cotangents import conjugated, fitted, is_complex, receivers
+from symgrad.engine.saved import read_traced
+from symgrad.engine.tables import MethodTable
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.graph.node import Leaf, Node
+
+__all__ = ["NODE_METHODS"]
+
+
+def _call(self: Node, *gradients: Tensor) -> Any:
+    """The gradients of the node's operands: a tensor for one operand, else a tuple with None for those that need none.
+
+    Raises TypeError for another number of gradients, and for a leaf, whose gradient `backward` accumulates.
+    """
+    if isinstance(self, Leaf) or self.op.kind == "function":
+        raise TypeError(f"{self.name()} is not a function of gradients; call backward or autograd.grad")
+    if len(gradients) != 1:
+        raise TypeError(f"expected 1 arguments, got {len(gradients)} instead")
+    (g,), parents = gradients, receivers(self, None)
+    shape = tuple(self.value.shape) if self.value is not None else None
+    if not isinstance(g, Tensor):
+        raise TypeError(f"expected Variable (got {type(g).__name__})")
+    y, args = read_traced(self)
+    if tuple(g.shape) != shape:
+        raise RuntimeError(f"Mismatch in shape: the gradient has the shape {list(g.shape)}, and the output of {self.name()} {list(y.shape)}")
+    if is_complex(g):
+        y, args = conjugated(traced, self, y, args)
+    found = self.vjp(traced, g, y, args, parents)
+    out = tuple(c if c is None or p is None or c.shape == p.value.shape else fitted(traced, c, self.value, p.value) for c, p in zip(found, parents))
+    return out[0] if len(out) == 1 else out
+
+
+NODE_METHODS = MethodTable(__call__=_call)

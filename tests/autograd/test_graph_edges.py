@@ -1,0 +1,139 @@
+"""Nodes as torch shows them: edges as inputs, what a node tells of its gradients, nodes as functions, and leaves with other memory."""
+
+import pytest
+
+import symgrad
+from symgrad import autograd, tensor
+from symgrad.autograd.graph import get_gradient_edge
+
+
+def leaf(*values):
+    return tensor(values[0] if len(values) == 1 else list(values), requires_grad=True)
+
+
+def test_an_edge_that_is_not_reached_has_no_zeros():
+    x, y = leaf(1.0, 2.0), leaf(3.0)
+    reached, other = get_gradient_edge(x), get_gradient_edge(y)
+    found = autograd.grad(x.exp().sum(), iter([reached, y]), materialize_grads=True)
+    assert found[0].tolist() == x.exp().tolist() and found[1].tolist() == 0.0
+    for inputs in ((x, other), other):
+        with pytest.raises(RuntimeError, match="^materialize_grads cannot be used when the given input is a GradientEdge"):
+            autograd.grad(x.exp().sum(), inputs, materialize_grads=True)
+
+
+def test_what_was_computed_before_set_belongs_to_the_former_leaf():
+    x, log = leaf(1.0, 2.0), []
+    x.register_hook(lambda g: log.append(g.tolist()))
+    edge, out = get_gradient_edge(x), (x * 3).sum()
+    with symgrad.no_grad():
+        x.set_(tensor([5.0, 7.0]))
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        autograd.grad(out, x, retain_graph=True)
+    assert autograd.grad(out, edge, retain_graph=True)[0].tolist() == [3.0, 3.0]
+    log.clear()
+    (x * x).sum().backward()
+    assert x.is_leaf and x.grad.tolist() == [10.0, 14.0] and log == [[10.0, 14.0]]
+    out.backward()
+    assert x.grad.tolist() == [13.0, 17.0] and log[1:] == [[3.0, 3.0]]
+
+
+@pytest.mark.parametrize("make, shapes", [
+    (lambda x: x * 2, [(2,)]), (lambda x: x.sum(), [()]), (lambda x: Pair.apply(x)[1], [(2,), ()]), (lambda x: x.float(), [(2,)])])
+def test_metadata_of_the_gradients_of_a_node(make, shapes):
+    node = make(leaf(1.0, 2.0)).grad_fn
+    assert [each.shape for each in node._input_metadata] == shapes
+    assert {each.dtype for each in node._input_metadata} <= {symgrad.float64, symgrad.float32} and node._input_metadata[0].device.type == "cpu"
+
+
+class Pair(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x.sum()
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g * 2 + h
+
+
+def test_a_node_is_a_function_of_the_gradients_of_its_outputs():
+    a, b = leaf(1.0, 2.0), leaf([3.0], [4.0])
+    by_a, by_b = (a * b).grad_fn(tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert by_a.tolist() == [15.0, 22.0] and by_b.tolist() == [[5.0], [11.0]]
+    (second,) = autograd.grad(by_a.sum(), b)
+    assert second.tolist() == [[3.0], [7.0]]
+    cube = a**3
+    assert cube.grad_fn(tensor([1.0, 1.0]))[0].tolist() == [3.0, 12.0]
+    assert a.exp().grad_fn(tensor([1.0, 1.0])).tolist() == a.exp().tolist()
+    assert (2 * a).grad_fn(tensor([1.0, 1.0]))[1] is None
+    for given in ((), (a, a)):
+        with pytest.raises(TypeError, match=f"^expected 1 arguments, got {len(given)} instead"):
+            cube.grad_fn(*given)
+    for given, error in ((1.0, TypeError), (tensor([1.0]), RuntimeError)):
+        with pytest.raises(error, match="expected Variable|Mismatch in shape"):
+            cube.grad_fn(given)
+    with pytest.raises(TypeError, match="is not a function of gradients"):
+        cube.grad_fn.next_functions[0][0](a)
+
+
+def test_saved_tensors_are_the_users_own_while_they_live():
+    a = leaf(1.0, 2.0)
+    b = a * a
+    c = a * b
+    assert c.grad_fn._saved_self is a and c.grad_fn._saved_other is b
+    e = a.exp()
+    assert e.grad_fn._saved_result is not e and e.grad_fn._saved_result.tolist() == e.tolist()
+    values = b.tolist()
+    del b
+    assert c.grad_fn._saved_other.tolist() == values
+
+
+@pytest.mark.parametrize("function", [lambda x: x.var(), lambda x: symgrad.var_mean(x)[0], lambda x: symgrad.einsum("i,i->i", x, x)],
+                         ids=["var", "var_mean", "einsum"])
+def test_results_that_no_rule_saves_can_be_written(function):
+    x = leaf(1.0, 2.0, 6.0)
+    (expected,) = autograd.grad(function(x).sum(), x)
+    y = function(x)
+    y.mul_(2.0)
+    y.sum().backward()
+    assert x.grad.tolist() == pytest.approx([2 * g for g in expected.tolist()])
+
+
+def test_attributes_that_cannot_be_deleted_or_set():
+    x = leaf(1.0, 2.0)
+    x.grad = tensor([1.0, 1.0])
+    del x.grad
+    assert x.grad is None
+    for name in ("data", "requires_grad", "_grad_fn", "_backward_hooks"):
+        with pytest.raises(RuntimeError):
+            delattr(x, name)
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got NoneType"):
+        x.data = None
+    with pytest.raises(RuntimeError, match="must be floating point or complex dtype"):
+        x.data = tensor([1, 2])
+    with pytest.raises(RuntimeError, match="can't assign Variable as its own grad"):
+        x.grad = x
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        assert not x.volatile
+    assert x.data.tolist() == [1.0, 2.0] and x.requires_grad
+
+
+def test_the_dictionary_of_tensor_hooks():
+    x, y = leaf(1.0), tensor(1.0)
+    assert x._backward_hooks is None and y._backward_hooks is None
+    handle = x.register_hook(lambda g: 2 * g)
+    assert list(x._backward_hooks) == [handle.id]
+    x._backward_hooks[-1] = lambda g: 3 * g
+    y._backward_hooks = {0: lambda g: pytest.fail("a constant has no gradient")}
+    (x * y).backward()
+    assert x.grad == 6.0 and len(y._backward_hooks) == 1
+    x._backward_hooks = None
+    (x * y).backward()
+    assert x.grad == 7.0
+
+
+def test_dir_names_what_is_there():
+    x = symgrad.ones(2, 2)
+    names = dir(x)
+    assert {"shape", "mul_", "grad"} <= set(names) and "to_sparse" not in names and "_grad" not in names
+    x.grad = symgrad.ones(2, 2)
+    assert "_grad" in dir(x)
