@@ -24,6 +24,7 @@ from symgrad.nn.modules import (
     Identity,
     KLDivLoss,
     L1Loss,
+    LazyLinear,
     LeakyReLU,
     Linear,
     LogSigmoid,
@@ -65,14 +66,14 @@ from symgrad.nn.modules import (
     Unflatten,
 )
 from symgrad.nn.parallel import DataParallel
-from symgrad.nn.parameter import Buffer, Parameter
+from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "Buffer", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss",
            "DataParallel", "ELU", "Flatten", "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
-           "HingeEmbeddingLoss", "HuberLoss", "Identity", "KLDivLoss", "L1Loss", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax",
-           "MSELoss", "MarginRankingLoss", "Mish", "Module", "ModuleDict", "ModuleList", "MultiLabelMarginLoss",
+           "HingeEmbeddingLoss", "HuberLoss", "Identity", "KLDivLoss", "L1Loss", "LazyLinear", "LeakyReLU", "Linear", "LogSigmoid",
+           "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish", "Module", "ModuleDict", "ModuleList", "MultiLabelMarginLoss",
            "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PReLU", "PairwiseDistance", "Parameter", "ParameterDict",
            "ParameterList", "PoissonNLLLoss", "RReLU", "ReLU", "ReLU6", "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
            "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
-           "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "functional", "init", "modules", "parallel", "parameter",
-           "utils"]
+           "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "UninitializedBuffer", "UninitializedParameter",
+           "functional", "init", "modules", "parallel", "parameter", "utils"]

@@ -1,15 +1,15 @@
-"""`Parameter` and `Buffer`: tensors that a module registers when they are assigned to it."""
+"""`Parameter` and `Buffer`, which a module registers when they are assigned to it; and those whose shape is not known yet."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from symgrad.engine.tensor import Tensor, new
+from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.factories.creation import empty
 from symgrad.graph.node import Leaf
 from symgrad.methods.printing import text
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
 
 
 def _shared(cls: type, data: Any, requires_grad: bool) -> Any:
@@ -83,3 +83,105 @@ class Buffer(Tensor):
         return text(self, "tensor")
 
     __str__ = __repr__
+
+
+# Without a shape
+
+_slot: Any = Tensor.__dict__["_value"]  # behind the property of the same name below
+
+
+def _refused(self: Any) -> Any:
+    raise ValueError(f"Attempted to use an uninitialized parameter: a {type(self).__name__} has no values. This error happens when you are using "
+                     "a `LazyModule` or explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
+                     "`forward` with a dummy batch to initialize the parameters before calling torch functions")
+
+
+def _without_shape(self: Any) -> Any:
+    raise RuntimeError("Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
+                       "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before "
+                       "accessing their attributes.")
+
+
+class UninitializedTensorMixin:
+    """A tensor whose shape is not known: it has a dtype and a flag `requires_grad`; every use of its values raises ValueError."""
+
+    cls_to_become: ClassVar[type]
+    __reduce_ex__: Any
+    _value: Any = property(_refused)
+    shape: Any = property(_without_shape)
+
+    @property
+    def data(self) -> Tensor:
+        """An empty tensor of the dtype."""
+        return wrap(_slot.__get__(self))
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        _slot.__set__(self, other._array())
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values to come."""
+        return self.data.dtype
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Make this object a parameter or buffer of a shape, with values that are undefined.
+
+        >>> from symgrad import nn
+        >>> parameter = nn.UninitializedParameter()
+        >>> parameter.materialize((2, 3))
+        >>> type(parameter).__name__, parameter.shape
+        ('Parameter', torch.Size([2, 3]))
+        """
+        values = empty(shape, device=device, dtype=self.dtype if dtype is None else dtype)
+        self.__class__ = self.cls_to_become
+        self.data = values  # of the new class
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            rebuild, arguments = self.__reduce_ex__(2)
+            memo[id(self)] = rebuild(*arguments)
+        return memo[id(self)]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A `Parameter` whose shape is not known yet; `materialize` gives it one."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
+        self: Any = Parameter(empty(0, device=device, dtype=dtype), requires_grad)
+        self.__class__ = cls
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (type(self), self.requires_grad, None, self.dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A `Buffer` whose shape is not known yet; `materialize` gives it one."""
+
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> UninitializedBuffer:
+        self: Any = Buffer(empty(0, device=device, dtype=dtype, requires_grad=requires_grad), persistent=persistent)
+        self.__class__ = cls
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (type(self), self.requires_grad, None, self.dtype, self.persistent)
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether an object is a parameter or buffer without a shape.
+
+    >>> from symgrad import nn
+    >>> is_lazy(nn.LazyLinear(3).weight), is_lazy(nn.Linear(2, 3).weight)
+    (True, False)
+    """
+    return isinstance(param, UninitializedTensorMixin)

@@ -12,10 +12,10 @@ import pytest
 import symgrad
 from symgrad import autograd, nn
 from symgrad.nn import functional as F
-from tests.support import programs_containers, programs_losses, programs_nn
+from tests.support import programs_containers, programs_lazy, programs_losses, programs_nn
 from tests.support.sides import begins, compare, numbered, programs, recorded
 
-TEXTS, NUMBERS, CONTAINERS = recorded(programs_nn), recorded(programs_losses), recorded(programs_containers)
+TEXTS, NUMBERS, CONTAINERS, LAZY = map(recorded, (programs_nn, programs_losses, programs_containers, programs_lazy))
 
 
 @pytest.mark.parametrize("name", programs(programs_nn))
@@ -26,6 +26,19 @@ def test_modules_print_what_torch_prints(name):
 @pytest.mark.parametrize("name", programs(programs_containers))
 def test_containers_print_what_torch_prints(name):
     compare(programs(programs_containers)[name], symgrad, CONTAINERS[name], 4e-16)
+
+
+@pytest.mark.parametrize("name", programs(programs_lazy))
+def test_modules_without_shapes_say_what_torch_says(name):
+    compare(programs(programs_lazy)[name], symgrad, LAZY[name], 4e-16, begins)
+
+
+@pytest.mark.parametrize("use", [lambda p: p + p, lambda p: p.sum(), lambda p: symgrad.empty_like(p), lambda p: p.numel(), lambda p: p[0],
+                                 lambda p: symgrad.add(1.0, p), lambda p: p.clone(), lambda p: p.tolist(), lambda p: p.detach()])
+@pytest.mark.parametrize("made", [nn.UninitializedParameter, nn.UninitializedBuffer])
+def test_values_of_a_parameter_without_a_shape_are_refused(made, use):
+    with pytest.raises((ValueError, RuntimeError), match="uninitialized parameter"):
+        use(made())
 
 
 @pytest.mark.parametrize("name", programs(programs_losses))

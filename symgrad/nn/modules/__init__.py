@@ -1,6 +1,6 @@
 """The modules, in files with torch's names."""
 
-from symgrad.nn.modules import utils
+from symgrad.nn.modules import lazy, utils
 from symgrad.nn.modules.activation import (
     CELU,
     ELU,
@@ -34,7 +34,7 @@ from symgrad.nn.modules.activation import (
 from symgrad.nn.modules.container import ModuleDict, ModuleList, Sequential
 from symgrad.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from symgrad.nn.modules.flatten import Flatten, Unflatten
-from symgrad.nn.modules.linear import Bilinear, Identity, Linear
+from symgrad.nn.modules.linear import Bilinear, Identity, LazyLinear, Linear
 from symgrad.nn.modules.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -62,9 +62,9 @@ from symgrad.nn.modules.parameter_container import ParameterDict, ParameterList
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "ELU", "Flatten",
            "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss",
-           "Identity", "KLDivLoss", "L1Loss", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish",
+           "Identity", "KLDivLoss", "L1Loss", "LazyLinear", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish",
            "Module", "ModuleDict", "ModuleList", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
            "PReLU", "PairwiseDistance", "ParameterDict", "ParameterList", "PoissonNLLLoss", "RReLU", "ReLU", "ReLU6", "SELU",
            "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
            "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten",
-           "utils"]
+           "lazy", "utils"]

@@ -9,10 +9,11 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn import init
+from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
-from symgrad.nn.parameter import Parameter
+from symgrad.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
@@ -111,3 +112,42 @@ class Bilinear(Module):
         """The sizes."""
         return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}")
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """`Linear` whose in_features are those of the first input: the first call makes it a `Linear`.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> net = nn.Sequential(nn.LazyLinear(4), nn.Tanh(), nn.LazyLinear(1))
+    >>> net(symgrad.ones(7, 3)).shape, net[2].in_features
+    (torch.Size([7, 1]), 4)
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__(0, 0, False)
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Initialize weight and bias again, if their shapes are known."""
+        if not self.has_uninitialized_params() and self.in_features:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Initialize the parameters for the last axis of an input. Raises AssertionError for one that does not fit a weight that was loaded."""
+        if self.has_uninitialized_params():
+            self.in_features = input.shape[-1]
+            self.weight.materialize((self.out_features, self.in_features))  # type: ignore[attr-defined]
+            if self.bias is not None:
+                self.bias.materialize((self.out_features,))  # type: ignore[attr-defined]
+            self.reset_parameters()
+        if not self.in_features:
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from self.weight: "
+                                     f"{self.weight.shape[-1]}")
+            self.in_features = input.shape[-1]

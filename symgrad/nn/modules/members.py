@@ -10,7 +10,7 @@ from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty_like, tensor
 from symgrad.methods.layout import parse_to
-from symgrad.nn.parameter import Parameter
+from symgrad.nn.parameter import Parameter, is_lazy
 from symgrad.types.dtypes import DTYPES, dtype_of
 
 __all__ = ["MembersMixin"]
@@ -144,12 +144,15 @@ class MembersMixin:
             for t in () if parameter is None else (parameter, parameter.grad):
                 if t is not None:
                     with no_grad():
-                        after = fn(t)
+                        after = fn(t.data if is_lazy(t) else t)
                     if after is not t:
                         t.data = after
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)
+                if is_lazy(buffer):
+                    buffer.data = fn(buffer.data)
+                else:
+                    self._buffers[name] = fn(buffer)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
-from symgrad.nn.parameter import Parameter
+from symgrad.nn.parameter import Parameter, is_lazy
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
 __all__ = ["IncompatibleKeys", "StateMixin", "WrappedHook"]
@@ -91,7 +91,7 @@ class StateMixin:
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         """Write the state of this module only."""
         for name, tensor in self._persistent():
-            destination[prefix + name] = tensor if keep_vars else tensor.detach()
+            destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if type(self).get_extra_state is not StateMixin.get_extra_state:
             destination[prefix + EXTRA] = self.get_extra_state()
 
@@ -199,6 +199,8 @@ class StateMixin:
         if not isinstance(given, Tensor):
             error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
                               f"received {type(given)}")
+            return
+        if is_lazy(tensor) and is_lazy(given):
             return
         if not tensor.ndim and given.shape == (1,):
             given = given[0]
