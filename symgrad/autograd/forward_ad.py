@@ -15,6 +15,7 @@ import numpy as np
 from symgrad.carriers import numeric
 from symgrad.carriers.guarding import has_nan
 from symgrad.engine.replay import push
+from symgrad.engine.storage.views import register_view
 from symgrad.engine.storage.writes import write
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
@@ -119,7 +120,7 @@ class Level(Recorder):
     def after_write(self, tensor: Tensor, former: Node | None) -> None:
         """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""
         node = tensor._node
-        if former is None or node is None or (held := self.tangents.get(former)) is None or held._node is not None:
+        if former is None or node is None or node.calls_code or (held := self.tangents.get(former)) is None or held._node is not None:
             return
         if (t := _tangent(node)) is None or t._node is not None:
             return
@@ -153,6 +154,9 @@ def _tangent(node: Node) -> Tensor | None:
         t = wrap(numeric.zeros_like(node.value))
     elif t is not None and t._node is None and isinstance(t._value, np.ndarray) and not node.op.view:
         t = wrap(t._value.copy())  # it may be a tangent that was given; only that of a view shares memory
+    elif t is not None and t._node is None and node.op.view and (held := tangents.get(node.parents[0])) is not None and held._node is None:
+        if np.may_share_memory(t._value, held._value):
+            register_view(t, held)
     if t is None or t._node is None:
         tangents[node] = t  # a tangent with a graph is not cached, since it refers to the node
     return t

@@ -15,6 +15,7 @@ from typing import Any
 from symgrad.autograd.bundles import Output, Values, refusal
 from symgrad.autograd.context import FunctionCtx, FunctionNode, Saved
 from symgrad.autograd.recorders import ForwardRecorder, reach_of
+from symgrad.autograd.tangents import held_tangents, set_tangents
 from symgrad.autograd.vmapping import apply_to_batch
 from symgrad.engine.inference import CANNOT_BE_SAVED, InferenceError, is_inference
 from symgrad.engine.storage.copyslices import rebase_history
@@ -238,6 +239,7 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
                                "view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two "
                                "Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations). "
                                "You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.")
+    held = None if thread.modes.level is None else held_tangents(node, inputs)
     many = many or not isinstance(outputs[0], Tensor)
     node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs) if keep_values else None
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)
@@ -258,6 +260,8 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
                 node.attributes.pop(name, None)
     if thread.modes.saving is not None:
         node.flags |= PACKED
+    if held is not None:
+        set_tangents(node, inputs, finished, [kind in (PLAIN, CONSTANT) for kind in kinds], held)
     node.to_save = node.to_save_for_forward = node.dirty = node.constant = ()
     return finished
 
