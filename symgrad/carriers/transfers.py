@@ -53,11 +53,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     """The array broadcast to a shape without a copy; it is writeable if `x` is."""
     if type(x) is np.float64:
         return np.ndarray(shape, x.dtype, x, 0, (0,) * len(shape))  # equal to the general case, and six times as fast
-    if type(x) is np.ndarray and x.flags.c_contiguous and (extra := len(shape) - x.ndim) >= 0:
-        strides = [s if n == m else 0 if n == 1 else None for n, m, s in zip(x.shape, shape[extra:] if extra else shape, x.strides)]
+    if type(x) is np.ndarray and x.flags.c_contiguous and x.ndim <= len(shape):
+        kept = shape if x.ndim == len(shape) else shape[len(shape) - x.ndim:]
+        strides = [s if n == m else 0 if n == 1 else None for n, m, s in zip(x.shape, kept, x.strides)]
         if None not in strides:
-            for i in range(extra - 1, -1, -1):  # as in torch, a new axis of size 1 has the stride of a contiguous one
-                strides.insert(0, strides[0] * shape[i + 1] if shape[i] == 1 and strides else 0)
+            if kept is not shape:
+                for i in range(len(shape) - x.ndim - 1, -1, -1):  # as in torch, a new axis of size 1 has the stride of a contiguous one
+                    strides.insert(0, strides[0] * shape[i + 1] if shape[i] == 1 and strides else 0)
             return np.ndarray(shape, x.dtype, x, 0, strides)  # as the general case, and three times as fast
     out = np.broadcast_to(x, shape)
     if isinstance(x, np.ndarray) and x.flags.writeable:

@@ -47,14 +47,14 @@ from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype
-from symgrad.types.layouts import row_major, with_torch_layout
+from symgrad.types.layouts import in_image_format, row_major, with_torch_layout
 from symgrad.types.promotion import result_dtype
 
 __all__ = ["Lifted", "NUMBERS", "convert", "core", "operand"]
 
 float64, ndarray = np.float64, np.ndarray
 LAYOUTS = {"operands": with_torch_layout, "first": lambda y, xs: with_torch_layout(y, xs[:1]),
-           "last": lambda y, xs: with_torch_layout(y, xs[::-1]), "rows": row_major, "": None}
+           "last": lambda y, xs: with_torch_layout(y, xs[::-1]), "rows": row_major, "images": in_image_format, "": None}
 PLAIN = (float, int)  # NumPy ignores these numbers in the dtype of a real or complex result
 make_tensor = functools.partial(new, Tensor)
 

@@ -13,8 +13,10 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import READABLE, as_value, from_python, number_in, python_number, unreadable
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.factory import check_placement, factory_function, is_integer, like_function, new_leaf, sizes_of
-from symgrad.types.devices import IMAGE_AXES, check_cpu
+from symgrad.types.devices import check_cpu
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
+from symgrad.types.layouts import empty_in_format
+from symgrad.types.layouts import empty_like as empty_like_array
 
 __all__ = ["arange", "as_tensor", "asarray", "empty", "empty_like", "empty_permuted", "empty_strided", "eye", "from_numpy", "frombuffer", "full",
            "full_like", "linspace", "logspace", "ones", "ones_like", "range", "scalar_tensor", "symbols", "tensor", "tril_indices",
@@ -39,7 +41,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, Tensor):
         warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=stacklevel)
     value = read_data(data, dtype)
-    return new_leaf(value.copy("K") if isinstance(value, np.ndarray) else value, requires_grad, symbol)
+    if type(value) is np.ndarray and 0 in value.strides:
+        value, given = empty_like_array(value), value
+        np.copyto(value, given)
+    elif isinstance(value, np.ndarray):
+        value = value.copy("K")
+    return new_leaf(value, requires_grad, symbol)
 
 
 def has_formula(data: Any) -> bool:
@@ -176,15 +183,9 @@ def ones(dtype: DType | None, *sizes: Any, size: Any = None) -> Any:
 @factory_function
 def empty(dtype: DType | None, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """An uninitialized tensor in a memory format."""
-    shape, name = sizes_of("empty", sizes, size), str(memory_format)
-    if name == "torch.preserve_format":
+    if str(memory_format) == "torch.preserve_format":
         raise RuntimeError("unsupported memory format Preserve")
-    if name not in IMAGE_AXES:
-        return np.empty(shape, numpy_dtype(dtype))
-    order = IMAGE_AXES[name]
-    if len(order) != len(shape):
-        raise RuntimeError(f"required rank {len(order)} tensor to use {name[6:]} format")
-    return np.empty([shape[i] for i in order], numpy_dtype(dtype)).transpose([order.index(i) for i, _ in enumerate(order)])
+    return empty_in_format(sizes_of("empty", sizes, size), numpy_dtype(dtype), memory_format)
 
 
 @factory_function

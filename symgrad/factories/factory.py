@@ -16,9 +16,9 @@ from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
-from symgrad.types.devices import check_cpu, check_not_pinned, check_strided
+from symgrad.types.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
-from symgrad.types.layouts import empty_like
+from symgrad.types.layouts import empty_in_format, empty_like
 
 __all__ = ["check_placement", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sizes_of", "write_out"]
 
@@ -160,8 +160,10 @@ def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[...
         if not isinstance(input, (Tensor, np.ndarray, np.generic)):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         given, kind = input._value if isinstance(input, Tensor) else as_value(input), None if dtype is None else numpy_dtype(dtype)
-        preserved = str(memory_format) != "torch.contiguous_format" and type(given) is np.ndarray
-        value = empty_like(given, kind) if preserved else np.empty_like(given, kind, "C")
+        if memory_format is not None and memory_format is not FORMATS["preserve_format"]:
+            value = empty_in_format(given.shape, given.dtype if kind is None else kind, memory_format)
+        else:
+            value = empty_like(given, kind) if type(given) is np.ndarray else np.empty_like(given, kind, "C")
         fill(value, *args, **rest)
         return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
 

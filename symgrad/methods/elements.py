@@ -15,6 +15,7 @@ from symgrad.engine.traced import FUNCTIONS, traced
 from symgrad.methods.inplace import in_place
 from symgrad.methods.layout import METHODS as LAYOUT
 from symgrad.ops.rules import axes, sizes
+from symgrad.types.layouts import order_of_strides
 
 __all__ = ["dim_order", "hash_tensor", "is_distributed", "slice_inverse"]
 
@@ -68,7 +69,7 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     With `ambiguity_check` raises RuntimeError where dimensions of size one leave the order open.
     """
     steps = self.stride()
-    order = sorted(range(self.ndim), key=lambda i: (-steps[i], i))
+    order = order_of_strides(self.shape, [steps])
     if ambiguity_check and (len(set(steps)) < len(steps) or any(n == 1 for n in self.shape)):
         raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
     return tuple(order)

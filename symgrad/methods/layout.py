@@ -129,6 +129,8 @@ def _in_memory_format(t: Tensor, memory_format: Any) -> Tensor:
 @METHODS.define
 def contiguous(self: Tensor, memory_format: Any = FORMATS["contiguous_format"]) -> Tensor:
     """The tensor itself if it is contiguous, else a contiguous copy."""
+    if memory_format is FORMATS["preserve_format"] and not is_contiguous(self):
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return _in_memory_format(self, memory_format)
 
 

@@ -28,8 +28,9 @@ from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.ops.rules import sizes
-from symgrad.types.devices import FORMATS, IMAGE_AXES
+from symgrad.types.devices import FORMATS
 from symgrad.types.dtypes import DType
+from symgrad.types.layouts import order_of_format
 from symgrad.types.storage import TypedStorage, UntypedStorage
 from symgrad.types.strides import address
 
@@ -179,9 +180,7 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         return self
     if any(n < 0 for n in shape):
         raise RuntimeError(f"numel: integer multiplication overflow: resize_ was called with the sizes {list(shape)}; none may be negative")
-    order = IMAGE_AXES.get(repr(memory_format), tuple(range(len(shape))))
-    if len(order) != len(shape):
-        raise RuntimeError(f"required rank {len(order)} tensor to use {str(memory_format)[6:]} format, but the sizes are {list(shape)}")
+    order = order_of_format(shape, memory_format)
     block, count = _block(x), math.prod(shape)
     if math.prod(n for n in shape if n) * x.itemsize >= 2**63:
         raise RuntimeError(f"{'Storage size' if count else 'Stride'} calculation overflowed with sizes={list(shape)}")

@@ -14,7 +14,7 @@ from symgrad.engine.recording import core
 from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.storage.strided import member_geometry
 from symgrad.engine.storage.versions import Alias
-from symgrad.engine.storage.views import unregister_view
+from symgrad.engine.storage.views import UnrecordedLeaf, unregister_view
 from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
@@ -108,6 +108,8 @@ def _pieces(name: str) -> Callable[..., Any]:
             if piece._view is not None:
                 unregister_view(piece)
                 piece._value = Alias.of(piece._value)
+                if isinstance(piece._node_slot, UnrecordedLeaf):
+                    piece._node_slot = None
         return found
 
     return _named(pieces, f"unsafe_{name}", f"As `{name}`, with pieces that share the memory of the input but are no views: a write to a piece is "

@@ -8,6 +8,7 @@ from symgrad.graph.op import composite, linear, primitive
 from symgrad.ops.rules import axes, axis, inverse_permutation, sizes
 from symgrad.types.devices import IMAGE_AXES
 from symgrad.types.dtypes import DType
+from symgrad.types.layouts import order_of_format
 
 
 @functools.lru_cache(1024)
@@ -239,7 +240,7 @@ def _cat_transpose(xp, g, shapes, dim):
     return out
 
 
-linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_transpose, variadic=True, layout="rows", prepare=_cat_arguments,
+linear("cat", lambda xp, tensors, dim: xp.cat(tensors, dim), _cat_transpose, variadic=True, layout="images", prepare=_cat_arguments,
        aliases=("concat", "concatenate"), method=False, examples=((0,), (1,)), usage="symgrad.cat([a, a], dim=1)",
        doc="Tensors joined along an existing axis.")
 
@@ -355,12 +356,9 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
 
 
 def _clone_arguments(xp, input, *, memory_format=None):
-    name = str(memory_format)
-    if name in IMAGE_AXES:
-        if input.ndim != len(IMAGE_AXES[name]):
-            raise RuntimeError(f"required rank {len(IMAGE_AXES[name])} tensor to use {name[6:]} format")
-        return input, IMAGE_AXES[name]
-    return input, "C" if name == "torch.contiguous_format" else "K"
+    if str(memory_format) in IMAGE_AXES:
+        return input, order_of_format(input.shape, memory_format)
+    return input, "C" if str(memory_format) == "torch.contiguous_format" else "K"
 
 
 linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_clone_arguments,

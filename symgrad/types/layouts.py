@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["empty_like", "is_plain", "row_major", "with_index_layout", "with_torch_layout"]
+from symgrad.types.devices import IMAGE_AXES
+
+__all__ = ["empty_in_format", "empty_like", "in_image_format", "is_plain", "order_of_format", "order_of_strides", "row_major", "with_index_layout", "with_torch_layout"]
 
 
 ndarray = np.ndarray
@@ -16,6 +18,14 @@ ndarray = np.ndarray
 def row_major(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
     """The array in row-major order; itself if it is contiguous or not a NumPy array."""
     return array if type(array) is not ndarray or array.flags.c_contiguous else array.copy()
+
+
+def in_image_format(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
+    """The array in the format of images if all operands have that format, else in row-major order."""
+    for order in IMAGE_AXES.values() if array.ndim > 3 else ():
+        if all([type(x) is ndarray and x.ndim == len(order) and not x.flags.c_contiguous and x.transpose(order).flags.c_contiguous for x in operands]):
+            return with_axis_order(array, order)
+    return row_major(array)
 
 
 def is_plain(x: Any) -> bool:
@@ -35,7 +45,7 @@ def with_torch_layout(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     arrays = [x for x in operands if type(x) is ndarray and x.ndim > 1]
     if all([x.flags.c_contiguous for x in arrays]):
         return row_major(array)
-    return with_axis_order(array, _order(array.shape, [_broadcast_strides(x, array.shape) for x in arrays]))
+    return with_axis_order(array, order_of_strides(array.shape, [_broadcast_strides(x, array.shape) for x in arrays]))
 
 
 def with_axis_order(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
@@ -48,8 +58,25 @@ def empty_like(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     """An uninitialized array with the shape and memory order of another."""
     if 0 not in array.strides:
         return np.empty_like(array, dtype)
-    order = _order(array.shape, [tuple(map(abs, array.strides))])
+    order = order_of_strides(array.shape, [tuple(map(abs, array.strides))])
     return np.empty([array.shape[i] for i in order], array.dtype if dtype is None else dtype).transpose(np.argsort(order))
+
+
+def order_of_format(shape: Sequence[int], memory_format: Any) -> tuple[int, ...]:
+    """The dimensions, outermost first, of a tensor of a shape in a memory format.
+
+    Raises RuntimeError for a format of another number of dimensions.
+    """
+    order = IMAGE_AXES.get(repr(memory_format), tuple(range(len(shape))))
+    if len(order) != len(shape):
+        raise RuntimeError(f"required rank {len(order)} tensor to use {str(memory_format)[6:]} format, not the sizes {list(shape)}")
+    return order
+
+
+def empty_in_format(shape: Sequence[int], dtype: Any, memory_format: Any) -> np.ndarray:
+    """An uninitialized array in a memory format. Raises RuntimeError as `order_of_format`."""
+    order = order_of_format(shape, memory_format)
+    return np.empty([shape[i] for i in order], dtype).transpose(np.argsort(order))
 
 
 def with_index_layout(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndarray:
@@ -70,7 +97,7 @@ def with_index_layout(out: np.ndarray, array: np.ndarray, index: Any) -> np.ndar
     kept = [s for i, s in enumerate(basic.strides) if i not in places]
     around = (0,) * first, (0,) * (len(kept) - first)
     strides = [(*kept[:first], *(0,) * len(shape), *kept[first:]), *[(*around[0], *_broadcast_strides(axes[i], shape), *around[1]) for i in places]]
-    return with_axis_order(out, _order(out.shape, strides))
+    return with_axis_order(out, order_of_strides(out.shape, strides))
 
 
 def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -79,7 +106,7 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
     return (0,) * extra + tuple([0 if n == 1 != shape[i + extra] else s for i, (n, s) in enumerate(zip(array.shape, array.strides))])
 
 
-def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
+def order_of_strides(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
     """The axes of a new result, outermost first, by torch's rule: two axes have the order of the first operand that distinguishes them.
 
     A stride of 0 does not distinguish axes. The comparison is not transitive, so that the insertion sort is a part of the rule.

@@ -331,3 +331,41 @@ def test_parts_of_complex_numbers_are_assigned():
         assert source.grad.allclose(t.full((2,), 2 * 2**0.5))
     with pytest.raises(TypeError, match="only a Tensor can be assigned"):
         x.real = 3
+
+
+FORMATS = """
+t.empty_like(x, memory_format=t.channels_last).is_contiguous(memory_format=t.channels_last)
+t.zeros_like(x, memory_format=t.channels_last, dtype=t.float32), t.ones_like(x), t.full_like(x, 2.0, memory_format=t.contiguous_format)
+t.zeros_like(x, memory_format=t.channels_last_3d)
+t.empty(2, 3, 4, memory_format=t.channels_last)
+t.empty(2, 3, 4, 5, memory_format=t.channels_last).stride()
+x.contiguous(memory_format=t.preserve_format)
+x.contiguous(memory_format=t.channels_last), x.clone(memory_format=t.channels_last)
+t.cat([x, x], 1), t.cat([x, x.contiguous()]), t.cat([x, x + 1], 3)
+t.tensor(x), x.dim_order(), x.is_contiguous(), x.is_contiguous(memory_format=t.channels_last)
+"""
+
+
+@pytest.mark.filterwarnings("ignore:To copy construct")
+@pytest.mark.parametrize("layout", ("contiguous", "channels last", "expanded"))
+def test_memory_formats(layout):
+    makes = {"contiguous": lambda t: t.arange(120.0).reshape(2, 3, 4, 5), "expanded": lambda t: t.arange(20.0).reshape(1, 1, 4, 5).expand(2, 3, 4, 5)}
+    makes["channels last"] = lambda t: makes["contiguous"](t).contiguous(memory_format=t.channels_last)
+    for call in calls(FORMATS):
+        agree(call, x=makes[layout])
+
+
+def test_views_in_modes():
+    for t in LIBRARIES:
+        with t.inference_mode():
+            x = t.zeros(4)
+        for view in (x.view(2, 2), x.as_strided((2,), (1,)), x[1:]):
+            assert view.is_inference() and not view._is_view() and view._base is None
+        y = t.ones(4, requires_grad=True) * 1
+        with t.inference_mode():
+            view = y.view(2, 2)
+        assert view._base is y and not view.is_inference()
+        with pytest.raises(RuntimeError, match="Output 0 of Select.* is a view of a view which was created in inference mode and is being modified"):
+            view[0] = 5.0
+        with t.no_grad():
+            assert not t.unsafe_split(t.ones(2, requires_grad=True), 1)[0].requires_grad
