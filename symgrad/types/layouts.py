@@ -9,7 +9,8 @@ import numpy as np
 
 from symgrad.types.devices import IMAGE_AXES
 
-__all__ = ["empty_in_format", "empty_like", "in_image_format", "is_plain", "order_of_format", "order_of_strides", "row_major", "with_index_layout", "with_torch_layout"]
+__all__ = ["empty_in_format", "empty_like", "in_image_format", "is_plain", "order_of_format", "order_of_strides", "row_major", "with_index_layout",
+           "with_torch_layout"]
 
 
 ndarray = np.ndarray
@@ -23,7 +24,8 @@ def row_major(array: np.ndarray, operands: Sequence[Any] = ()) -> np.ndarray:
 def in_image_format(array: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     """The array in the format of images if all operands have that format, else in row-major order."""
     for order in IMAGE_AXES.values() if array.ndim > 3 else ():
-        if all([type(x) is ndarray and x.ndim == len(order) and not x.flags.c_contiguous and x.transpose(order).flags.c_contiguous for x in operands]):
+        if all([type(x) is ndarray and x.ndim == len(order) and not x.flags.c_contiguous and x.transpose(order).flags.c_contiguous
+                for x in operands]):
             return with_axis_order(array, order)
     return row_major(array)
 
