@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from heapq import heappush
 from typing import Any
 
@@ -24,8 +24,8 @@ from symgrad.graph.node import GRADIENT, HOOKED, NAMED, RELEASED, SELECTED, Node
 from symgrad.graph.op import REGISTRY
 from symgrad.types.dtypes import dtype_of
 
-__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex", "mark",
-           "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]
+__all__ = ["MARK", "MARKED", "Cotangents", "Heap", "Read", "any_recorded", "bare", "conjugated", "fitted", "guarded_vjp", "in_dtype", "is_complex",
+           "mark", "mark_as_guarded", "receivers", "release_node", "send", "shape_of"]
 
 VALUES = (np.ndarray, np.generic, DuckArray, Tensor, Dual)
 MARKED = 128  # the flag of `mark`
@@ -41,6 +41,11 @@ def receivers(node: Node, wanted: Container[Node | None] | None) -> tuple[Node |
     if wanted is not None:
         return tuple([p if p in wanted else None for p in node.parents])
     return tuple([p if p is not None and p.flags & GRADIENT else None for p in node.parents]) if node.flags & GRADIENT else ()
+
+
+def any_recorded(parents: Iterable[Node | None]) -> bool:
+    """Whether not all parents are views that no operation recorded, for which nothing is saved."""
+    return any(p is not None and p.origin is not None for p in parents)
 
 
 def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:

@@ -10,6 +10,7 @@ from symgrad.engine.cotangents import (
     Cotangents,
     Heap,
     Read,
+    any_recorded,
     bare,
     conjugated,
     fitted,
@@ -86,7 +87,9 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             g, absent = node.undefined(), False
         found: Sequence[Any] = (None,) * len(parents)
         if node.flags & RELEASED and read is None:
-            raise RuntimeError(FREED)
+            if any_recorded(parents):
+                raise RuntimeError(FREED)
+            absent = True
         if not absent:
             if node.reads_saved and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
                 verify(node, receivers(node, None))

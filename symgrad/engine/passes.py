@@ -18,6 +18,7 @@ from symgrad.engine.cotangents import (
     Cotangents,
     Heap,
     Read,
+    any_recorded,
     conjugated,
     fitted,
     guarded_vjp,
@@ -114,7 +115,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                         send(pending, heap, node, g)
                     return guarded
                 parents = receivers(node, wanted)
-                if not any(parents) or node in ends:
+                if not any(parents) or node in ends or flags & RELEASED and not any_recorded(parents):
                     pending[node], node = g, None
                     continue
                 if flags & RELEASED and read is None:

@@ -168,7 +168,7 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
     for _, place in _needed(node, parents):
         value, source = (node.value, node) if place < 0 else (node.args[place], node.parents[place])
         result_needed |= place < 0
-        if place >= 0 and source is not None and source.flags & DETACHED:
+        if place >= 0 and source is not None and source.flags & DETACHED and isinstance(value, VALUES):
             raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
                                "out-of-place `.detach()` instead")
         if isinstance(value, VALUES) and (found := first_write_after(value, node.sequence_nr)) is not None:

@@ -287,8 +287,8 @@ class Drawer(Graphs, Values):
 
     def second(self) -> Step | None:
         a, t = self.any(lambda t: t.requires_grad and size(t) < 4)
-        b, _ = self.any(lambda t: t.requires_grad)
-        return None if a is None else Step("second", "", (a, b), self.fresh())
+        b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
+        return None if a is None or b is None else Step("second", "", (a, b), self.fresh())
 
     def delete(self) -> Step:
         """Leaves that require grad stay: torch's graph keeps them alive, where here a leaf nobody holds receives no gradient."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .attached import NODE_HOOKS, TENSOR_HOOKS
 from .choices import Choices, plain
 from .steps import Array, Edge, Ref, Step
@@ -20,7 +22,8 @@ class Graphs(Choices):
         return Step("hook", word, (self.tracked(),), (), (("name", f"h{next(self.hooks)}"),))
 
     def node_hook(self) -> Step | None:
-        a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None)
+        apart = ("DirtyOfTwoBackward", "NoGradientBackward")  # torch shows also the gradients that these return for constants
+        a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and type(t.grad_fn).__name__ not in apart)
         word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
         return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
 
@@ -80,13 +83,18 @@ class Graphs(Choices):
         return list(dict.fromkeys(a for a in found if a is not None)) or [self.tracked()]
 
     def inputs(self) -> list[Ref]:
-        return list(dict.fromkeys(self.tracked() for _ in range(1 + self.random.randrange(2))))
+        """One or two tensors that are the only outputs of their operations: torch takes a path to one output for a path to all."""
+        found = [self.any(lambda t: t.requires_grad and not self.piece(t))[0] for _ in range(1 + self.random.randrange(2))]
+        return list(dict.fromkeys(a for a in found if a is not None)) or [self.tracked()]
+
+    def piece(self, t: Any) -> bool:
+        return any(self.world.tensors.get(name) is t for name in self.world.pieces)
 
     def grad(self) -> Step | None:
         a, _ = self.any(lambda t: t.requires_grad)
-        b, _ = self.any(lambda t: t.requires_grad)
+        b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
         options = (("retain_graph", True),) if self.chance(0.5) else ()
-        return None if a is None or self.world.several else Step("grad", "", (a, b), self.fresh(), options, self.pass_mode())
+        return None if a is None or b is None or self.world.several else Step("grad", "", (a, b), self.fresh(), options, self.pass_mode())
 
     def grads(self) -> Step | None:
         """Gradients of several outputs by several inputs or edges, with any of the options; torch forgets the inputs among the tensors of a hook."""
@@ -105,8 +113,8 @@ class Graphs(Choices):
         if self.world.handles or any(t.retains_grad for t in self.world.tensors.values()):
             return None  # torch shows its batched tensors to hooks, and leaves them in `.grad`
         a, t = self.any(lambda t: t.requires_grad and t.dim() < 3)
-        b, _ = self.any(lambda t: t.requires_grad)
-        if a is None:
+        b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
+        if a is None or b is None:
             return None
         weights = self.constant((2, *t.shape), "" if str(t.dtype).endswith("float64") else str(t.dtype).rpartition(".")[2])
         options = (("grad_outputs", weights), ("is_grads_batched", True)) + ((("retain_graph", True),) if self.chance(0.7) else ())

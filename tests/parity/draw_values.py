@@ -210,7 +210,7 @@ class Values(Choices):
             apart = s.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
             if tuple(s.shape) != shape or len(set(places(s))) < s.numel() or s.requires_grad and self.chance(0.9) or unordered(t, s):
                 return False
-            return (apart and s.dtype == t.dtype and plain(s)) if alike else (apart or s.dtype == t.dtype)
+            return (apart and s.dtype == t.dtype and plain(s)) if alike else (apart or s.dtype == t.dtype and places(s) == places(t))
 
         o, _ = self.written(fit)
         return None if o is None else Step("function", word, args, (), (("out", o),), self.mode())
@@ -222,7 +222,7 @@ class Values(Choices):
         if a is None:
             return None
         args: tuple = {"transpose_": (0, 1), "unsqueeze_": (0,), "swapaxes_": (0, 1)}.get(word, ())
-        return Step("call", word, (a, *args), mode="" if "inference" in (mode := self.mode()) else mode)
+        return Step("call", word, (a, *args), mode="" if t.requires_grad or "inference" in (mode := self.mode()) else mode)
 
     # Dtypes
 
@@ -245,6 +245,7 @@ class Values(Choices):
         if word == "to":
             return Step("call", "to", (a, Type(self.random.choice(["float64", "float32", "complex128"]))), out, mode=mode)
         if word == "view":
+            mode = "" if "inference" in mode else mode
             return Step("call", "view", (a, Type(self.random.choice(["float64", "int64", "complex128"]))), out, mode=mode)
         if word in ("view_as_real", "view_as_complex", "real", "imag", "angle"):
             return Step("function", word, (a,), out, mode=mode)

@@ -63,7 +63,7 @@ def _names(value: Any) -> list[str]:
     return []
 
 
-SHAPES_KEPT = {"gather", "take_along_dim", "masked_select", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_"}
+SHAPES_KEPT = {"gather", "take_along_dim", "masked_select", "take", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_"}
 KEPT = {"max", "min", "amax", "amin", "aminmax"}  # of these the values are kept for the gradient of ties, where torch keeps indices
 AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ipow": "**="}
 
@@ -79,6 +79,7 @@ class World:
         self.offsets: dict[str, int] = {}
         self.told: list[tuple[str, list]] = []
         self.recorded: set[int] = set()  # memory that a graph may have saved
+        self.pieces: set[str] = set()  # the results of operations with several outputs
         self.several = False  # whether a hook of several tensors was registered
         self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
 
@@ -117,6 +118,8 @@ class World:
         self._follow(step, result)
         if step.out:
             results = result if isinstance(result, (tuple, list)) else (result,)
+            if len(results) > 1 and step.form != "grad":
+                self.pieces.update(step.out)
             for name, t in zip(step.out, results):
                 if hasattr(t, "requires_grad"):
                     if not (t.is_floating_point() or t.is_complex()) and "inference" in step.mode:
@@ -149,7 +152,7 @@ class World:
             held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
             self.recorded.update(t.untyped_storage().data_ptr() for t in held)
         # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
-        if step.word in KEPT | SHAPES_KEPT or step.mode in ("cpu", "saved", "halved"):
+        if step.word in KEPT | SHAPES_KEPT or {"cpu", "saved", "halved"} & set(step.mode.split(" + ")):
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
         results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
         apart = {t.dtype for t in (*held, *results)}

@@ -48,12 +48,19 @@ TestAliases = Aliases.TestCase
 TestAliases.settings = settings(stateful_step_count=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a program shrinks itself
 
 
-def test_random_programs_agree():
-    assert main(["--steps", "2000", "--seed", "7"]) == 0
+@pytest.mark.parametrize("block", range(3))
+def test_random_programs_agree(block):
+    assert main(["--programs", "100", "--seed", f"{1000 + block}"]) == 0
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("block", range(100))
+def test_twenty_thousand_random_programs_agree(block):
+    assert main(["--programs", "200", "--seed", f"{block}", "--statistics"]) == 0
 
 
 def test_torch_agrees_with_itself():
-    assert main(["--steps", "500", "--seed", "7", "--ours", "torch"]) == 0
+    assert main(["--programs", "15", "--seed", "7", "--ours", "torch"]) == 0
 
 
 def test_the_machine_sees_what_is_wrong_and_shrinks_the_program():
