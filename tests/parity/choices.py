@@ -67,6 +67,8 @@ class Choices:
 
     def mode(self) -> str:
         """The modes around a step; most programs have few, some have any."""
+        if "modes" in self.without:
+            return ""
         if not self.moded:
             return "no_grad" if self.chance(0.15) else ""
         if self.chance(0.6):
@@ -76,7 +78,8 @@ class Choices:
     def saving(self, t: Any, b: Any = None) -> str:
         """The modes around an operation of one dtype, whose saved tensors are the same in both libraries."""
         dtypes = {t.dtype, *([self.world.tensors[b.name].dtype] if isinstance(b, Ref) else [])}
-        return self.random.choice(SAVING) if self.moded and self.chance(0.1) and len(dtypes) == 1 and plain(t) else self.mode()
+        known = len(dtypes) == 1 and plain(t) and not any(s.is_inference() for s in self.world.tensors.values())
+        return self.random.choice(SAVING) if self.moded and self.chance(0.1) and known else self.mode()
 
     def dtype(self) -> str:
         """The dtype of a new tensor; "" is float64."""

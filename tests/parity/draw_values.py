@@ -176,7 +176,7 @@ class Values(Choices):
         return Step("function", word, (a, *args), self.fresh(m if word in ("unbind_copy", "split_copy") else 1), mode=self.mode())
 
     def view_scattered(self) -> Step | None:
-        a, t = self.any(lambda t: t.dim() == 2 and 0 < t.numel() <= 12)
+        a, t = self.any(lambda t: t.dim() == 2 and 0 < t.numel() <= 12 and not t.is_inference())  # of which torch's result is a view
         if a is None:
             return None
         m, n = t.shape

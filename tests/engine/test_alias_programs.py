@@ -1,0 +1,197 @@
+"""The random programs that tests/parity runs beside torch, without torch: derivatives beside differences, values and versions beside a run without a graph.
+
+A program writes, views, indexes, sorts and scatters tensors that share memory. The sweep draws more of them.
+"""
+
+import gc
+import math
+import random
+import weakref
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import symgrad
+from tests.parity.draw import Drawer
+from tests.parity.steps import Step, World, say
+
+PASSES = frozenset(("backward", "edge", "grad", "grads", "grad_batched", "second"))
+HOOKS = frozenset(("hook", "node_hook", "hook_of_several", "remove"))
+CUTS = frozenset(("data", "set_data", "detach_", "detach", "requires_grad_", "modes"))  # what the graph does not see
+NO_DERIVATIVES = frozenset(("Same", "Viewed", "NoGradient", "Nothing", "Once", "WrongCount", "WrongShape", "WrongObject", "Fails", "NoTensor"))
+GRAPHLESS = PASSES | HOOKS | {"grad_of", "clear", "retain_grad", "requires_grad_", "detach_", "custom", "modes"}
+H = 1e-5
+
+
+class Moved(World):
+    """A world whose leaves are moved along a direction, or require no gradient."""
+
+    def __init__(self, moves=None, graph=True):
+        super().__init__(symgrad)
+        self.moves, self.graph = moves or {}, graph
+
+    def _apply(self, step):
+        if step.form != "leaf":
+            return super()._apply(step)
+        leaf = super()._apply(Step("leaf", step.word, step.args, step.out, (("requires_grad", False),)))
+        if step.out[0] in self.moves:
+            leaf = symgrad.tensor(leaf.numpy() + self.moves[step.out[0]])
+        return leaf.requires_grad_(self.graph and dict(step.options)["requires_grad"])
+
+
+def drawn(seed, without, length=30):
+    """A program that runs, its world, and how many steps were refused on the way."""
+    source = random.Random(seed)
+    world, program, refused = World(symgrad), [], 0
+    drawer = Drawer(source, world, without)
+    while len(program) < length:
+        step = drawer.step()
+        if world.do(step) is None:
+            program.append(step)
+        else:
+            refused += 1
+    return program, world, refused
+
+
+def run(program, world):
+    for step in program:
+        raised = world.do(step)
+        assert raised is None, f"{say(step)} raises {raised} in a second run of\n{written(program)}"
+    return world
+
+
+def written(program):
+    return "\n".join(map(say, program))
+
+
+def finite(world):
+    return all(np.isfinite(t.detach().numpy()).all() and np.abs(t.detach().numpy()).max(initial=0) < 100 for t in world.tensors.values())
+
+
+# Values and versions, with a graph and without
+
+
+def check_values_and_versions(seed, counts):
+    """Every write counts a version, in the same steps, whether a graph is recorded or not; the values are the same to the last bit."""
+    program, world, refused = drawn(seed, GRAPHLESS)
+    plain = run(program, Moved(graph=False))
+    assert list(world.tensors) == list(plain.tensors)
+    for name, t in world.tensors.items():
+        other = plain.tensors[name]
+        assert t.dtype is other.dtype and t._version == other._version, f"{name} has version {t._version} and {other._version}:\n{written(program)}"
+        assert np.array_equal(t.detach().numpy(), other.numpy(), equal_nan=True), f"{name}:\n{written(program)}"
+    counts.update(programs=1, steps=len(program), refused=refused, tensors=len(plain.tensors), versions=sum(t._version for t in plain.tensors.values()))
+    counts.update(f"{step.form}" for step in program)
+
+
+# Derivatives beside differences
+
+
+def loss(world, names, seed):
+    source = random.Random(seed)
+    return sum((world.tensors[name] * symgrad.tensor([source.uniform(-1, 1) for _ in range(world.tensors[name].numel())]).reshape(
+        world.tensors[name].shape)).sum() for name in names)
+
+
+def gradient(program, moves, leaves, names, seed, create_graph=False):
+    world = run(program, Moved(moves))
+    xs = [world.tensors[name] for name in leaves]
+    return xs, symgrad.autograd.grad(loss(world, names, seed), xs, materialize_grads=True, create_graph=create_graph)
+
+
+def check_derivatives(seed, counts):
+    """The gradient along a direction is a difference of values, and the Hessian times the direction is a difference of gradients."""
+    program, world, refused = drawn(seed, PASSES | HOOKS | CUTS | NO_DERIVATIVES | {"types"}, 24)
+    counts.update(programs=1, steps=len(program), refused=refused)
+    leaves = [step.out[0] for step in program if step.form == "leaf" and dict(step.options)["requires_grad"] and step.out[0] in world.tensors]
+    names = [name for name, t in world.tensors.items() if t.requires_grad and name not in leaves and usable(t)]
+    if not leaves or not names or not finite(world):
+        counts["without a derivative"] += 1
+        return
+    source = np.random.default_rng(seed)
+    u = {name: source.standard_normal(tuple(world.tensors[name].shape)) for name in leaves}
+    try:
+        xs, gs = gradient(program, {}, leaves, names, seed, True)
+        along = sum((g * symgrad.tensor(u[name])).sum() for name, g in zip(leaves, gs))
+        seconds = symgrad.autograd.grad(along, xs, materialize_grads=True)
+    except RuntimeError as error:
+        assert "modified by an inplace operation" in str(error) or "a view" in str(error), f"{error}\n{written(program)}"
+        counts["refused passes"] += 1
+        return
+
+    def moved(h):
+        return {name: h * direction for name, direction in u.items()}
+
+    values = {k: loss(run(program, Moved(moved(k * H))), names, seed).item() for k in (-2, -1, 1, 2)}
+    slopes = {k: gradient(program, moved(k * H), leaves, names, seed)[1] for k in (-2, -1, 1, 2)}
+    first = [(values[k] - values[-k]) / (2 * k * H) for k in (1, 2)]
+    second = [np.concatenate([np.ravel((a - b).numpy()) for a, b in zip(slopes[k], slopes[-k])]) / (2 * k * H) for k in (1, 2)]
+    found = np.concatenate([np.ravel(s.detach().numpy()) for s in seconds])
+    for what, mine, (near, far) in (("gradient", along.item(), first), ("Hessian", found, second)):
+        size = max(1.0, np.max(np.abs(mine), initial=0), np.max(np.abs(near), initial=0))
+        if np.max(np.abs(near - far), initial=0) > 1e-4 * size:  # a kink lies between the points, or the function is too steep
+            counts[f"{what} at a kink"] += 1
+            continue
+        assert np.max(np.abs(mine - near), initial=0) < 1e-3 * size, f"{what}: {mine}, by differences {near}\n{written(program)}"
+        counts[what] += 1
+
+
+def usable(t):
+    """Whether the graph of a tensor can be used: a view of several is refused after a write to its base."""
+    try:
+        return bool(t.is_floating_point() and t.grad_fn)
+    except RuntimeError:
+        return False
+
+
+# Memory
+
+
+def check_memory(seed, counts):
+    """When its tensors go, a program leaves nothing behind, without the garbage collector."""
+    program, _, refused = drawn(seed, HOOKS)
+    world = run(program, Moved())
+    held = [weakref.ref(x) for t in world.tensors.values() for x in (t, t._node_slot) if x is not None and x is not symgrad.graph.node.INFERENCE]
+    gc.disable()
+    try:
+        del world
+        left = [x() for x in held if x() is not None]
+    finally:
+        gc.enable()
+    assert not left, f"{left[:3]} of {len(held)} are left by\n{written(program)}"
+    counts.update(programs=1, steps=len(program), refused=refused, objects=len(held))
+
+
+CHECKS = [check_values_and_versions, check_derivatives, check_memory]
+
+
+def check_all(check, seeds):
+    counts = Counter()
+    for seed in seeds:
+        check(seed, counts)
+    print(f"{check.__name__}: " + ", ".join(f"{what} {n}" for what, n in counts.items()))
+    return counts
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_random_programs(check):
+    check_all(check, range(40))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("check", CHECKS)
+def test_many_random_programs(check):
+    check_all(check, range(1000, 1350))
+
+
+def test_most_programs_have_derivatives():
+    counts = check_all(check_derivatives, range(100, 140))
+    assert counts["gradient"] > 15 and counts["Hessian"] > 10, counts
+
+
+def test_a_program_by_hand():
+    """a = x², a[0] = 3 a[1], y = Σ a: the first element of x has no effect."""
+    leaf = Step("leaf", "", ((1.0, 2.0),), ("x",), (("requires_grad", True),))
+    assert math.isclose(loss(run([leaf], Moved({"x": np.array([0.5, 0.0])})), ["x"], 0).item(), loss(run([leaf], Moved()), ["x"], 0).item()
+                        + 0.5 * random.Random(0).uniform(-1, 1))
