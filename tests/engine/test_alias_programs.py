@@ -31,6 +31,13 @@ class Moved(World):
         super().__init__(symgrad)
         self.moves, self.graph = moves or {}, graph
 
+    def do(self, step):
+        t = self.tensors.get(step.args[0].name) if writes(step) else None
+        before = 0 if t is None else t._version
+        raised = super().do(step)
+        assert raised or t is None or t._version > before, f"{say(step)} counts no version"
+        return raised
+
     def _apply(self, step):
         if step.form != "leaf":
             return super()._apply(step)
@@ -38,6 +45,11 @@ class Moved(World):
         if step.out[0] in self.moves:
             leaf = symgrad.tensor(leaf.numpy() + self.moves[step.out[0]])
         return leaf.requires_grad_(self.graph and dict(step.options)["requires_grad"])
+
+
+def writes(step):
+    """Whether a step writes its first operand."""
+    return step.form in ("assign", "augment") or step.form == "call" and step.word.endswith("_") and step.word not in ("requires_grad_", "detach_")
 
 
 def drawn(seed, without, length=30):
