@@ -1,4 +1,4 @@
-"""The random programs that tests/parity runs beside torch, without torch: derivatives beside differences, values and versions beside a run without a graph.
+"""The random programs that tests/parity runs beside torch, without it: derivatives, values and versions beside differences and a run without a graph.
 
 A program writes, views, indexes, sorts and scatters tensors that share memory. The sweep draws more of them.
 """
@@ -116,7 +116,8 @@ def check_derivatives(seed, counts):
     """The gradient along a direction is a difference of values, and the Hessian times the direction is a difference of gradients."""
     program, world, refused = drawn(seed, PASSES | HOOKS | CUTS | NO_DERIVATIVES | {"types"}, 24)
     counts.update(programs=1, steps=len(program), refused=refused)
-    leaves = [step.out[0] for step in program if step.form == "leaf" and dict(step.options)["requires_grad"] and step.out[0] in world.tensors]
+    leaves = [step.out[0] for step in program if step.form == "leaf" and dict(step.options)["requires_grad"]]
+    leaves = [name for name in leaves if name in world.tensors]
     names = [name for name, t in world.tensors.items() if t.requires_grad and name not in leaves and usable(t)]
     if not leaves or not names or not finite(world):
         counts["without a derivative"] += 1
