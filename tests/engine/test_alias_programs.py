@@ -93,8 +93,9 @@ def check_values_and_versions(seed, counts):
         other = plain.tensors[name]
         assert t.dtype is other.dtype and t._version == other._version, f"{name} has version {t._version} and {other._version}:\n{written(program)}"
         assert np.array_equal(t.detach().numpy(), other.numpy(), equal_nan=True), f"{name}:\n{written(program)}"
-    counts.update(programs=1, steps=len(program), refused=refused, tensors=len(plain.tensors), versions=sum(t._version for t in plain.tensors.values()))
-    counts.update(f"{step.form}" for step in program)
+    versions = sum(t._version for t in plain.tensors.values())
+    counts.update(programs=1, steps=len(program), refused=refused, tensors=len(plain.tensors), versions=versions)
+    counts.update(step.form for step in program)
 
 
 # Derivatives beside differences
