@@ -151,6 +151,32 @@ def check_derivatives(seed, counts):
         counts[what] += 1
 
 
+def check_hooks(seed, counts):
+    """Retained gradients, also of what was written later, are those that `grad` gives; a hook on a leaf doubles the leaf's gradient and no other."""
+    program, world, refused = drawn(seed, PASSES | HOOKS | CUTS | {"types"}, 24)
+    counts.update(programs=1, steps=len(program), refused=refused)
+    leaves = [name for name, t in world.tensors.items() if t.is_floating_point() and not t._is_view() and t.is_leaf and t.requires_grad]
+    names = [name for name, t in world.tensors.items() if t.requires_grad and name not in leaves and usable(t)]
+    if not leaves or not names or not finite(world):
+        return
+    other = run(program, Moved())
+    retained = [name for name in names if world.tensors[name].retains_grad]
+    try:
+        found = symgrad.autograd.grad(loss(other, names, seed), [other.tensors[name] for name in (*leaves, *retained)], allow_unused=True)
+    except RuntimeError:
+        counts["refused passes"] += 1
+        return
+    for k, name in enumerate(leaves):
+        world.tensors[name].register_hook(lambda g, k=k: 2 * g if k == 0 else None)
+    loss(world, names, seed).backward()
+    for name, g in zip((*leaves, *retained), found):
+        mine = world.tensors[name].grad
+        assert (mine is None) == (g is None), f"{name}: {mine} and {g}\n{written(program)}"
+        if g is not None:
+            assert np.allclose(mine.numpy(), g.numpy() * (1 + (name == leaves[0])), rtol=1e-12, atol=1e-12), f"{name}\n{written(program)}"
+    counts.update(leaves=len(leaves), retained=len(retained))
+
+
 def usable(t):
     """Whether the graph of a tensor can be used: a view of several is refused after a write to its base."""
     try:
@@ -177,7 +203,7 @@ def check_memory(seed, counts):
     counts.update(programs=1, steps=len(program), refused=refused, objects=len(held))
 
 
-CHECKS = [check_values_and_versions, check_derivatives, check_memory]
+CHECKS = [check_values_and_versions, check_derivatives, check_hooks, check_memory]
 
 
 def check_all(check, seeds):
@@ -196,7 +222,7 @@ def test_random_programs(check):
 @pytest.mark.sweep
 @pytest.mark.parametrize("check", CHECKS)
 def test_many_random_programs(check):
-    check_all(check, range(1000, 1350))
+    check_all(check, range(1000, 1250))
 
 
 def test_most_programs_have_derivatives():

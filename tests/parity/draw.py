@@ -62,7 +62,7 @@ class Drawer(Graphs, Values):
     def unary(self) -> Step | None:
         word = self.random.choice(UNARY)
         a, t = self.any(lambda t: tame(word, t))
-        if a is None:
+        if a is None or self.world.twice and word in ("tanh", "sigmoid"):
             return None
         if self.chance(0.15):
             return Step("call", "clamp", (a, *self.bounds()), self.fresh(), mode=self.mode())
@@ -205,7 +205,7 @@ class Drawer(Graphs, Values):
     def unary_(self) -> Step | None:
         word = self.random.choice(UNARY_)
         a, t = self.written(lambda t: tame(word, t))
-        if a is None:
+        if a is None or self.world.twice and word in ("tanh_", "sigmoid_"):
             return None
         if self.chance(0.1):
             return Step("call", "clamp_", (a, *self.bounds()), mode=self.mode())
@@ -286,6 +286,8 @@ class Drawer(Graphs, Values):
         return None if b is None else Step("set", "data", (a, b))
 
     def second(self) -> Step | None:
+        if self.world.sloped and (self.world.handles or any(t.retains_grad for t in self.world.tensors.values())):
+            return None
         a, t = self.any(lambda t: t.requires_grad and size(t) < 4)
         b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
         return None if a is None or b is None else Step("second", "", (a, b), self.fresh())

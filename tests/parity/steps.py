@@ -79,6 +79,7 @@ class World:
         self.offsets: dict[str, int] = {}
         self.told: list[tuple[str, list]] = []
         self.recorded: set[int] = set()  # memory that a graph may have saved
+        self.sloped = self.twice = False  # whether tanh or sigmoid were computed, and whether a gradient was recorded
         self.pieces: set[str] = set()  # the results of operations with several outputs
         self.several = False  # whether a hook of several tensors was registered
         self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
@@ -151,6 +152,8 @@ class World:
         if any(t.requires_grad for t in held):
             held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
             self.recorded.update(t.untyped_storage().data_ptr() for t in held)
+        self.sloped |= step.word.rstrip("_") in ("tanh", "sigmoid")
+        self.twice |= bool(dict(step.options).get("create_graph"))
         # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
         if step.word in KEPT | SHAPES_KEPT or {"cpu", "saved", "halved"} & set(step.mode.split(" + ")):
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)

@@ -354,6 +354,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         pass  # requires grad as its base does
     elif not requires_grad and type(node) is Leaf and node.symbol is None:
         _leave_graph(self)
+        if (base := base_of(self)) is not None and base.requires_grad:
+            self._node_slot = UnrecordedLeaf(self, self._value, True)
     elif former is not None and node is None:
         former.value, self._node = self._value, former
     else:
