@@ -6,6 +6,7 @@ hooks on every node.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -110,7 +111,11 @@ class Checks:
 
     def _warn(self, message: str) -> None:
         frame = user_frame(1)
-        warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)
+        place = frame.f_code.co_filename, frame.f_lineno
+        try:
+            warnings.warn_explicit(message, UserWarning, *place)
+        except UserWarning:  # a filter makes warnings errors; the error that is being reported has precedence
+            print(warnings.formatwarning(message, UserWarning, *place), file=sys.stderr)
 
 
 class _Check:

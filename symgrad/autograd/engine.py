@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,43 +33,52 @@ from symgrad.graph.node import CALLS, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
 from symgrad.types.strides import dense
 
-__all__ = ["backward", "clear_gradients", "grad", "one", "run"]
+__all__ = ["backward", "clear_gradients", "grad", "one", "run", "task_of"]
 
 METHODS = MethodTable()
 NONE = frozenset[Node]()
 
 
 def run(seeds: list[tuple[Node, Any]], keep: frozenset[Node], wanted: set[Node] | None, retain: bool, create_graph: bool,
-        deliver: Any = None, finish: Callable[[dict[Node, Any]], None] | None = None) -> dict[Node, Any]:
+        deliver: Any = None, task: GraphTask | None = None) -> dict[Node, Any]:
     """A pullback with hooks and anomaly mode. `keep` are the nodes whose cotangents are returned, `wanted` the nodes on paths to them.
 
-    `finish` is called with the cotangents, before the functions that were queued meanwhile.
+    `task` is needed where a user's code may be called.
     """
     checks = None if all_threads.anomaly is None else all_threads.anomaly.checks(seeds)
-    calls = all_threads.hooked or any([node.flags & CALLS for node, _ in seeds])
-    hooks = checks.hooks_of if checks is not None else hooks_of if calls else None
+    hooks = checks.hooks_of if checks is not None else None if task is None else hooks_of
     xp, read = (traced, traced_args) if create_graph else (numeric, None)
     if not retain and seeds and type(value := seeds[0][0].value) is np.ndarray and value.nbytes > LEAST:
         hold_heap(value.nbytes)
-    if hooks is None and (not create_graph or not special):  # numeric rules record nothing, and a FunctionNode sets the modes for user code
-        out = pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
-        if finish is not None:
-            finish(out)
-        return out
+    if task is None:
+        if not create_graph or not special:  # numeric rules record nothing
+            return pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
+        with in_mode(grad=True):
+            return pullback(xp, seeds, read, wanted, keep, release=not retain, deliver=deliver)
+    task.wanted = wanted
+    compute = functools.partial(pullback, xp, seeds, read, wanted, keep, release=not retain, hooks=hooks, instrumented=checks is not None,
+                                deliver=deliver)
+    try:
+        return task.run(compute, grad=create_graph, checks=checks)
+    except Exception:
+        if checks is not None:
+            checks.failed()
+        raise
 
-    def compute() -> dict[Node, Any]:
-        try:
-            return pullback(xp, seeds, read, wanted, keep, release=not retain, hooks=hooks, instrumented=checks is not None, deliver=deliver)
-        except Exception:
-            if checks is not None:
-                checks.failed()
-            raise
 
-    return GraphTask(seeds, wanted, retain, finish is not None).run(compute, finish, grad=create_graph, checks=checks)
+def task_of(seeds: list[tuple[Node, Any]], keep_graph: bool, accumulates: bool) -> GraphTask | None:
+    """The task of a pullback that may call a user's code, None for any other."""
+    if not all_threads.hooked and all_threads.anomaly is None:
+        for node, _ in seeds:
+            if node.flags & CALLS:
+                break
+        else:
+            return None
+    return GraphTask(seeds, None, keep_graph, accumulates)
 
 
-def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_graph: bool | None, create_graph: bool,
-         deliver: Any = None, finish: Any = None) -> dict[Node, Any]:
+def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain: bool, create_graph: bool, deliver: Any = None,
+         task: GraphTask | None = None) -> dict[Node, Any]:
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
         keep = frozenset(x._node for x in inputs if x._node is not None and not isinstance(x._node, UnrecordedLeaf))
@@ -78,7 +88,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain_
             if len(seeds) > 1:  # of several outputs, those of calls that depend on no input take no part
                 calls = {id(node.origin) for node in wanted}
                 seeds = [seed for seed in seeds if id(seed[0].origin) in calls]
-    return run(seeds, keep, wanted, create_graph if retain_graph is None else retain_graph, create_graph, deliver, finish)
+    return run(seeds, keep, wanted, retain, create_graph, deliver, task)
 
 
 def _paths(seeds: Sequence[tuple[Node, Any]], keep: frozenset[Node]) -> set[Node]:
@@ -133,10 +143,13 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     tensor([3., 5.])
     """
     if inputs is None and not create_graph and not special and not all_threads.hooked and (seeds := plain_seeds(tensors, grad_tensors)) is not None:
-        if all_threads.anomaly is None and seeds[0][1].nbytes <= LEAST and (len(seeds) == 1 or is_short(seeds)):
+        task = None
+        if seeds[0][0].flags & CALLS or len(seeds) > 1 or all_threads.anomaly is not None:
+            task = task_of(seeds, bool(retain_graph), True)
+        if task is None and seeds[0][1].nbytes <= LEAST and (len(seeds) == 1 or is_short(seeds)):
             out = along_paths(seeds, not retain_graph)
         else:
-            out = run(seeds, NONE, None, bool(retain_graph), False)
+            out = run(seeds, NONE, None, bool(retain_graph), False, None if task is None else _accumulate_at_once, task)
         while out:  # emptied, so that nothing else refers to the cotangents
             node, g = out.popitem()
             if isinstance(node, Leaf) and (t := node.variable) is not None:
@@ -145,6 +158,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
                 accumulate(t, g if g.dtype is value.dtype else in_dtype(g, value))
                 if node.flags & NAMED:
                     t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+        if task is not None and task.callbacks:
+            task.call_back()
         return
     outputs = tensors_of(tensors, "tensors")
     asked = None if inputs is None else tensors_of(inputs, "inputs")
@@ -175,21 +190,37 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     def deliver(leaf: Any, given: list[Any]) -> None:
         delivered.add(leaf)
         given.append(give(leaf.variable, leaf, given.pop()))
-        holder = leaf.reference()  # alive even if it has left the graph
-        for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
-            found = hook(holder)
-            if found is not None:
-                raise (RuntimeError("Tensor post accumulate grad hooks should return None.") if isinstance(found, Tensor) else
-                       TypeError(f"expected Variable, but hook returned '{type(found).__name__}'"))
+        _call_hooks_after_accumulation(leaf)
 
-    def finish(out: dict[Node, Any]) -> None:
-        leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
-        targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked if x.is_leaf]
-        for t, node in targets:
-            if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
-                give(t, node, out.pop(node))
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    task = task_of(seeds, retain, True)
+    out = _run(seeds, asked, retain, create_graph, deliver, task)
+    leaves: list[tuple[Any, Any]] = [(node.variable, node) for node in out if isinstance(node, Leaf)]
+    targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked if x.is_leaf]
+    for t, node in targets:
+        if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
+            give(t, node, out.pop(node))
+    if task is not None and task.callbacks:
+        task.call_back()
 
-    _run(seeds, asked, retain_graph, create_graph, deliver, finish)
+
+def _accumulate_at_once(leaf: Any, given: list[Any]) -> None:
+    """Add the cotangent of a leaf that got hooks during the pullback, and call them."""
+    if (t := leaf.variable) is not None:
+        g = given.pop()
+        g = numeric.zeros_like(t._value) if g is None else _own_memory(g, t._value)
+        accumulate(t, g := in_dtype(g, t._value))
+        given.append(g)
+    _call_hooks_after_accumulation(leaf)
+
+
+def _call_hooks_after_accumulation(leaf: Any) -> None:
+    holder = leaf.reference()  # alive even if it has left the graph
+    for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
+        found = hook(holder)
+        if found is not None:
+            raise (RuntimeError("Tensor post accumulate grad hooks should return None.") if isinstance(found, Tensor) else
+                   TypeError(f"expected Variable, but hook returned '{type(found).__name__}'"))
 
 
 def _derivative(g: Tensor | None, x: Tensor, inputs: Sequence[Node]) -> Tensor:
@@ -239,7 +270,11 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         if not x.requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
         current(x)
-    out = _run(seeds, xs, retain_graph, create_graph)
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    task = task_of(seeds, retain, False)
+    out = _run(seeds, xs, retain, create_graph, None, task)
+    if task is not None and task.callbacks:
+        task.call_back()
     nodes = [x._node for x in xs]
     parents = joined_inputs(nodes) if create_graph else ()  # type: ignore[arg-type]
     results: list[Tensor | None] = []

@@ -13,7 +13,7 @@ from symgrad.engine.data import as_value
 from symgrad.engine.storage.views import UnrecordedLeaf
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special
-from symgrad.graph.node import CALLS, GRADIENT, Leaf, Node
+from symgrad.graph.node import GRADIENT, Leaf, Node
 
 __all__ = ["one", "plain_seeds", "seeds_of", "tensors_of"]
 
@@ -68,7 +68,7 @@ def _plain_seed(y: Any, g: Any) -> tuple[Node, Any] | None:
     if type(y) is not Tensor:
         return None
     node, value = y._node_slot, y._value
-    if node is None or node.flags & (GRADIENT | CALLS) != GRADIENT or not node.parents:
+    if node is None or not node.flags & GRADIENT or not node.parents:
         return None
     if g is None:
         return (node, ONE) if type(value) is np.float64 else None

@@ -25,6 +25,7 @@ from symgrad.engine.cotangents import (
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
+from symgrad.engine.tasks import note_node
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
 from symgrad.graph.order import upstream
@@ -43,6 +44,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
 
     def finish_leaf(leaf: Node) -> None:
         """Run the hooks of a leaf whose cotangent is complete."""
+        note_node(leaf)
         g = pending.pop(leaf)
         own = hooks(leaf)  # type: ignore[misc]
         g = own.at_outputs(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf))
@@ -61,6 +63,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         node = heappop(heap)[1]
         if node is mark:
             continue
+        note_node(node)
         g = pending.pop(node)
         parents = () if node in ends else receivers(node, wanted)
         own = None if hooks is None else hooks(node)

@@ -13,7 +13,6 @@ from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
-from symgrad.engine.tasks import at_node
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, Released
 from symgrad.graph.modes import in_mode
@@ -207,8 +206,7 @@ def _unpacked(node: Node) -> tuple[Any, tuple]:
     kept = getattr(args, "kept", None)
     if not kept:
         return node.value, args
-    with at_node(node):
-        values = {position: each.unpack() for position, each in kept.items()}
+    values = {position: each.unpack() for position, each in kept.items()}
     if op.inverse is not None and 0 not in values:
         values[0] = op.inverse(numeric, values[-1])
     if -1 not in values and op.saved is not None and op.arity is not None:

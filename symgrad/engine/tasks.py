@@ -7,16 +7,14 @@ import itertools
 import sys
 import threading
 import types
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import Leaf, Node
 from symgrad.graph.order import upstream
 
-__all__ = ["GraphTask", "at_node", "current_autograd_node", "current_graph_task_execution_order", "current_graph_task_id", "queue_callback",
+__all__ = ["GraphTask", "current_autograd_node", "current_graph_task_execution_order", "current_graph_task_id", "note_node", "queue_callback",
            "will_engine_execute_node"]
 
 _numbers = itertools.count().__next__
@@ -38,33 +36,26 @@ class GraphTask:
 
     def __init__(self, seeds: Sequence[tuple[Node, Any]], wanted: set[Node] | None, keep_graph: bool, accumulates: bool):
         self.seeds, self.wanted, self.keep_graph, self.accumulates, self.number = seeds, wanted, keep_graph, accumulates, _numbers()
-        self.node: Node | None = None  # the node whose rule calls a user's code
-        self.callbacks = deque[Callable[[], Any]]()
+        self.node: Node | None = None  # the newest node whose rule, or one of whose hooks, called a user's code
+        self.callbacks: list[Callable[[], Any]] = []
 
     def reached(self) -> list[Node]:
         """The nodes that get a cotangent, oldest first."""
         nodes = upstream([node for node, _ in self.seeds], differentiable=True)
         return nodes if self.wanted is None else [node for node in nodes if node in self.wanted]
 
-    def run(self, compute: Callable[[], Any], finish: Callable[[Any], None] | None, **modes: Any) -> Any:
-        """The result of the pullback, computed with these modes; in a thread of its own if the stack of this one is half full.
-
-        `finish(result)` and then the queued functions are called in the modes of the caller.
-        """
-        if thread.modes.task is not None and _half_full():
-            return _in_new_thread(lambda: self._run(compute, finish, modes))
-        return self._run(compute, finish, modes)
-
-    def _run(self, compute: Callable[[], Any], finish: Callable[[Any], None] | None, modes: dict[str, Any]) -> Any:
+    def run(self, compute: Callable[[], Any], apart: bool = False, **modes: Any) -> Any:
+        """The result of the pullback, computed with these modes; in a thread of its own if the stack of this one is half full."""
+        if not apart and thread.modes.task is not None and _half_full():
+            return _in_new_thread(lambda: self.run(compute, True, **modes))
         with _isolated(task=self, **modes):
-            out = compute()
-        if finish is not None:
-            finish(out)
-        if self.callbacks:
-            with _isolated(task=self):
-                while self.callbacks:
-                    self.callbacks.popleft()()
-        return out
+            return compute()
+
+    def call_back(self) -> None:
+        """Call the queued functions, and those that they queue, in the modes of the caller."""
+        with _isolated(task=self):
+            for callback in self.callbacks:  # a list that may grow meanwhile
+                callback()
 
 
 def _half_full() -> bool:
@@ -95,18 +86,10 @@ def _in_new_thread(compute: Callable[[], Any]) -> Any:
     return found.pop()
 
 
-@contextmanager
-def at_node(node: Node) -> Iterator[None]:
+def note_node(node: Node) -> None:
     """Note the node whose rule calls a user's code at the running pullback."""
-    task = thread.modes.task
-    if task is None:
-        yield
-        return
-    before, task.node = task.node, node
-    try:
-        yield
-    finally:
-        task.node = before
+    if (task := thread.modes.task) is not None:
+        task.node = node
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:

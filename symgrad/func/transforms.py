@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.engine import one, run
+from symgrad.autograd.engine import one, run, task_of
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import Batched, new_level, raw, unbatch
 from symgrad.engine.cotangents import in_dtype
@@ -41,7 +41,8 @@ def input_cotangents(ev: Evaluation, seeds: Sequence[tuple[Tensor, Any]], retain
         out = pullback(numeric, pairs, wanted=ev.wanted)
         return [as_result(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
     with in_vmap_levels(thread.modes.batches, *[g for _, g in seeds]):  # so that the `vmap` rules of Functions are used
-        out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked) if pairs else {}
+        task = task_of(pairs, retain or ev.tracked, False)
+        out = run(pairs, frozenset(ev.nodes), ev.between, retain or ev.tracked, ev.tracked, None, task) if pairs else {}
     return [as_result(ev, x, out.get(node)) for x, node in zip(ev.inputs, ev.nodes)]
 
 

@@ -382,3 +382,17 @@ def test_hooks_and_retained_gradients_work_as_always():
         x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.item()))
         (y * 3).sum().backward()
     assert seen == [3, 24, 24] and y.grad.item() == 6
+
+
+def test_a_warning_that_a_filter_makes_an_error_does_not_hide_the_error(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with symgrad.autograd.detect_anomaly():
+            warnings.simplefilter("error")
+            x = symgrad.tensor([1.0, 2.0], requires_grad=True)
+            y = x + 1
+            z = y**2
+            y += 1
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                symgrad.autograd.grad(z.sum(), x)
+    assert "Error detected in PowBackward0" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import Variable
 from symgrad.engine import tasks
+from symgrad.graph.node import all_threads
 
 queue_callback = Variable._execution_engine.queue_callback
 
@@ -175,3 +176,20 @@ def test_a_leaf_is_not_run_by_grad():
     found = []
     acting(lambda: found.append(tasks.will_engine_execute_node(node)))(x).backward()
     assert found == [True]
+
+
+def test_a_leaf_that_gets_its_first_hooks_during_a_backward():
+    x, log = leaf(2.0), []
+
+    def hook():
+        if not log:
+            log.append("registered")
+            x.register_hook(lambda g: log.append("tensor") or 3 * g)
+            x.register_post_accumulate_grad_hook(lambda t: log.append(t.grad.item()))
+
+    before, all_threads.hooked = all_threads.hooked, False
+    try:
+        acting(hook)(x).backward()
+    finally:
+        all_threads.hooked |= before
+    assert log == ["registered", "tensor", 3.0] and x.grad == 3.0
