@@ -303,7 +303,8 @@ def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
 
     In a batch there are no such writes.
     """
-    if not isinstance(tensor._value, np.ndarray) or not isinstance(tangent._value, np.ndarray):
+    x, t = tensor._value, tangent._value
+    if not isinstance(x, np.ndarray) or not isinstance(t, np.ndarray) or x.base is t.base is None and x.strides == t.strides and x.dtype == t.dtype:
         return True
     return (tensor.stride() == tangent.stride() and tensor.untyped_storage().nbytes() == tangent.untyped_storage().nbytes()
             and (tensor.storage_offset() == tangent.storage_offset() or not tensor.numel()))
