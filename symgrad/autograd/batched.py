@@ -11,6 +11,7 @@ from symgrad.carriers.batched import new_level
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.factories.generators import REFUSED
 from symgrad.graph.modes import in_mode, thread
 
 __all__ = ["batched"]
@@ -34,7 +35,7 @@ def batched(differentiate: Callable[..., Any], ys: Sequence[Tensor], xs: Sequenc
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                          f"{[g.shape[0] for g in gs if g is not None]} for the mapped dimension of grad_outputs")
     level, count = new_level(), counts.pop()
-    with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, "error"))):
+    with in_mode(grad=create_graph, batches=(*thread.modes.batches, (level, count, REFUSED))):
         found = differentiate(ys, xs, [None if g is None else traced.batch(g, 0, level) for g in gs] + [None] * (len(given) - len(gs)), retain_graph,
                      create_graph, True, allow_unused, False, materialize_grads)
         out = [None if t is None else traced.unbatch(t, 0, level, count) for t in found]

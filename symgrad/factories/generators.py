@@ -18,7 +18,8 @@ from symgrad.types.devices import CPU, check_cpu, device
 from symgrad.types.dtypes import dtype_of
 from symgrad.types.restoring import restored
 
-__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "numpy_generator", "seed", "set_rng_state"]
+__all__ = ["REFUSED", "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "numpy_generator", "seed",
+           "set_rng_state"]
 
 DEFAULT_SEED = 67280421310721  # the seed of a new torch generator
 INTEGER_BYTES = 16  # the size of each integer of a state
@@ -130,6 +131,9 @@ class BatchedGenerator:
         return draw
 
 
+REFUSED = "refused"  # random numbers in a batch that a derivative makes by itself, so that its user has no flag to allow them
+
+
 def numpy_generator(generator: Any = None) -> Any:
     """The NumPy generator of a `Generator`, of NumPy itself, or, for None, of the default generator."""
     if thread.modes.program is not None:
@@ -139,6 +143,9 @@ def numpy_generator(generator: Any = None) -> Any:
         if "error" in kinds:
             raise RuntimeError("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "
                                "flags on vmap or perform the randomness operation out of vmap")
+        if REFUSED in kinds:
+            raise RuntimeError("vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of "
+                               "vmap as a workaround")
         if "different" in kinds:
             different = [(level, count) for level, count, kind in thread.modes.batches if kind == "different"]
             return BatchedGenerator(_unbatched_generator(generator), different)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import symgrad
+from symgrad import autograd
 from symgrad.autograd import functional, gradcheck, gradgradcheck
 from symgrad.testing.gradcheck.gradcheck import GradcheckError
 
@@ -82,3 +83,25 @@ def test_batches_of_cotangents_and_tangents(what, monkeypatch):
         with pytest.raises(GradcheckError, match="For output 0 and input 0:(.|\n)*failed while testing batched gradient(.|\n)*Got:\ntensor"):
             gradcheck(OnlyOneByOne.apply, x, check_forward_ad=True, check_batched_forward_grad=True)
         assert gradcheck(OnlyOneByOne.apply, x, check_forward_ad=True)
+
+
+def test_random_numbers_in_a_batch_that_a_derivative_makes():
+    class Noisy(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (2 + 0 * symgrad.rand(2))
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * (2 + 0 * symgrad.rand(2))
+
+    x, words = symgrad.tensor([1.0, 2.0], requires_grad=True), "vmap: We do not yet support calling random operations inside of vmap. Please perform "
+    with pytest.raises(RuntimeError, match="^" + words):
+        autograd.grad(Noisy.apply(x), x, symgrad.ones(3, 2), is_grads_batched=True)
+    for options in {"check_batched_grad": True}, {"check_forward_ad": True, "check_batched_forward_grad": True}:
+        with pytest.raises(GradcheckError, match="^While computing batched gradients, got: " + words):
+            gradcheck(Noisy.apply, x, attack=False, **options)

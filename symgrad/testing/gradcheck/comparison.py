@@ -19,6 +19,7 @@ from symgrad.autograd.function import Function
 from symgrad.carriers.batched import Batched, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.factories.generators import REFUSED
 from symgrad.graph.modes import in_mode, thread
 from symgrad.testing.gradcheck.jacobians import (
     Array,
@@ -342,7 +343,7 @@ def check_batched_tangents(check: FunctionAtPoint) -> None:
         both, level = _two_random_tensors(x, j), new_level()
         rows = [push_forward(check, {j: t}) for t in both]
         try:
-            with in_mode(batches=(*thread.modes.batches, (level, 2, "error"))):
+            with in_mode(batches=(*thread.modes.batches, (level, 2, REFUSED))):
                 found = [None if t is None else traced.unbatch(t, 0, level, 2) for t in push_forward(check, {j: Batched(both, level)})]
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{TANGENTS}") from error
