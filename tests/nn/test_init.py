@@ -70,6 +70,11 @@ def test_truncated_normal_numbers_repeat_with_a_generator_and_keep_to_bounds_in_
         assert x.dtype == dtype and bool((x >= low).all()) and bool((x <= high).all())
 
 
+def test_truncated_normal_numbers_in_an_interval_of_one_number_are_that_number():
+    for mean in (-3.1, 0.1, 0.7, 0.9, 50.3):
+        assert nn.init.trunc_normal_(symgrad.empty(3), mean, 0.3, 0.7, 0.7).tolist() == [0.7] * 3
+
+
 @pytest.mark.parametrize("arguments", [(0.0, 1.0, 2.0, 1.0), (0.0, 0.0), (0.0, -1.0), (0.0, math.nan)])
 def test_truncated_normal_numbers_need_an_interval_and_a_deviation(arguments):
     x = symgrad.ones(2)

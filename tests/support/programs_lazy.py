@@ -1,4 +1,4 @@
-"""Programs with modules whose parameters have no shape yet, for `sides`."""
+"""Programs with the data of parameters, and with parameters that have no shape yet, for `sides`."""
 
 import copy
 import pickle
@@ -87,3 +87,13 @@ def own_modules(torch, log):
         pass
 
     log(lambda: Nothing()(3), lambda: Nothing().has_uninitialized_params())
+
+
+def data_of_a_leaf(torch, log):
+    layer, x = torch.nn.Linear(1, 1), torch.ones(2, requires_grad=True)
+    log(lambda: layer.type(torch.int64), lambda: layer.weight.dtype, lambda: setattr(x, "data", torch.arange(2)), lambda: setattr(x, "data", 3),
+        lambda: setattr(x, "data", torch.zeros(3)), lambda: x, lambda: setattr(x.detach(), "data", torch.arange(2)),
+        lambda: x.requires_grad_(None), lambda: layer.requires_grad_(1), lambda: torch.nn.Parameter(torch.ones(1), "yes"))
+    noted = torch.nn.Parameter(torch.ones(1))
+    noted.note = [3]
+    log(lambda: pickle.loads(pickle.dumps(noted)).note, lambda: vars(copy.deepcopy(noted)))

@@ -229,10 +229,10 @@ def registration_hooks(torch, log):
     for handle in handles:
         handle.remove()
     with of_all.register_module_parameter_registration_hook(lambda module, name, p: nn.Parameter(p * 10)):
-        log(lambda: numbered(nn.Linear(1, 1), torch).weight, lambda: numbered(nn.ParameterList([torch.ones(1)]), torch)[0])
-    with of_all.register_module_module_registration_hook(lambda module, name, m: nn.Sequential(m)):
-        log(lambda: nn.Sequential(nn.Tanh()))
-    with of_all.register_module_buffer_registration_hook(lambda module, name, b: b + 1):
+        log(lambda: nn.ParameterList([torch.ones(1)])[0])
+    with of_all.register_module_module_registration_hook(lambda module, name, m: nn.Identity() if name == "0" else None):
+        log(lambda: nn.Sequential(nn.Tanh(), nn.Tanh()), lambda: nn.ModuleDict({"0": nn.Tanh(), "a": nn.Tanh()}))
+    with of_all.register_module_buffer_registration_hook(lambda module, name, b: None if b is None else b + 1):
         log(lambda: nn.BCEWithLogitsLoss(pos_weight=torch.ones(1)).pos_weight)
 
 

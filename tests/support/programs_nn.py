@@ -163,16 +163,6 @@ def parameter(torch, log):
     log(lambda: p.grad, lambda: copy.deepcopy(p).grad, lambda: p + 1, lambda: p * 2)
 
 
-def data_of_a_leaf(torch, log):
-    layer, x = torch.nn.Linear(1, 1), torch.ones(2, requires_grad=True)
-    log(lambda: layer.type(torch.int64), lambda: layer.weight.dtype, lambda: setattr(x, "data", torch.arange(2)), lambda: setattr(x, "data", 3),
-        lambda: setattr(x, "data", torch.zeros(3)), lambda: x, lambda: setattr(x.detach(), "data", torch.arange(2)),
-        lambda: x.requires_grad_(None), lambda: layer.requires_grad_(1), lambda: torch.nn.Parameter(torch.ones(1), "yes"))
-    noted = torch.nn.Parameter(torch.ones(1))
-    noted.note = [3]
-    log(lambda: pickle.loads(pickle.dumps(noted)).note, lambda: vars(copy.deepcopy(noted)))
-
-
 def prefixes(torch, log):
     strip = torch.nn.modules.utils.consume_prefix_in_state_dict_if_present
     state = torch.nn.Sequential(OrderedDict(module=torch.nn.Sequential(torch.nn.Linear(1, 1)), other=torch.nn.Linear(1, 1))).state_dict()
@@ -331,7 +321,7 @@ def arguments_of_to(torch, log):
     log(lambda: net._apply(lambda t: t.add_(1.0)) is net, lambda: weight._version > version, lambda: product.requires_grad,
         lambda: net.weight is weight and net.bias is bias, lambda: net.to_empty(device="cpu").weight.shape,
         lambda: [type(m).__name__ for m in torch.nn.Sequential(net, net).modules(remove_duplicate=False)],
-        lambda: torch.nn.Sequential(net).to_empty(device="cpu", recurse=False))
+        lambda: torch.nn.Sequential(net)._apply(lambda t: t.to(torch.float16), recurse=False)[0].weight.dtype)
 
 
 def linear_and_shape(torch, log):
