@@ -1,0 +1,296 @@
+"""Parametrizations: a parameter or buffer of a module that is a function of others, computed whenever it is read."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from symgrad.autograd.modes import no_grad
+from symgrad.engine.tensor import Tensor
+from symgrad.nn.modules.container import ModuleDict, ModuleList
+from symgrad.nn.modules.module import Module
+from symgrad.nn.parameter import Parameter
+
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
+           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+
+
+class _Cache(threading.local):
+    """The tensors that were computed within `cached`, by module and name."""
+
+    depth = 0
+
+    def __init__(self) -> None:
+        self.tensors: dict[tuple[int, str], Tensor] = {}
+
+
+_cache = _Cache()
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Compute each parametrized tensor once within the block, and keep it: for modules that read one several times.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> layer = register_parametrization(nn.Linear(2, 2), "weight", nn.Tanh())
+    >>> with cached():
+    ...     layer.weight is layer.weight
+    True
+    """
+    _cache.depth += 1
+    try:
+        yield
+    finally:
+        _cache.depth -= 1
+        if not _cache.depth:
+            _cache.tensors.clear()
+
+
+def _register(module: Any, name: str, tensor: Tensor) -> None:
+    (module.register_parameter if isinstance(tensor, Parameter) else module.register_buffer)(name, tensor)
+
+
+def _agree(found: Any, wanted: Tensor, what: str, beginnings: tuple[str, str]) -> None:
+    """Raise ValueError if the dtype or the shape of a tensor is another one."""
+    for kind in ("dtype", "shape"):
+        old, new = getattr(wanted, kind), getattr(found, kind)
+        if old != new:
+            raise ValueError(what.format(kind) + f"\n{beginnings[0].format(kind)}: {old}\n{beginnings[1].format(kind)}: {new}")
+
+
+def _expect_tensor(found: Any, what: str = "A parametrization must return a tensor. Got") -> None:
+    if not isinstance(found, Tensor):
+        raise ValueError(f"{what} {type(found).__name__}" + "." * (not what.endswith(":")))
+
+
+CHANGED = "Registering a parametrization may not change the {} of the tensor, unless `unsafe` flag is enabled."
+SEQUENCE = "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...)."
+
+
+class ParametrizationList(ModuleList):
+    """The parametrizations of one tensor, each applied to the result of the one before, and the tensors that the first is applied to.
+
+    Those are `original`, or `original0`, `original1`, ... where the last `right_inverse` gave several.
+
+    Raises ValueError without parametrizations and, unless `unsafe`, where they change the dtype or the shape of the tensor.
+    """
+
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
+        if not len(modules):
+            raise ValueError("ParametrizationList requires one or more modules.")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
+        new: Any = original
+        with no_grad():
+            for module in reversed(list(self)):
+                if hasattr(module, "right_inverse"):
+                    try:
+                        new = module.right_inverse(new)
+                    except NotImplementedError:
+                        pass  # it is the identity
+        if not isinstance(new, (Tensor, Sequence)):
+            raise ValueError(f"{SEQUENCE} Got {type(new).__name__}")
+        self.is_tensor = isinstance(new, Tensor)
+        self.ntensors = 1 if self.is_tensor else len(new)
+        if isinstance(new, Tensor):
+            if new.dtype != dtype:
+                raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the dtype.\noriginal.dtype: {dtype}\n"
+                                 f"right_inverse(original).dtype: {new.dtype}")
+            original.data = new  # an optimizer that has the parameter keeps it
+            _register(self, "original", original)
+        else:
+            for i, part in enumerate(new):
+                _expect_tensor(part, f"{SEQUENCE} Got element {i} of the sequence with type")
+                part = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part.requires_grad_(original.requires_grad)
+                _register(self, f"original{i}", part)
+        if not unsafe:
+            value = self()
+            _expect_tensor(value)
+            for kind, old in (("dtype", dtype), ("shape", shape)):
+                if getattr(value, kind) != old:
+                    raise ValueError(f"{CHANGED.format(kind)}\nunparametrized {kind}: {old}\nparametrized {kind}: {getattr(value, kind)}")
+
+    def _originals(self) -> list[Tensor]:
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def right_inverse(self, value: Any) -> None:
+        """Set the originals so that the parametrized tensor is `value`, as far as the parametrizations' `right_inverse` do so.
+
+        Raises RuntimeError if one has none, ValueError where their results do not fit the originals.
+        """
+        with no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                value = module.right_inverse(value)
+        if self.is_tensor:
+            _expect_tensor(value, "`right_inverse` should return a tensor. Got")
+            if value.dtype != self.original.dtype:
+                raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype {self.original.dtype}")
+            values = [value]
+        else:
+            if not isinstance(value, Sequence):
+                raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(value).__name__}.")
+            if len(value) != self.ntensors:
+                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence of length "
+                                 f"{len(value)}.")
+            for i, (tensor, original) in enumerate(zip(value, self._originals())):
+                _expect_tensor(tensor, f"'right_inverse' must return a sequence of tensors. Got element {i} of type")
+                if tensor.dtype != original.dtype:
+                    raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {tensor.dtype} while `original{i}` has dtype "
+                                     f"{original.dtype}")
+            values = list(value)
+        for original, tensor in zip(self._originals(), values):
+            original.data = tensor
+
+    def forward(self) -> Any:
+        """The parametrized tensor."""
+        first, *others = self
+        value = first(*self._originals())
+        for module in others:
+            value = module(value)
+        return value
+
+
+def _deepcopied(self: Any, memo: dict[int, Any]) -> Any:
+    replica = self.__new__(type(self))
+    memo[id(self)] = replica
+    replica.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return replica
+
+
+def _refuse_to_pickle(self: Any) -> Any:
+    raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See:\n"
+                       "https://pytorch.org/tutorials/beginner/saving_loading_models.html"
+                       "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training")
+
+
+def _property(name: str) -> property:
+    def get(self: Any) -> Any:
+        if not _cache.depth:
+            return self.parametrizations[name]()
+        key = id(self), name
+        if key not in _cache.tensors:
+            _cache.tensors[key] = self.parametrizations[name]()
+        return _cache.tensors[key]
+
+    def put(self: Any, value: Any) -> None:
+        self.parametrizations[name].right_inverse(value)
+
+    return property(get, put)
+
+
+def _check_addition(module: Any, name: str, parametrization: Any) -> None:
+    """Raise ValueError if one more parametrization, or its right inverse, changes the dtype or the shape."""
+    value = getattr(module, name)
+    new = parametrization(value)
+    _expect_tensor(new)
+    _agree(new, value, CHANGED.replace("unless `", "unless the `"), (f"module.{name}.{{}}", f"parametrization(module.{name}).{{}}"))
+    if hasattr(parametrization, "right_inverse"):
+        try:
+            back = parametrization.right_inverse(new)
+        except NotImplementedError:
+            return
+        _expect_tensor(back, "parametrization.right_inverse must return a tensor. Got:")
+        _agree(back, value, f"The tensor returned by parametrization.right_inverse must have the same {{}} as module.{name}, unless the `unsafe` "
+               "flag is enabled.", (f"module.{name}.{{}}", "returned {}"))
+
+
+def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
+    """Make a parameter or buffer of a module a function of its former value, which is optimized instead; returns the module.
+
+    It is computed whenever it is read, `parametrization(original)`; several are composed. Where a parametrization has a `right_inverse`, the
+    original is first set to that of the tensor, and assignment to the tensor sets the original; `right_inverse` may return several tensors.
+
+    Raises ValueError for a name without a tensor and, unless `unsafe`, for a parametrization that changes the dtype or the shape.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> class Symmetric(nn.Module):
+    ...     def forward(self, x):
+    ...         return x.triu() + x.triu(1).T
+    >>> layer = register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    >>> symgrad.equal(layer.weight, layer.weight.T), [name for name, parameter in layer.named_parameters()]
+    (True, ['bias', 'parametrizations.weight.original'])
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        if not unsafe:
+            _check_addition(module, tensor_name, parametrization)
+        module.parametrizations[tensor_name].append(parametrization)
+        module.parametrizations[tensor_name].unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            cls = type(module)
+            own = {"__getstate__": _refuse_to_pickle} | ({} if hasattr(cls, "__deepcopy__") else {"__deepcopy__": _deepcopied})
+            module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), own)
+            module.parametrizations = ModuleDict()
+        setattr(type(module), tensor_name, _property(tensor_name))
+        module.parametrizations[tensor_name] = made
+    else:
+        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name '{tensor_name}'")
+    return module
+
+
+def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
+    """Whether a tensor of a module, or any of them, has a parametrization."""
+    found = getattr(module, "parametrizations", None)
+    if not isinstance(found, ModuleDict):
+        return False
+    return len(found) > 0 if tensor_name is None else tensor_name in found
+
+
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+    """Remove the parametrizations of a tensor; returns the module.
+
+    The tensor keeps its present value, or becomes the original with `leave_parametrized=False`.
+
+    Raises ValueError for a tensor without parametrizations, and for one of several originals with `leave_parametrized=False`.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+    parametrizations = module.parametrizations[tensor_name]
+    if not parametrizations.is_tensor and not leave_parametrized:
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of a sequence of tensors.")
+    if parametrizations.is_tensor:
+        tensor = parametrizations.original
+        if leave_parametrized:
+            tensor.data = getattr(module, tensor_name)
+    else:
+        value = getattr(module, tensor_name)
+        tensor = Parameter(value) if value.requires_grad else value
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    _register(module, tensor_name, tensor)
+    if not is_parametrized(module):
+        del module.parametrizations
+        module.__class__ = type(module).__bases__[0]
+    return module
+
+
+def type_before_parametrizations(module: Any) -> type:
+    """The class of a module without its parametrizations."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
+    """Give a module the parametrizations of another one, or of one of its tensors, with their originals; returns the module.
+
+    A parameter that the module does not have is created.
+    """
+    for name in [] if not is_parametrized(from_module) else [tensor_name] if tensor_name is not None else list(from_module.parametrizations):
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name)))
+        source = from_module.parametrizations[name]
+        for parametrization in source:
+            register_parametrization(to_module, name, parametrization)
+        for key in ["original"] if source.is_tensor else [f"original{i}" for i in range(source.ntensors)]:
+            setattr(to_module.parametrizations[name], key, getattr(source, key))
+    return to_module

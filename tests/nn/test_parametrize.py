@@ -1,0 +1,62 @@
+"""Parametrized modules: what PyTorch says for each program, and what holds for any weight."""
+
+import threading
+
+import pytest
+
+import symgrad
+from symgrad import nn
+from symgrad.nn.utils import parametrizations, parametrize
+from tests.support import programs_parametrize
+from tests.support.sides import begins, compare, programs, recorded
+
+SAID = recorded(programs_parametrize)
+
+
+@pytest.mark.parametrize("name", programs(programs_parametrize))
+def test_parametrized_modules_say_what_torch_says(name):
+    compare(programs(programs_parametrize)[name], symgrad, SAID[name], 1e-12, begins)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5), (2, 3, 2), (1, 1)])
+def test_spectral_norm_gives_norm_1_and_keeps_it(shape):
+    symgrad.manual_seed(0)
+    module = nn.Module()
+    module.weight = nn.Parameter(symgrad.randn(*shape))
+    parametrizations.spectral_norm(module, n_power_iterations=300)
+    weight = module.weight
+    assert symgrad.linalg.matrix_norm(weight.flatten(1), 2).item() == pytest.approx(1, rel=1e-9)
+    module.weight = weight.detach()
+    assert symgrad.allclose(module.weight, weight, rtol=1e-9)
+
+
+@pytest.mark.parametrize("given, message", [(lambda x: (x, 3), "Got element 1 of type int."), (lambda x: (x, x.float()), "Tensor 1 returned by")])
+def test_an_assignment_that_is_refused_changes_no_original(given, message):
+    class Sum(nn.Module):
+        def forward(self, a, b):
+            return a + b
+
+        def right_inverse(self, x):
+            return x / 2, x / 2
+
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Sum())
+    before, Sum.right_inverse = layer.weight, lambda self, x: given(x)
+    with pytest.raises(ValueError, match=message):
+        layer.weight = symgrad.ones(2, 2)
+    assert layer.weight.tolist() == before.tolist()
+
+
+def test_the_cache_is_that_of_its_thread():
+    layer, found = parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Tanh()), []
+    with parametrize.cached():
+        mine = layer.weight
+        thread = threading.Thread(target=lambda: found.append(layer.weight is layer.weight))
+        thread.start()
+        thread.join()
+        assert layer.weight is mine and found == [False]
+
+
+def test_a_parametrized_weight_is_differentiated_to_the_second_order():
+    layer = parametrizations.weight_norm(nn.Linear(3, 2, bias=False))
+    parametrization, originals = layer.parametrizations.weight[0], tuple(layer.parametrizations.weight.parameters())
+    assert symgrad.autograd.gradgradcheck(lambda g, v: (parametrization(g, v) ** 3).sum(), originals)
