@@ -171,12 +171,13 @@ def _along_classes(weight: Tensor | None, logs: Tensor) -> Tensor | None:
 def _of_class_probabilities(logs: Tensor, target: Tensor, weight: Tensor | None, axis: int, reduction: str, smoothing: float) -> Tensor:
     classes = logs.shape[axis]
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = target * (1 - smoothing) + smoothing / max(classes, 1)
     terms = logs * target if weight is None else logs * target * weight
     if reduction == "none":
         return -terms.sum(axis)
     total = -terms.sum()
-    return total if reduction == "sum" else total / (math.prod(logs.shape) / classes or math.nan)
+    count = math.prod(size for i, size in enumerate(logs.shape) if i != axis % logs.ndim)
+    return total if reduction == "sum" else total / (count or math.nan)
 
 
 def _smoothed(loss: Tensor, logs: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, axis: int, reduction: str,

@@ -57,6 +57,8 @@ def test_the_comparison_can_fail():
 def test_losses_of_an_empty_batch():
     empty, probabilities = symgrad.zeros(0, 3), symgrad.zeros(0, 3)
     assert F.cross_entropy(empty, probabilities).isnan() and F.cross_entropy(empty, probabilities, reduction="sum") == 0
+    none = symgrad.zeros(5, 0)
+    assert F.cross_entropy(none, none) == 0 and F.cross_entropy(none, none, label_smoothing=0.5) == 0
     assert symgrad.autograd.gradcheck(F.pdist, symgrad.zeros(4, 0, requires_grad=True))
     with pytest.raises(RuntimeError, match="^0D or 1D target tensor expected, multi-target not supported"):
         F.cosine_embedding_loss(symgrad.ones(2, 3), symgrad.ones(2, 3), symgrad.ones(2, 1))
