@@ -80,7 +80,7 @@ def own_modules(torch, log):
 
     module = Scale()
     module.register_forward_pre_hook(lambda m, args: args[0] + 1)
-    log(lambda: module, lambda: module.state_dict(), lambda: module(torch.ones(2), fill=5.0), lambda: module(torch.ones(2), fill=7.0),
+    log(lambda: module, lambda: list(module.state_dict().items()), lambda: module(torch.ones(2), fill=5.0), lambda: module(torch.ones(2), fill=7.0),
         lambda: Scale()(torch.ones(2), fill=0.0))
 
     class Nothing(nn.modules.lazy.LazyModuleMixin, nn.Module):

@@ -17,7 +17,7 @@ def _of(torch, forward):
 def _noted(said, name, result=None):
     """A hook that notes its name, with the texts of its arguments after the module, and returns `result`."""
     def hook(module, *args):
-        said.append((name, *(repr(a) for a in args)))
+        said.append((name, *(repr(dict(a) if isinstance(a, OrderedDict) else a) for a in args)))  # the repr of an OrderedDict depends on Python
         return result
     return hook
 
@@ -172,7 +172,7 @@ def state_hooks(torch, log):
     inner = net.inner
     handles = [m.register_state_dict_pre_hook(_noted(said, "before")) for m in (net, inner)]
     handles += [m.register_state_dict_post_hook(_noted(said, "after")) for m in (net, inner)]
-    log(lambda: net.state_dict(prefix="p.", keep_vars=True), lambda: _drained(said))
+    log(lambda: list(net.state_dict(prefix="p.", keep_vars=True).items()), lambda: _drained(said))
     for handle in handles:
         handle.remove()
     hook = _noted(said, "returns", OrderedDict())
