@@ -78,6 +78,9 @@ class Node(NamedAsInTorch):
     hooks: Any
     record: Any  # the line of user code, if anomaly mode recorded it
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object: graphs are neither copied nor stored")
+
     def __init_subclass__(cls) -> None:
         cls.by_numbers = cls.by_tensors = None
 

@@ -87,4 +87,14 @@ def __reduce_ex__(self: Tensor, protocol: Any) -> Any:
     """The class, value, `requires_grad` and symbol, for `pickle`; neither the graph nor the gradient is stored."""
     if special:
         self._escape()
-    return rebuilt, (type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None)
+    parts = type(self), self._value, self.requires_grad, _symbol(self), _attributes(self) or None
+    if self._value.size <= 1 or 0 not in self._value.strides:
+        return rebuilt, parts
+    once = self._value[tuple([slice(0, 1) if stride == 0 else slice(None) for stride in self._value.strides])]
+    return _rebuilt_expanded, (self._value.shape, type(self), once, *parts[2:])
+
+
+def _rebuilt_expanded(shape: tuple[int, ...], cls: type, once: np.ndarray, *parts: Any) -> Any:
+    """A leaf whose elements stand in memory once, as those of an expanded tensor do."""
+    strides = [0 if n == 1 else stride for n, stride in zip(once.shape, once.strides)]
+    return rebuilt(cls, np.lib.stride_tricks.as_strided(once, shape, strides), *parts)

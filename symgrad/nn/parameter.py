@@ -77,7 +77,7 @@ class Buffer(Tensor):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type(self), self.data)
+        return _rebuilt, (type(self), self.data), self.__dict__
 
     def __repr__(self) -> str:
         return text(self, "tensor")

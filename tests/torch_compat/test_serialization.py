@@ -105,6 +105,32 @@ def test_layouts_of_views_and_broadcasts():
             assert way(x).tolist() == array.tolist()
 
 
+def test_a_pickle_of_an_expanded_tensor_has_its_elements_once():
+    for x in (symgrad.arange(3.0, requires_grad=True).detach()[:, None].expand(3, 10**9), symgrad.ones((), dtype=symgrad.bfloat16).expand(10**9),
+              symgrad.zeros(2, 1, 3).expand(2, 4, 3).permute(2, 1, 0), symgrad.zeros(1).expand(5)):
+        text = pickle.dumps(x)
+        y = pickle.loads(text)
+        assert len(text) < 1000 and y.shape == x.shape and y.dtype is x.dtype
+        assert [a == 0 for a in y.stride()] == [a == 0 for a in x.stride()] and y.flatten()[:0].tolist() == []
+        assert y[..., :2].flatten()[:5].tolist() == x[..., :2].flatten()[:5].tolist()
+    x = pickled(symgrad.arange(3.0).requires_grad_()[:, None].expand(3, 2).detach().requires_grad_())
+    assert x.requires_grad and x.is_leaf and x.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
+
+
+def test_attributes_of_parameters_and_buffers_are_pickled():
+    p, b = nn.Parameter(symgrad.ones(2)), nn.Buffer(symgrad.ones(2), persistent=False)
+    p.note = 3
+    assert pickled(p).note == 3 and not pickled(b).persistent and not copy.deepcopy(b).persistent and not hasattr(copy.deepcopy(p), "note")
+
+
+def test_graphs_are_not_copied():
+    node = (symgrad.ones(2, requires_grad=True) * 2).grad_fn
+    with pytest.raises(TypeError, match="cannot pickle 'MulBackward0' object"):
+        copy.deepcopy(node)
+    with pytest.raises((pickle.PicklingError, AttributeError), match="MulBackward0"):
+        pickled(node)
+
+
 def test_parameters_modules_and_their_state(tmp_path):
     p = nn.Parameter(symgrad.ones(2), requires_grad=False)
     for way in (stored, pickled, copy.deepcopy, copy.copy):
