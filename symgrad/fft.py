@@ -63,6 +63,8 @@ def _divisor(norm: str | None, inverse: bool, sizes: Sequence[int]) -> float:
 
 def _prepared(x: Any, sizes: list[int], dims: tuple[int, ...], halved: bool = False) -> Any:
     """Floats of the sizes along the dimensions; the last is that of a half of a spectrum if it is halved."""
+    if halved and not sizes:
+        raise RuntimeError("a transform of half of a spectrum must have at least one dimension")
     for n in sizes:
         if n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")

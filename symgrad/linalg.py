@@ -64,6 +64,7 @@ def _count(name: str, what: str, value: Any, most: int | None = None) -> int:
     return number
 
 
+@taking_tensors
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The largest q singular values S of A, or of A - M, with their vectors: A is nearly U diag(S) Vᴴ.
 
@@ -93,6 +94,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor |
     return (vh.mH, s, basis @ u) if wide else (basis @ u, s, vh.mH)
 
 
+@taking_tensors
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of the rows of A: `svd_lowrank` of A, with the mean of its rows subtracted unless `center` is False.
 

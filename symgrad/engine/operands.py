@@ -45,9 +45,10 @@ def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> E
     if "not supported for the input types" in str(error):  # of a ufunc of NumPy, for whatever this op is made of
         kinds = sorted({str(dtype_of(v.dtype)) for v in values if hasattr(v, "dtype")})
         error = TypeError(f"it is not defined for {' and '.join(kinds)}; convert with .to(), or take the real or the imaginary part")
-    kind = UnsupportedDtype if type(error) is TypeError and shapes else type(error) if isinstance(error, (IndexError, TypeError)) else RuntimeError
     if "slice step" in str(error):
         return ValueError(f"{public_name(op)}: {error} (given {described})")
+    kind: type[Exception] = next((k for k in (IndexError, TypeError) if isinstance(error, k)), RuntimeError)
+    kind = UnsupportedDtype if type(error) is TypeError and shapes else kind
     if kind is IndexError:
         return IndexError(f"{public_name(op)}: {index_message(str(error), index, shapes[0])} (given {described})")
     return kind(f"{public_name(op)}: {error} (given {described})")

@@ -15,7 +15,7 @@ from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
 from symgrad.engine.operands import constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
-from symgrad.engine.refusals import no_tensor
+from symgrad.engine.refusals import no_tensor, of_wrong_kind
 from symgrad.engine.storage.views import own
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tables import MethodTable
@@ -199,6 +199,8 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
         signature.bind(*args, **kwargs)
     except TypeError as wrong:
         return TypeError(f"{op.name}(): {wrong}; it is called as {op.name}{signature}")
+    if isinstance(error, TypeError) and (found := of_wrong_kind(op.name, error, (*args, *kwargs.values()))) is not error:
+        return found
     plain = type(error) in (TypeError, ValueError, RuntimeError, IndexError)
     words = (op.name, "view size", "unsupported operation", "self.", "Integer division")
     if not plain or str(error).startswith(words) or re.match(r"[\w.]+(\(\))?: ", str(error)):

@@ -12,6 +12,7 @@ import numpy as np
 
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
+from symgrad.engine.refusals import of_wrong_kind
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
@@ -100,7 +101,10 @@ def factory_function(compute: Callable[..., Any]) -> Callable[..., Tensor]:
         check_placement(device, layout, pin_memory)
         target = None if dtype is None else dtype_of(dtype)
         if out is None:
-            value = compute(target, *args, **rest)
+            try:
+                value = compute(target, *args, **rest)
+            except TypeError as error:
+                raise of_wrong_kind(name, error, (*args, *rest.values())) from None
             return new_leaf(value if value.ndim else value[()], requires_grad, symbol)
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")

@@ -227,6 +227,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if x.dtype.kind in "biu":
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype_of(x.dtype).scalar_type}")
+    if isinstance(num_samples, bool) or not hasattr(num_samples, "__index__"):
+        raise TypeError(f"multinomial(): argument 'num_samples' (position 2) must be int, not {type(num_samples).__name__}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > x.shape[-1]:

@@ -184,6 +184,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return wrap(out.astype(np.float32) if given.dtype == np.float32 else out)
 
 
+@taking_tensors
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None,
                  sorter: Tensor | None = None) -> Tensor:
     """The indices at which values can be inserted into a sorted sequence, or into its rows: before equal elements, or after them with `right`.
@@ -217,6 +218,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
     return _as_array(out.astype(np.int32 if out_int32 else np.int64))
 
 
+@taking_tensors
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The index of the interval between sorted boundaries for each value: `searchsorted` with exchanged arguments.
 
@@ -232,6 +234,7 @@ def _limits(*limits: Any) -> list[Any]:
     return [x.item() if isinstance(x, Tensor) else x for x in limits]
 
 
+@taking_tensors
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """The number of elements in each of `bins` equal intervals from `min` to `max`; from the smallest to the largest element if both are equal.
 

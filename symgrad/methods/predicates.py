@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.engine.traced import traced
@@ -121,6 +122,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     return dtype_of(result_dtype(x._value if isinstance(x, Tensor) else x for x in (tensor1, tensor2)))
 
 
+@taking_tensors
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which shapes broadcast.
 

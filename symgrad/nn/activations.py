@@ -40,11 +40,13 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return _apply("hardtanh", inplace, input, 0.0, 6.0)
 
 
+@taking_tensors
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """The input limited to [min_val, max_val]; the derivative is 1 strictly inside and 0 elsewhere."""
     return _apply("hardtanh", inplace, input, min_val, max_val)
 
 
+@taking_tensors
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """`hardtanh`, written into the input itself."""
     return hardtanh(input, min_val, max_val, True)
@@ -60,16 +62,19 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return _apply("hardswish", inplace, input)
 
 
+@taking_tensors
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """The input where it is positive, else negative_slope input; the derivative at 0 is that from below."""
     return _apply("leaky_relu", inplace, input, negative_slope)
 
 
+@taking_tensors
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """`leaky_relu`, written into the input itself."""
     return leaky_relu(input, negative_slope, True)
 
 
+@taking_tensors
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The input where it is positive, else alpha (exp(input) - 1); the derivative at 0 is that from below.
 
@@ -80,16 +85,19 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _apply("elu", inplace, input, alpha)
 
 
+@taking_tensors
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`elu`, written into the input itself."""
     return elu(input, alpha, True)
 
 
+@taking_tensors
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """The input where it is positive, else alpha (exp(input / alpha) - 1)."""
     return _apply("celu", inplace, input, alpha)
 
 
+@taking_tensors
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`celu`, written into the input itself."""
     return celu(input, alpha, True)
@@ -127,16 +135,19 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return _apply("mish", inplace, input)
 
 
+@taking_tensors
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """The input moved towards 0 by `lambd`, and 0 where its absolute value is at most `lambd`."""
     return traced.softshrink(input, lambd)
 
 
+@taking_tensors
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The input where it is above `threshold`, else `value`."""
     return _apply("threshold", inplace, input, threshold, value)
 
 
+@taking_tensors
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """`threshold`, written into the input itself."""
     return _apply("threshold", True, input, threshold, value)
@@ -158,6 +169,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return input.mul_(factor) if inplace else input * factor
 
 
+@taking_tensors
 def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """`rrelu`, written into the input itself."""
     return rrelu(input, lower, upper, training, True)

@@ -20,6 +20,8 @@ ALPHA = 1.7580993408473766  # to which `selu` tends, negated
 def _dropped(input: Any, p: float, training: bool, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
     """The input times noise of mean 1; with `alpha` zeros become the limit of `selu`, and mean and variance are kept."""
     expect_tensors(f"{'feature_' * features}{'alpha_' * alpha}dropout", input=input)
+    if not isinstance(p, (int, float)):
+        raise TypeError(f"dropout(): argument 'p' (position 2) must be float, not {type(p).__name__}")
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if features and input.ndim < 2 and training and p:
@@ -38,6 +40,7 @@ def _dropped(input: Any, p: float, training: bool, inplace: bool, features: bool
     return input.mul_(kept * scale).add_(shift) if inplace else input * (kept * scale) + shift
 
 
+@taking_tensors
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """The input with elements that are zero with probability `p`, and the others divided by 1 - p; not in training the input itself.
 
@@ -61,6 +64,7 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
     return input * (kept / (1 - p)), kept.bool()
 
 
+@taking_tensors
 def feature_dropout(input: Tensor, p: float, train: bool, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels, which are the second dimension."""
     return _dropped(input, p, train, inplace, features=True)
@@ -76,6 +80,7 @@ def _channels(input: Any, p: float, training: bool, inplace: bool, alone: int) -
     return _dropped(input, p, training, inplace, features=True)
 
 
+@taking_tensors
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels of (N, C, L), or of (C, L).
 
@@ -118,6 +123,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channels(input, p, training, inplace, 4)
 
 
+@taking_tensors
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that sets elements to the limit of `selu`, and keeps mean 0 and variance 1 (Klambauer et al. 2017).
 
@@ -126,6 +132,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     return _dropped(input, p, training, inplace, alpha=True)
 
 
+@taking_tensors
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels, which are the second dimension."""
     return _dropped(input, p, training, inplace, features=True, alpha=True)

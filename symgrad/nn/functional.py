@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import raw
 from symgrad.engine.recording import core
-from symgrad.engine.refusals import no_tensor
+from symgrad.engine.refusals import expect_tensors, no_tensor, taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
@@ -129,6 +129,7 @@ def _axis(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
     """The axis to normalise over; without one, torch's legacy choice with its warning."""
     if dim is not None:
         return dim
+    expect_tensors(name, input=input)
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.", UserWarning,
                   stacklevel=stacklevel)
     return 0 if input.ndim in (0, 1, 3) else 1
@@ -195,6 +196,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, red
     return reduced(errors, checked_reduction(reduction)) if weight is None else _weighted(errors, weight, checked_reduction(reduction))
 
 
+@taking_tensors
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                          reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of -weight (target log(input) + (1 - target) log(1 - input)), with logarithms clamped to -100.
@@ -216,6 +218,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     return _entropy(input, target, 1.0 if weight is None else weight.expand(np.broadcast_shapes(target.shape, weight.shape)), reduction)
 
 
+@taking_tensors
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                                      reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without cancellation or overflow; `pos_weight` is the weight of the positive targets.

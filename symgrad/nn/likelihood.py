@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.carriers.batched import raw
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.recording import core
-from symgrad.engine.refusals import no_tensor
+from symgrad.engine.refusals import no_tensor, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
@@ -21,6 +21,7 @@ __all__ = ["cross_entropy", "nll_loss"]
 _nll = {(name, weighted): core(REGISTRY["weighted_" * weighted + name]) for name in ("nll_loss", "nll_loss2d") for weighted in (False, True)}
 
 
+@taking_tensors
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
              reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The negative log likelihood -Σ weight[target] input[target] / Σ weight[target] of log-probabilities `input`.
@@ -129,6 +130,7 @@ def _class_axis(input: Tensor) -> int:
     return 0 if input.ndim == 1 else 1
 
 
+@taking_tensors
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100,
                   reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """The mean (or sum, or each) of -Σ target log(softmax(input)) over the classes, which are in the second axis (or the only one).

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import raw
-from symgrad.engine.refusals import expect_tensors
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.nn.distances import pairwise_distance
@@ -31,6 +31,7 @@ def _in_dtype_of(input: Tensor, each: Tensor) -> Tensor:
     return each.to(input.dtype) if each.dtype is not input.dtype and input.is_floating_point() else each
 
 
+@taking_tensors
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
                    beta: float = 1.0) -> Tensor:
     """The mean (or sum, or each) of error² / (2 beta) where |error| is below beta, else of |error| - beta / 2.
@@ -49,6 +50,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: bool | None = No
     return reduced(traced.abs(error) if beta == 0 else traced.huber_of_real(error, beta) / beta, reduction)
 
 
+@taking_tensors
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None) -> Tensor:
     """The mean (or sum, or each) of error² / 2 where |error| is below delta, else of delta (|error| - delta / 2), times the weights.
 
@@ -90,6 +92,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, redu
     return reduced(each, checked_reduction("mean" if reduction == "batchmean" else reduction))
 
 
+@taking_tensors
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
                      reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of exp(input) - target input, or without `log_input` of input - target log(input + eps).
@@ -106,13 +109,14 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     return reduced(each, reduction)
 
 
+@taking_tensors
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of (log(var) + (input - target)² / var) / 2 for variances `var`, which are at least `eps`.
 
     The variances have the shape of the input, with one dimension of size 1, or without the last, where they are shared. `full` adds log(2π) / 2.
     The limit `eps` has no part in the derivative. Raises ValueError for negative variances, a wrong shape and an unknown reduction.
     """
-    expect_tensors("gaussian_nll_loss", input=input, target=target)
+    expect_tensors("gaussian_nll_loss", input=input, target=target, **({} if isinstance(var, float) else {"var": var}))
     input, target = floating(input), floating(target)
     spread: Any = var * traced.ones_like(input) if isinstance(var, float) else floating(var)
     if bool((spread < 0).any()):
@@ -128,6 +132,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | float, full: 
     return reduced(each + 0.5 * math.log(2 * math.pi) if full else each, reduction)
 
 
+@taking_tensors
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
                          reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of the input where the target is 1, and of max(0, margin - input) where it is -1."""
@@ -139,6 +144,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     return reduced(near + far, reduction)
 
 
+@taking_tensors
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
                         reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of max(0, -target (input1 - input2) + margin). Raises RuntimeError for different numbers of dimensions."""
@@ -150,6 +156,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return reduced(traced.relu(_number(margin) - floating(target) * difference(input1, input2)), reduction)
 
 
+@taking_tensors
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of log(1 + exp(-target input)), without overflow."""
     expect_tensors("soft_margin_loss", input=input)
@@ -164,6 +171,7 @@ def _rows(input: Tensor, name: str) -> Tensor:
     return input.reshape(input.shape[0] if input.ndim == 2 else 1, -1)
 
 
+@taking_tensors
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
                       size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of Σ max(0, weight[y] (margin - x[y] + x[i]))ᵖ / C over the classes i other than the target y.
@@ -189,6 +197,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     return reduced(each if input.ndim == 2 or reduction != "none" else each.reshape(()), reduction)
 
 
+@taking_tensors
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
                            reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of Σ max(0, 1 - x[y] + x[i]) / C over the target classes y and all other classes i.
@@ -212,6 +221,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     return reduced(each if input.ndim == 2 or reduction != "none" else each.reshape(()), reduction)
 
 
+@taking_tensors
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
                                 reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of the mean over the classes of -weight (target log(s(input)) + (1 - target) log(s(-input))), s the sigmoid.
@@ -230,6 +240,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
     return reduced((loss if weight is None else loss * weight).sum(-1) / input.shape[-1], reduction)
 
 
+@taking_tensors
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
                           reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of 1 - cos(input1, input2) where the target is 1, and of max(0, cos(input1, input2) - margin) where it is -1.
@@ -250,6 +261,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     return reduced(each, reduction)
 
 
+@taking_tensors
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
                         size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or each) of max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance `pairwise_distance`.
@@ -262,6 +274,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
                                              distance_function=lambda a, b: pairwise_distance(a, b, p, eps))
 
 
+@taking_tensors
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
                                       distance_function: Callable[[Any, Any], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
                                       reduction: str = "mean") -> Tensor:

@@ -20,7 +20,10 @@ _WIDE_UNSIGNED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))
 
 def category(dtype: np.dtype) -> int:
     """0 for bool, 1 for integers, 2 for real and 3 for complex floating-point numbers (bfloat16 has the kind V)."""
-    return _CATEGORY[dtype.kind]
+    try:
+        return _CATEGORY[dtype.kind]
+    except KeyError:
+        raise TypeError(f"numbers of dtype {dtype} are not supported; convert them with .astype(float)") from None
 
 
 @functools.cache
