@@ -20,7 +20,7 @@ ALPHA = 1.7580993408473766  # to which `selu` tends, negated
 def _dropped(input: Any, p: float, training: bool, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
     """The input times noise of mean 1; with `alpha` zeros become the limit of `selu`, and mean and variance are kept."""
     expect_tensors(f"{'feature_' * features}{'alpha_' * alpha}dropout", input=input)
-    if not isinstance(p, (int, float)):
+    if not isinstance(p, (int, float)) and not hasattr(p, "item"):
         raise TypeError(f"dropout(): argument 'p' (position 2) must be float, not {type(p).__name__}")
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
