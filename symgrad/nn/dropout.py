@@ -17,7 +17,7 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 ALPHA = 1.7580993408473766  # to which `selu` tends, negated
 
 
-def _dropped(input: Any, p: float, training: bool, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
+def _dropped(input: Any, p: Any, training: bool, inplace: bool, features: bool = False, alpha: bool = False) -> Any:
     """The input times noise of mean 1; with `alpha` zeros become the limit of `selu`, and mean and variance are kept."""
     expect_tensors(f"{'feature_' * features}{'alpha_' * alpha}dropout", input=input)
     if not isinstance(p, (int, float)) and not hasattr(p, "item"):
