@@ -44,7 +44,7 @@ from symgrad.methods.operators import index_without_tensors, split_index
 from symgrad.ops.indexing import DTYPES_DIFFER
 from symgrad.ops.rules import expect_dtype
 from symgrad.types.dtypes import DTYPES
-from symgrad.types.indices import index_message, is_broadcastable, is_mask
+from symgrad.types.indices import index_message, is_broadcastable, is_full_index, is_mask
 
 __all__ = ["augmented", "in_place"]
 
@@ -306,15 +306,6 @@ def zero_(self: Tensor) -> Tensor:
     return _write_result(self, _zero(wrap(x, self._node)), "zero_")
 
 
-def _is_full_index(t: Tensor, index: Any) -> bool:
-    """Whether an index selects the whole tensor; torch then writes the tensor itself and not a view."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if not all(p is Ellipsis or isinstance(p, slice) and p.step in (None, 1) for p in parts):
-        return False
-    dots = parts.count(Ellipsis)
-    return dots <= 1 and len(parts) - dots <= t.ndim and t._array()[index].shape == t.shape
-
-
 @METHODS.define
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Write elements in place; differentiable by the written value.
@@ -331,7 +322,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
         return
     if is_basic(index):
         try:
-            whole = _is_full_index(self, index)
+            whole = is_full_index(self._array(), index)
             target = self if whole else self[index]
         except IndexError as error:
             raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
@@ -361,8 +352,12 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     refuse_overlap(x, source._value, all_alike=False)
     if source.ndim > piece.ndim:
         source = source.reshape(source.shape[source.ndim - piece.ndim:])
-    p = self._node
-    _write_result(self, traced.put(wrap(x.copy() if _is_recorded((self, source)) else x, p), source, index, False), "__setitem__")
+    p, known = self._node, _is_recorded((self, source))
+    if known or type(piece) is not ndarray:
+        _write_result(self, traced.put(wrap(x.copy() if known else x, p), source, index, False), "__setitem__")
+    else:
+        refuse_inference(p)
+        write(x, source._value, "__setitem__", index)
 
 
 _float_power = in_place("float_power_", FUNCTIONS["float_power"])

@@ -13,8 +13,8 @@ import numpy as np
 from symgrad.types.dtypes import finfo
 
 __all__ = ["broadcast", "check_bounds", "check_ordered", "diagonal", "diagonal_positions", "distinct_index", "element_index", "first_outside",
-           "flat_positions", "gather_index", "index_array", "index_message", "integer_index", "is_broadcastable", "is_mask", "largest_of_dtype",
-           "mask_indices", "members", "middle", "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
+           "flat_positions", "gather_index", "index_array", "index_message", "integer_index", "is_broadcastable", "is_full_index", "is_mask",
+           "largest_of_dtype", "mask_indices", "members", "middle", "most_frequent", "order", "repeated_indices", "running_extremes", "selecting",
            "slice_index", "unravelled", "window_indices"]
 
 Places = tuple[Any, ...]
@@ -84,6 +84,15 @@ def index_message(message: str, index: Any, shape: Sequence[int]) -> str:
                         f"{list(shape)} at index {axis}")
             dim += used
     return message.replace("for axis", "for dimension")
+
+
+def is_full_index(array: np.ndarray, index: Any) -> bool:
+    """Whether a basic index selects the whole array; torch then writes the tensor itself and not a view."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not all(p is Ellipsis or isinstance(p, slice) and p.step in (None, 1) for p in parts):
+        return False
+    dots = parts.count(Ellipsis)
+    return dots <= 1 and len(parts) - dots <= array.ndim and array[index].shape == array.shape
 
 
 def is_mask(index: Any) -> bool:

@@ -369,3 +369,27 @@ def test_views_in_modes():
             view[0] = 5.0
         with t.no_grad():
             assert not t.unsafe_split(t.ones(2, requires_grad=True), 1)[0].requires_grad
+
+
+def test_a_write_to_an_index_outside_of_the_graph_touches_only_its_elements():
+    for t in LIBRARIES:
+        x, y = t.zeros(5), t.ones(5, requires_grad=True)
+        square = (y * 2) * x
+        for mode in (t.enable_grad, t.no_grad, t.inference_mode):
+            with mode():
+                x[t.tensor([0, 2])] = t.tensor([1.0, 2.0])
+                x[x > 1] += 1
+                x[[4]] = 7.0
+        assert x.tolist() == [1, 0, 3, 0, 7] and x._version == 9
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            square.sum().backward()
+        with t.inference_mode():
+            z = t.zeros(3)
+        with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+            z[[0]] = 1.0
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+            y[[0]] = 1.0
+        z = t.zeros(3)
+        z[[0, 1]] = y[:2]
+        z.sum().backward()
+        assert y.grad.tolist() == [1, 1, 0, 0, 0]

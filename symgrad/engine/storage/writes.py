@@ -104,15 +104,18 @@ def replace_value(target: Tensor, result: Tensor, name: str) -> Tensor:
     return target
 
 
-def write(target: Any, value: Any, name: str) -> None:
-    """Write a value into an array of its shape, and count a version."""
+def write(target: Any, value: Any, name: str, index: Any = None) -> None:
+    """Write a value into an array of its shape, or to an index of an array, and count a version."""
     if isinstance(target, DuckArray) or isinstance(value, DuckArray):
         raise _in_batch(name)
     if special:
         for observer in thread.modes.observers:
             observer.write(target)
     stamp(target, name)
-    np.copyto(target, value, casting="unsafe")
+    if index is None:
+        np.copyto(target, value, casting="unsafe")
+    else:
+        target[index] = value
 
 
 STRICT = {name: "Found dtype {} but expected {}" for name in ("neg", "abs", "sign", "sgn", "floor", "ceil", "round", "trunc", "clamp", "clamp_min",
