@@ -87,7 +87,7 @@ def _copy_of_view(view: Tensor, name: str = "") -> Tensor:
     """A copy of a view, whose node has torch's name of both steps; `name` is that of the view, if it is not the node's."""
     out = _copy(view, "C")
     node, of_view = out._node_slot, view._node_slot
-    if type(node) is CLONE and of_view is not None:
+    if type(node) is CLONE and of_view is not None and getattr(of_view, "args", None):  # a node of forward mode alone has none
         node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy", of_view.output_nr)  # type: ignore[arg-type]
     return out
 
@@ -240,7 +240,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 SURFACE: dict[str, Callable[..., Any]] = {
     "alias_copy": alias_copy, "slice_copy": slice_copy, "argwhere": argwhere, "nonzero_static": nonzero_static, "unravel_index": unravel_index,
     "segment_reduce": segment_reduce, "is_distributed": is_distributed, "hash_tensor": hash_tensor, "slice_inverse": slice_inverse,
-    "stft": stft, "istft": istft,
+    "stft": stft, "istft": istft, "_conj": FUNCTIONS["conj"], "_conj_physical": FUNCTIONS["conj"], "_neg_view": FUNCTIONS["neg"],
     "as_strided_scatter": as_strided_scatter, "detach": detach, "fill": fill, "put": put, "histogram": histogram, "histogramdd": histogramdd,
     **{f"{name}_copy": _copies(name) for name in COPIED}, **{f"unsafe_{name}": _pieces(name) for name in ("chunk", "split", "split_with_sizes")},
 }

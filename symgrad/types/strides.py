@@ -15,14 +15,16 @@ def address(array: np.ndarray) -> int:
 
 
 def overlaps(array: np.ndarray) -> bool:
-    """Whether two elements of the array may share memory, as after a broadcast."""
+    """Whether two elements of the array share memory, as after a broadcast."""
     if not array.size or array.flags.c_contiguous:
         return False
     extents = sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape) if n > 1)
     reach = array.itemsize
     for stride, n in extents:
-        if stride < reach:
+        if not stride:
             return True
+        if stride < reach:  # rare: the elements along one dimension lie between those along another
+            return np.unique(_offsets(array.shape, array.strides, 0)).size != array.size
         reach = stride * (n - 1) + reach
     return False
 
