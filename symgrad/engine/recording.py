@@ -43,7 +43,7 @@ from symgrad.engine.storage.views import MANY, register_view
 from symgrad.engine.storage.writes import into
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.graph.closures import specialized
-from symgrad.graph.modes import special, thread
+from symgrad.graph.modes import computed, computers, special, thread
 from symgrad.graph.node import BARRED, NAMED, TRACKED, Node, constructor, node_class
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.types.dtypes import dtype_of, get_default_dtype
@@ -142,12 +142,18 @@ def _binary(op: Op, call: Lifted) -> Lifted:
             else:
                 out._node_slot = make_broadcast((x, z), (p, q), y, flags)
         elif special or flags is BARRED:
+            if computers:
+                out._value = y = computed(op, functools.partial(_known, y), (x, z))
             out._node_slot = recorded(op, (x, z), (p, q), y)
         else:
             out._node_slot = None
         return out
 
     return function
+
+
+def _known(y: Any, *args: Any) -> Any:
+    return y
 
 
 def _unary(op: Op, call: Lifted) -> Lifted:
@@ -177,6 +183,8 @@ def _unary(op: Op, call: Lifted) -> Lifted:
         if p is not None and (flags := p.flags & mask) and (not special or thread.modes.plain):
             out._node_slot = make((x,), (p,), y, flags)
         elif special or p is not None and p.flags is BARRED:
+            if computers:
+                out._value = y = computed(op, functools.partial(_known, y), (x,))
             out._node_slot = recorded(op, (x,), (p,), y)
         else:
             out._node_slot = None
@@ -244,7 +252,10 @@ def _general(op: Op) -> Lifted:
             raise refused(op, [values[0]])  # type: ignore[misc]
         call = plain if dtype is not None and dtype.char in "df" else forward
         try:
-            y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
+            if not computers:
+                y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
+            else:
+                y = computed(op, functools.partial(call, numeric), (*values, *rest) if arity is not None else (values, *rest))
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values), *rest[:1]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
@@ -303,7 +314,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
                 if isinstance(z, Tensor):
                     return general(input, *rest)
         try:
-            y = forward(numeric, x, *rest)
+            y = forward(numeric, x, *rest) if not computers else computed(op, functools.partial(forward, numeric), (x, *rest))
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
@@ -331,7 +342,7 @@ def _product(op: Op) -> Lifted:
         if x.dtype is not z.dtype:
             return general(input, other)
         try:
-            y = forward(numeric, x, z)
+            y = forward(numeric, x, z) if not computers else computed(op, functools.partial(forward, numeric), (x, z))
         except ValueError as error:
             raise explain(op, error, [x, z]) from None
         return finish((x, z), (p, q), y, (0 if p is None else p.flags) | (0 if q is None else q.flags))

@@ -15,10 +15,11 @@ from typing import Any
 from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["DEFAULT", "Modes", "ImmediateScope", "Recorder", "Scope", "in_mode", "node_by_flags", "observed", "special", "thread",
-           "turn_hot_path_off"]
+__all__ = ["DEFAULT", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed", "special",
+           "thread", "turn_hot_path_off"]
 
 special: set[weakref.ref[Any]] = set()  # empty: the hot path records in every thread
+computers: set[weakref.ref[Any]] = set()  # the modes in which something else than NumPy gives the values of ops; empty: in no thread
 
 
 def turn_hot_path_off(owner: Any) -> None:
@@ -93,6 +94,7 @@ class Modes:
     checks: Any  # the anomaly checks of the running pullback
     formula_of: Any  # the node of the Function whose formula is computed
     program: Any  # the recorder of the program that is being recorded
+    computing: Any  # what gives the values of ops in place of NumPy, by `compute(op, call, args)`
     jvp_of: Any  # the node of the Function whose `jvp` runs
     rule: bool  # whether a user's rule runs whose operations are recorded
 
@@ -113,6 +115,8 @@ class Modes:
         out.__dict__.update(own, plain=True, **fields)
         if out.inference:
             out.grad = False
+        if out.computing is not None:
+            computers.add(weakref.ref(out, computers.discard))
         if out.grad and out.recorder is DEFAULT and not out.observers:
             del out.plain
             if out.program is not None:  # writes in place look the modes up
@@ -128,7 +132,7 @@ class _Thread(threading.local):
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
                   saving=None, saving_refused=None, replays_calls=False, task=None, unpacking=None, multithreading=True, checks=None,
-                  formula_of=None, program=None, jvp_of=None, rule=False)
+                  formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
 
 
 thread = _Thread()
@@ -215,6 +219,12 @@ class in_mode(Scope):
     """Set fields of `Modes` of this thread for a `with` block."""
 
     __slots__ = ()
+
+
+def computed(op: Op, call: Any, args: tuple) -> Any:
+    """The value of an op by what computes in this thread: NumPy, unless `Modes.computing` is set."""
+    computing = thread.modes.computing
+    return call(*args) if computing is None else computing.compute(op, call, args)
 
 
 def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:

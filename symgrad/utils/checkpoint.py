@@ -13,8 +13,10 @@ from symgrad.func.checkpointing import checkpoint as as_one_node
 from symgrad.graph.modes import thread
 from symgrad.types.restoring import restored
 from symgrad.utils.recomputation import Frame, Logging, OperationLog
+from symgrad.utils.selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
+__all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
+           "create_selective_checkpoint_contexts", "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop"]
 
 
 class _Settings:
