@@ -10,11 +10,13 @@ from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enable
 from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
 from symgrad.autograd.modes import (
+    _force_original_view_tracking,  # noqa: F401  torch's name
     enable_grad,
     inference_mode,
     is_grad_enabled,
     is_inference_mode_enabled,
     is_multithreading_enabled,
+    is_view_replay_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
            "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_check_nan_enabled",
-           "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled", "set_multithreading_enabled", "variable"]
+           "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "is_view_replay_enabled", "no_grad",
+           "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,8 +17,8 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import ImmediateScope, in_mode, thread
 
-__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled", "no_grad",
-           "set_grad_enabled", "set_multithreading_enabled"]
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled",
+           "is_view_replay_enabled", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 METHODS = MethodTable()
 
@@ -139,6 +139,22 @@ class set_multithreading_enabled(ImmediateScope, _Switch):
         return super().__call__(function)
 
 
+class _force_original_view_tracking(ImmediateScope, _Switch):
+    """Choose how the node of a view is made after a write to its base: by the operations that made the view, or by strides.
+
+    Both have the same derivatives. At once, or as a context manager until its end.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool):
+        super().__init__(replays_views=bool(mode))
+
+    def __call__(self, function: F) -> F:
+        self._leave()
+        return super().__call__(function)
+
+
 class inference_mode(_Switch):
     """As `no_grad`, for results that are never used in a recorded operation; `enable_grad` inside has no effect.
 
@@ -179,6 +195,11 @@ def is_grad_enabled() -> bool:
 def is_multithreading_enabled() -> bool:
     """Whether a backward of this thread may use several threads."""
     return thread.modes.multithreading
+
+
+def is_view_replay_enabled() -> bool:
+    """Whether nodes of views are made again by the operations that made the views."""
+    return thread.modes.replays_views
 
 
 def is_inference_mode_enabled() -> bool:

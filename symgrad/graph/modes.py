@@ -91,6 +91,7 @@ class Modes:
     task: Any  # the running pullback, if it may call a user's code
     unpacking: Any  # the identity of the running pullback, if it may unpack saved tensors
     multithreading: bool
+    replays_views: bool  # whether the node of a stale view is made by the operations that made the view
     checks: Any  # the anomaly checks of the running pullback
     formula_of: Any  # the node of the Function whose formula is computed
     program: Any  # the recorder of the program that is being recorded
@@ -131,8 +132,8 @@ class _Thread(threading.local):
     """Thread-local state."""
 
     modes = Modes(grad=True, inference=False, keep_values=False, recorder=DEFAULT, observers=(), batches=(), level=None, forward=True,
-                  saving=None, saving_refused=None, replays_calls=False, task=None, unpacking=None, multithreading=True, checks=None,
-                  formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
+                  saving=None, saving_refused=None, replays_calls=False, task=None, unpacking=None, multithreading=True,
+                  replays_views=False, checks=None, formula_of=None, program=None, computing=None, jvp_of=None, rule=False)
 
 
 thread = _Thread()

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import symgrad
-from symgrad import tensor
+from symgrad import autograd, tensor
 
 
 def leaf(*values):
@@ -170,3 +170,31 @@ class TestModes:
         assert not (2 * x.data).requires_grad
         (3 * x * y).backward()
         assert x.grad.item() == 12.0
+
+
+CHAINS = {"view": (lambda b: b.view(-1), ["ViewBackward0"]), "transposed": (lambda b: b.t().view(3, 2), ["ViewBackward0", "TBackward0"]),
+          "part": (lambda b: b.unsqueeze(0).select(1, 1)[:, 1:], ["SliceBackward0", "SelectBackward0", "UnsqueezeBackward0"])}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("written", ["view", "base"])
+def test_nodes_of_views_by_the_operations_that_made_them(name, written):
+    chain, names = CHAINS[name]
+    found = {}
+    for replay in (False, True):
+        with autograd._force_original_view_tracking(replay):
+            assert autograd.is_view_replay_enabled() is replay
+            x = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+            base = x * x
+            view = chain(base)
+            (view if written == "view" else base).mul_(2.0)
+            (view * view).sum().backward(retain_graph=True)
+            shown, node = [], view.grad_fn
+            while replay and len(shown) < len(names):
+                shown.append(node.name())
+                node = node.next_functions[0][0]
+            found[replay] = x.grad.tolist()
+            assert shown == names * replay and (replay or view.grad_fn.name() == "AsStridedBackward0")
+    assert found[True] == found[False] and not autograd.is_view_replay_enabled()
+    autograd._force_original_view_tracking(True)(lambda: None)()
+    assert not autograd.is_view_replay_enabled()
