@@ -14,6 +14,8 @@ import sympy
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.sizes import of_moderate_numbers as _of_moderate_numbers
+from symgrad.carriers.sizes import power as _power
 from symgrad.carriers.special.cells import of_cells as _special_functions
 
 LARGEST = 2**53  # the largest integer-valued float that is shown as an integer; larger ones may be rounded
@@ -95,7 +97,7 @@ exp, log, sqrt = _each(sympy.exp), _each(sympy.log), _each(sympy.sqrt)
 sin, cos, tan, asin, acos, atan = map(_each, (sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan))
 sinh, cosh, tanh, asinh, acosh, atanh = map(_each, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.asinh, sympy.acosh, sympy.atanh))
 floor, ceil = _each(sympy.floor), _each(sympy.ceiling)
-exp2 = _each(lambda x: 2**x)
+exp2 = _each(lambda x: _power(sympy.Integer(2), x))
 expm1 = _each(lambda x: sympy.exp(x) - 1)
 log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
@@ -103,13 +105,14 @@ one_minus_square = _each(lambda x: 1 - x**2)
 # One half is rounded up, and 1 is subtracted if the result is odd.
 round = _each(lambda x: sympy.floor(x + sympy.S.Half) - _choice(sympy.Eq(sympy.Mod(x + sympy.S.Half, 2), 1), sympy.S.One, sympy.S.Zero))
 
-pow = _each(operator.pow, 2)
+pow = _each(_power, 2)
 atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)
 eq, ne, lt, le, gt, ge = (_comparison(relation) for relation in (sympy.Eq, sympy.Ne, sympy.Lt, sympy.Le, sympy.Gt, sympy.Ge))
-Expressions.ufuncs = {np.equal: eq, np.not_equal: ne, np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}  # of operators
+Expressions.ufuncs = {np.power: pow, np.equal: eq, np.not_equal: ne,  # of operators
+                      np.less: lt, np.less_equal: le, np.greater: gt, np.greater_equal: ge}
 logical_and = _each(lambda a, b: sympy.And(_as_condition(a), _as_condition(b)), 2)
 logical_or = _each(lambda a, b: sympy.Or(_as_condition(a), _as_condition(b)), 2)
 logical_not = _each(lambda a: sympy.Not(_as_condition(a)))
@@ -135,7 +138,7 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 
 
 sinc_derivative = _each(_sinc_derivative, 2)
-globals().update(_special_functions("formula", sympy))
+globals().update(_special_functions("formula", sympy, _of_moderate_numbers))
 
 
 def _assuming(expr: Any, condition: Any, holds: bool, depth: int = 4) -> Any:

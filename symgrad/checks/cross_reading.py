@@ -1,8 +1,7 @@
-"""Formulas given as text or in SymPy, read as exact expressions of real symbols. Text is parsed with a whitelist and never evaluated."""
+"""Formulas given as text or in SymPy, read as exact expressions of real symbols."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,48 +10,9 @@ import numpy as np
 import sympy
 
 from symgrad.carriers import symbolic
-from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import ParsedFormula, ParseError, _functions, apply_step, parse
-from symgrad.reference.recorder import Box, RecordingCarrier
+from symgrad.symbolic.texts import parse_formula
 
-__all__ = ["expressions_of", "names_of", "parse_formula"]
-
-CONSTANTS = {math.pi: sympy.pi, math.e: sympy.E}
-
-
-def parse_formula(text: str) -> tuple[sympy.Expr, tuple[str, ...]]:
-    """A formula from text: its exact expression over real symbols, and the names in it in order; x[0] is the element x_0.
-
-    Decimals are the floats they are in code; pi and e are exact. Raises ParseError, which shows the place.
-
-    >>> parse_formula("log(1 + exp(-y*x))/2")
-    (log(1 + exp(-x*y))/2, ('y', 'x'))
-    >>> parse_formula("x[0]**2 + x[1]")
-    (x_0**2 + x_1, ('x_0', 'x_1'))
-    """
-    formula = parse(text)
-    _check_by_floats(formula)
-    recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
-    names = {name: _exact_box(recorder, sympy.Symbol(name, real=True)) for name in formula.names}
-    value = formula.evaluate_with(lambda x: _exact_box(recorder, CONSTANTS.get(x, symbolic.exact_number(x))), names,
-                                  lambda step, operands: apply_step(step, operands, lambda name: getattr(recorder, _op_name(name))))
-    e = sympy.sympify(value.item())
-    if not isinstance(e, sympy.Expr):
-        raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)
-    return e, formula.names
-
-
-def _op_name(name: str) -> str:
-    return str(_functions()[name].op.name)  # type: ignore[attr-defined]
-
-
-def _exact_box(recorder: RecordingCarrier, e: sympy.Expr) -> Box:
-    return Box(recorder, symbolic.ExactExpressions.fill([e], ()))
-
-
-def _check_by_floats(formula: ParsedFormula) -> None:
-    """Compute the formula once with floats: constants that are not finite, and powers of them that would not end, are refused there."""
-    formula(**{name: tensor(1.0) for name in formula.names})
+__all__ = ["expressions_of", "names_of"]
 
 
 def names_of(formula: Any) -> tuple[str, ...] | None:

@@ -1,155 +1,29 @@
 """A parser of formulas and values in text, with a whitelist of functions and without `eval`.
 
 A formula is compiled to a program of a stack machine with numbers, variables, arithmetic and the elementwise functions of the
-registry. It cannot contain attributes, strings or imports. Length, nesting and powers are limited, which bounds the time of parsing and evaluation.
+registry. It cannot contain attributes, strings or imports. Length, nesting, powers and degrees are limited (`symgrad.types.limits`), which bounds
+the time of parsing and evaluation.
 """
 
 from __future__ import annotations
 
 import difflib
-import inspect
 import keyword
 import math
-import operator
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from symgrad.engine.tensor import wrap
-from symgrad.engine.traced import FUNCTIONS, lift, public_signature
-from symgrad.graph.op import REGISTRY
-from symgrad.types.domains import FIXED
+from symgrad.formulas.programs import COMPARISONS, CONSTANTS, Instruction, ParsedFormula, ParseError, arity, fixed_places, functions
+from symgrad.types.limits import DEGREE, DEPTH, LENGTH
 
 __all__ = ["ParsedFormula", "ParseError", "parse", "parse_values"]
 
-MAX_LENGTH, MAX_DEPTH, MAX_DEGREE = 10_000, 100, 1000
-CONSTANTS = {"pi": math.pi, "e": math.e}
-TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\[\s*\d+(?:\s*,\s*\d+)*\s*\])*)"
+TOKEN = re.compile(r"\s*(?:(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+                   r"|(?P<name>[A-Za-z_][A-Za-z_0-9]*(?:\[\s*[0-9]+(?:\s*,\s*[0-9]+)*\s*\])*)"
                    r"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^(),<>=\[\]]))")
-OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
-COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-
-
-class ParseError(ValueError):
-    """The error for text that is not a formula; its message marks the position with a caret."""
-
-    def __init__(self, problem: str, text: str, at: int):
-        start = max(at - 40, 0)
-        shown = text[start:at + 40].replace("\n", " ").replace("\t", " ")
-        shown = "".join(c if c.isprintable() else "?" for c in shown)
-        super().__init__(f"{problem}\n  {shown}\n  {' ' * (at - start)}^")
-        self.problem, self.text, self.at = problem, text, at
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One instruction: push a number or a variable, or apply an operation to the topmost values of the stack."""
-
-    kind: str
-    value: Any
-    at: int
-    count: int = 0
-
-
-@dataclass(frozen=True)
-class ParsedFormula:
-    """A parsed formula as a function: `names` are its variables, and its parameters, in order of appearance.
-
-    >>> formula = parse("x**2 + 2*y")
-    >>> formula.names, formula(x=3.0, y=0.5)
-    (('x', 'y'), 10.0)
-    """
-
-    text: str
-    steps: tuple[Instruction, ...]
-    names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        object.__setattr__(self, "__signature__", inspect.Signature([inspect.Parameter(name, kind) for name in self.names]))
-        object.__setattr__(self, "__name__", "formula")
-
-    def __call__(self, *args: Any, **values: Any) -> Any:
-        """The value: a number for numbers, a Tensor with its graph for Tensors."""
-        known, values = _functions(), dict(zip(self.names, args)) | values
-        with np.errstate(all="ignore"):
-            return self.evaluate_with(lambda x: x, values, lambda step, operands: self._apply(
-                known[step.value] if step.kind == "call" else step.value, operands, step))
-
-    def evaluate_with(self, number: Callable[[Any], Any], values: Mapping[str, Any], apply_step: Callable[[Instruction, list[Any]], Any]) -> Any:
-        """The result of the program: `number` converts constants, `values` are those of the variables, `apply_step` performs an operation."""
-        stack: list[Any] = []
-        for step in self.steps:
-            if step.kind == "number":
-                stack.append(number(step.value))
-            elif step.kind == "name":
-                stack.append(values[step.value])
-            else:
-                operands = stack[len(stack) - step.count:]
-                del stack[len(stack) - step.count:]
-                stack.append(apply_step(step, operands))
-        return stack.pop()
-
-    def _apply(self, function: Any, operands: list[Any], step: Instruction) -> Any:
-        constant = all(isinstance(x, (float, bool)) for x in operands)
-        if step.kind == "negate":
-            return -operands[0]
-        if step.kind == "operation":
-            # NumPy's floats give inf or NaN where Python's would raise an exception or become complex.
-            out = OPERATIONS[function](*([np.float64(x) for x in operands] if constant else operands))
-        else:
-            out = _called(function, operands)
-            out = out.item() if constant else out
-        if not constant:
-            return out
-        if not math.isfinite(out):
-            raise ParseError(f"this constant is {float(out)}, not a finite number", self.text, step.at)
-        return bool(out) if function in COMPARISONS else float(out)
-
-
-def apply_step(step: Instruction, operands: list[Any], function: Callable[[str], Callable[..., Any]]) -> Any:
-    """The result of an instruction by Python's operators; `function` returns the function of a name."""
-    if step.kind == "negate":
-        return -operands[0]
-    return (OPERATIONS[step.value] if step.kind == "operation" else function(step.value))(*operands)
-
-
-def _functions() -> dict[str, Callable[..., Any]]:
-    """The functions that a formula may call: the elementwise functions of the registry, composites among them, and `where`."""
-    out = {}
-    for op in REGISTRY.values():
-        elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
-        if elementwise or op.elementwise or op.name == "where":
-            function = FUNCTIONS.get(op.name) or lift(op)
-            out.update(dict.fromkeys((op.name, *op.aliases), function))
-    return out
-
-
-def _arity(function: Callable[..., Any]) -> int:
-    """The number of arguments: those that are needed."""
-    parameters = public_signature(function.op).parameters.values()  # type: ignore[attr-defined]
-    return 3 if function.op.name == "where" else sum(p.default is p.empty for p in parameters)  # type: ignore[attr-defined]
-
-
-WHOLE = ("n", "p")  # the names of degrees, orders and dimensions, which are whole numbers
-
-
-def _called(function: Callable[..., Any], operands: list[Any]) -> Any:
-    """The value of a function; a composite takes numbers only where it takes no tensors."""
-    op = function.op  # type: ignore[attr-defined]
-    if not op.elementwise:
-        return function(*operands)
-    given = []
-    for i, (name, x) in enumerate(zip(public_signature(op).parameters, operands)):
-        if isinstance(x, float):
-            x = int(x) if name in WHOLE and x.is_integer() else wrap(np.asarray(x)) if i < op.arity and FIXED not in op.domain[i:i + 1] else x
-        given.append(x)
-    return function(*given)
 
 
 class _Reader:
@@ -157,12 +31,10 @@ class _Reader:
 
     def __init__(self, text: str):
         self.text, self.at, self.depth = text, 0, 0
-        if len(text) > MAX_LENGTH:
-            raise ParseError(f"the text is longer than {MAX_LENGTH} characters", text, MAX_LENGTH)
         self.steps: list[Instruction] = []
         self.degrees: list[float] = []
         self.names: dict[str, None] = {}
-        self.functions = _functions()
+        self.functions = functions()
         self.advance()
 
     def fail(self, problem: str, at: int | None = None) -> NoReturn:
@@ -191,8 +63,8 @@ class _Reader:
     def push(self, step: Instruction, degree: float) -> None:
         self.steps.append(step)
         del self.degrees[len(self.degrees) - step.count:]
-        if degree > MAX_DEGREE:
-            self.fail(f"the powers here multiply to more than {MAX_DEGREE}", step.at)
+        if degree > DEGREE:
+            self.fail(f"the powers here multiply to more than {DEGREE}", step.at)
         self.degrees.append(degree)
 
     def expression(self) -> None:
@@ -234,15 +106,15 @@ class _Reader:
             self.push(Instruction("operation", "**", at, 2), base * max(1.0, abs(constant)) if constant is not None else base + exponent)
         self.depth -= 1
 
-    def constant(self, first: int) -> float | None:
+    def constant(self, first: int, end: int | None = None) -> float | None:
         """The value of the steps from `first` on, None if they contain a variable."""
-        steps = tuple(self.steps[first:])
+        steps = tuple(self.steps[first:end])
         return None if any(step.kind == "name" for step in steps) else ParsedFormula(self.text, steps, ())()
 
     def deeper(self) -> None:
         self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.fail(f"more than {MAX_DEPTH} parentheses, calls or powers inside one another")
+        if self.depth > DEPTH:
+            self.fail(f"more than {DEPTH} parentheses, calls or powers inside one another")
 
     def atom(self) -> None:
         kind, token, at = self.kind, self.token, self.start
@@ -286,8 +158,9 @@ class _Reader:
             self.fail(f"there is no function {name!r}; {advice}", at)
         self.deeper()
         self.advance()
-        count = 0
+        count, starts = 0, []
         while True:
+            starts.append(len(self.steps))
             self.expression()
             if name == "where" and not count:
                 sign, place = self.token, self.start
@@ -301,10 +174,18 @@ class _Reader:
                 break
             self.advance()
         self.expect(")", "',' or ')'")
-        arity = _arity(self.functions[name])
-        if count != arity:
-            self.fail(f"{name} takes {arity} argument{'s' * (arity != 1)}, not {count}", at)
+        needed = arity(self.functions[name])
+        if count != needed:
+            self.fail(f"{name} takes {needed} argument{'s' * (needed != 1)}, not {count}", at)
         degree = max(self.degrees[-count:], default=0)
+        for place, fixed in zip(range(count), fixed_places(self.functions[name].op)):  # type: ignore[attr-defined]
+            if fixed:
+                number = self.constant(starts[place], (*starts, len(self.steps))[place + 1])
+                if number is None:
+                    self.fail(f"argument {place + 1} of {name} is a number, not a formula of variables", at)
+                if abs(number) > DEGREE:
+                    self.fail(f"argument {place + 1} of {name} is above {DEGREE}", at)
+                degree *= max(1.0, abs(number))
         if name in ("mul", "multiply", "div", "divide", "true_divide"):
             degree = sum(self.degrees[-2:])
         elif name == "square":
@@ -329,7 +210,7 @@ class _Reader:
             out = ParsedFormula(self.text, steps, ())()
             if isinstance(out, bool):
                 self.fail("a value is a number", at)
-            return out
+            return float(out)
         self.deeper()
         self.advance()
         out, shapes = [], set()
@@ -349,6 +230,14 @@ class _Reader:
         return out
 
 
+def _check_text(text: Any) -> None:
+    """Raise TypeError for what is not text, and ParseError for long text, in which no pattern is matched."""
+    if not isinstance(text, str):
+        raise TypeError(f"a formula is text, not {type(text).__name__}")
+    if len(text) > LENGTH:
+        raise ParseError(f"the text is longer than {LENGTH} characters", text, LENGTH)
+
+
 def parse(text: str) -> ParsedFormula:
     """Parse a formula: numbers, variables, + - * / ** ^ ( ), pi, e, the elementwise functions, and where(a < b, ..., ...).
 
@@ -362,8 +251,9 @@ def parse(text: str) -> ParsedFormula:
     >>> parse("__import__('os')")
     Traceback (most recent call last):
         ...
-    symgrad.formulas.parsing.ParseError: there is no function '__import__'...
+    symgrad.formulas.programs.ParseError: there is no function '__import__'...
     """
+    _check_text(text)
     if not text.strip():
         raise ParseError("there is no formula", text, 0)
     reader = _Reader(text)
@@ -381,6 +271,7 @@ def parse_values(text: str) -> Mapping[str, Any]:
     {'x': 1.0, 'y': [[1.0, 2.0], [3.0, 4.0]]}
     """
     out: dict[str, Any] = {}
+    _check_text(text)
     if not text.strip():
         return out
     reader = _Reader(text)

@@ -61,9 +61,11 @@ class Exact:
     def entries(self, digits: int = DIGITS) -> list[ComparedNumber]:
         """All numbers by both ways. Raises Undefined where a derivative does not exist: at a pole, or outside the domain."""
         if digits not in self.known:
-            references = self.evaluation(digits).derivatives(self.order, self.full, self.direction)
+            references, rules = self.evaluation(digits).derivatives(self.order, self.full, self.direction), self.rules(digits)
+            if rules[0] != rules[0]:  # of 1**inf, which SymPy writes as 1 before the exponent has a value
+                raise Undefined("the value")
             self.known[digits] = [ComparedNumber(*slot, reference, rule) for slot, reference, rule in zip(
-                slots(self.count, self.order, self.full), references, self.rules(digits), strict=True)]
+                slots(self.count, self.order, self.full), references, rules, strict=True)]
         return self.known[digits]
 
     def evaluation(self, digits: int) -> Any:

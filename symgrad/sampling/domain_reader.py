@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,6 +17,7 @@ import sympy
 
 from symgrad.formulas.parsing import ParseError, parse
 from symgrad.types.domains import BOOLEAN, INTEGER, NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain, Interval
+from symgrad.types.limits import check_length
 
 __all__ = ["Piece", "domain_of", "domains_of", "parse_domains", "pieces_of", "simple_number", "domain_text"]
 
@@ -163,6 +164,7 @@ def domain_of(given: Any, name: str = "") -> Domain:
     if isinstance(given, Domain):
         out = given
     elif isinstance(given, str):
+        check_length(given, f"the domain{_of(name)}")
         out = NAMED[given.strip().lower()] if given.strip().lower() in NAMED else _from_text(given, name)
     elif isinstance(given, (tuple, list)) and len(given) == 2 and all(map(_is_end, given)):
         out = _interval(float(given[0]), float(given[1]))
@@ -174,7 +176,7 @@ def domain_of(given: Any, name: str = "") -> Domain:
     else:
         raise _domain_error(given, name)
     if not any(simple_number(Domain("", (i,), out.excluded, out.integer)) is not None for i in out.intervals):
-        raise ValueError(f"the domain {given!r}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
+        raise ValueError(f"the domain {reprlib.repr(given)}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
     return out
 
 
@@ -188,7 +190,7 @@ def _of(name: str) -> str:
 
 def _domain_error(given: Any, name: str, detail: str = "") -> TypeError:
     """The error for an invalid domain."""
-    return TypeError(f"the domain{_of(name)} is {given!r}{detail}; expected {EXPECTED}")
+    return TypeError(f"the domain{_of(name)} is {reprlib.repr(given)}{detail}; expected {EXPECTED}")
 
 
 def _interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> Domain:
@@ -196,22 +198,20 @@ def _interval(low: float, high: float, open_low: bool = False, open_high: bool =
     return Domain(domain_text(Domain("", found)), found)
 
 
-RANGE = re.compile(r"\s*(?P<open>[\[(]?)\s*(?P<low>[^,]*?)\s*(?:\.\.|,)\s*(?P<high>[^,]*?)\s*(?P<close>[\])]?)\s*$")
-
-
 def _from_text(text: str, name: str) -> Domain:
+    """A domain from text; no pattern is matched."""
     inner = text.strip()
     if inner.startswith("{") and inner.endswith("}"):
         ends = [_end(part, text, name) for part in inner[1:-1].split(",") if part.strip()]
+        if not all(map(math.isfinite, ends)):
+            raise _domain_error(text, name, ", which names infinity as a point")
         return Domain(inner, tuple(Interval(x, x) for x in sorted(ends)))
-    match = RANGE.match(inner)
-    bracketed = inner[:1] in ("[", "(") and inner[-1:] in ("]", ")")
-    if match is None or "," in inner and not bracketed:
+    bracketed = len(inner) > 1 and inner[0] in "[(" and inner[-1] in "])"
+    middle = "," if bracketed and "," in inner else ".."
+    low, found, high = inner[bracketed:len(inner) - bracketed].partition(middle)
+    if not found or "," in low + high:
         near = difflib.get_close_matches(text.strip().lower(), NAMED, 1)
         raise _domain_error(text, name, f" (did you mean {near[0]!r}?)" if near else "")
-    low, high = match["low"], match["high"]
-    if ".." in inner and not bracketed:
-        low, _, high = inner.partition("..")
     return _interval(_end(low, text, name), _end(high, text, name), bracketed and inner[0] == "(", bracketed and inner[-1] == ")")
 
 
@@ -225,7 +225,7 @@ def _end(text: str, domain: str, name: str) -> float:
             return float(formula())
     except ParseError:
         pass
-    raise _domain_error(domain, name, f", where {text.strip()!r} is not a number")
+    raise _domain_error(domain, name, f", where {reprlib.repr(text.strip())} is not a number")
 
 
 def _from_sympy(given: Any, name: str) -> Domain:
@@ -297,6 +297,8 @@ def simple_number(domain: Domain) -> float | None:
         if x in domain:
             return x
     for i in domain.intervals:
+        if i.low == math.inf or i.high == -math.inf:
+            continue  # infinity is no number
         low, high = max(i.low, -1e308), min(i.high, 1e308)
         middle = low / 2 + high / 2
         if math.isinf(i.high) or math.isinf(i.low):
@@ -315,6 +317,7 @@ def parse_domains(text: str) -> dict[str, Any]:
     >>> parse_domains("x=positive, y=-1..1, k={-1, 1}")
     {'x': 'positive', 'y': '-1..1', 'k': '{-1, 1}'}
     """
+    check_length(text, "the domains")
     parts, depth, start = [], 0, 0
     for at, c in enumerate(text):
         depth += (c in "([{") - (c in ")]}")
@@ -327,8 +330,8 @@ def parse_domains(text: str) -> dict[str, Any]:
         name, sign, spec = part.partition("=")
         name = name.strip()
         if not sign or not name.isidentifier() or not spec.strip():
-            raise ValueError(f"{part.strip()!r} is not a domain; write NAME=DOMAIN, as in x=positive,y=-1..1")
+            raise ValueError(f"{reprlib.repr(part.strip())} is not a domain; write NAME=DOMAIN, as in x=positive,y=-1..1")
         if name in out:
-            raise ValueError(f"{name} is given twice")
+            raise ValueError(f"{reprlib.repr(name)} is given twice")
         out[name] = spec.strip()
     return out

@@ -22,6 +22,7 @@ from symgrad.algebra.stable import elementary, stable_form
 from symgrad.algebra.stable_means import Mean, join_logarithms
 from symgrad.algebra.stable_ratios import Ratio, with_ratios
 from symgrad.algebra.values import value
+from symgrad.carriers.sizes import expanded_terms
 from symgrad.symbolic.generating import Code, RatioCode, generate
 from symgrad.symbolic.kept import Kept, written_out
 from symgrad.symbolic.probe import COUNT, DISTANCES, HOPELESS, OVERFLOW, Probe, row_of
@@ -29,6 +30,7 @@ from symgrad.symbolic.recognising import keep
 from symgrad.symbolic.support import Patch
 from symgrad.symbolic.wide import Guard
 from symgrad.types.domains import Domain
+from symgrad.types.limits import TERMS
 
 __all__ = ["Form", "Measure", "best_form", "centres", "series_of_derivative"]
 
@@ -94,8 +96,10 @@ def _score(probe: Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any)
 
 
 def _factored(e: Any) -> Any:
-    """An expression in factors. Raises PolynomialError where the degree is so high that SymPy would need minutes, as for exp(8943 x / 200000)."""
+    """An expression in factors. Raises PolynomialError where SymPy would need minutes: for many terms, and for a high degree as of exp(8943 x / 200000)."""
     for part in sympy.fraction(sympy.together(e)):
+        if expanded_terms(part) > TERMS:
+            raise sympy.PolynomialError(f"{part} has more than {TERMS} terms")
         if part.free_symbols and max(sring(part)[1].degrees()) > HIGHEST:
             raise sympy.PolynomialError(f"the degree of {part} is above {HIGHEST}")
     return sympy.factor(e)
@@ -108,7 +112,9 @@ def _candidates(exact: Any, derivative: Any) -> Iterator[Any]:
     if sympy.count_ops(derivative) < LARGE:
         makers += [lambda: stable_form(sympy.factor_terms(sympy.powsimp(derivative))), lambda: stable_form(_factored(stable_form(derivative))),
                    lambda: stable_form(_factored(elementary(derivative))), lambda: stable_form(sympy.together(derivative)),
-                   lambda: stable_form(sympy.expand(derivative)), lambda: derivative, lambda: exact]
+                   lambda: derivative, lambda: exact]
+        if expanded_terms(derivative) <= TERMS:
+            makers.insert(-2, lambda: stable_form(sympy.expand(derivative)))
     for make in makers:
         try:
             form = make()

@@ -15,9 +15,6 @@ import sympy
 
 from symgrad.algebra.identity import Identity, identical
 from symgrad.algebra.values import Unknown
-from symgrad.factories.creation import tensor
-from symgrad.formulas.expressions import expr as expression
-from symgrad.formulas.parsing import parse
 from symgrad.graph.op import Op
 from symgrad.methods import extending
 from symgrad.proofs.prove import Proof, prove
@@ -29,7 +26,9 @@ from symgrad.symbolic.exporting import jax_function, torch_function
 from symgrad.symbolic.formula import OpFormula, Order, argument_names, recorded_op, with_signature
 from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.probe import HOPELESS
+from symgrad.symbolic.texts import parse_formula
 from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
+from symgrad.types.limits import GENERATED, within
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
 
@@ -266,10 +265,9 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"an op is named by an identifier such as 'softsign', not by {name!r}")
     if isinstance(formula, str):
-        read = parse(formula)
-        leaves = {n: tensor(0.75, symbol=n) for n in read.names}
-        formula = expression(read(**leaves)) if leaves else sympy.Integer(0)
-        arguments = read.names if arguments is None else arguments
+        formula, names = parse_formula(formula, decimals=True)
+        _check_size(formula, len(names))
+        arguments = names if arguments is None else arguments
     elif callable(formula) and not isinstance(formula, sympy.Basic):
         formula, arguments = _formula_of_function(formula, arguments)
     if not isinstance(formula, (sympy.Expr, int, float)) or isinstance(formula, bool):
@@ -289,6 +287,12 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
         raise ValueError(f"{name}: two arguments have one name: {', '.join(map(str, symbols))}")
     # A decimal is exact: 0.1 is 1/10, whose nearest float is in the code.
     return formula.replace(lambda e: e.is_Float, lambda e: sympy.Rational(repr(float(e)))), symbols
+
+
+def _check_size(formula: Any, count: int) -> None:
+    """Raise TooLarge for a formula from text that is too long for the generation and measurement of its code."""
+    operations = sympy.count_ops(formula)
+    within(operations * (1 + count), GENERATED, f"the formula has {operations} operations and {count} variables; their product, {{}}, is")
 
 
 def _formula_of_function(function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:

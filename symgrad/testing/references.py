@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,10 +14,11 @@ import sympy
 from symgrad.algebra.deciding import shortest_difference
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
-from symgrad.checks.cross_reading import CONSTANTS, expressions_of
+from symgrad.checks.cross_reading import expressions_of
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import tensor
-from symgrad.formulas.parsing import _functions, apply_step, parse
+from symgrad.formulas.parsing import parse
+from symgrad.formulas.programs import NamedNumber, apply_step, functions
 from symgrad.frameworks.calling import flat_names
 from symgrad.graph.modes import in_mode
 from symgrad.proofs.formulas import size_of
@@ -27,6 +27,7 @@ from symgrad.reference.oracle import Oracle
 from symgrad.reference.quotients import Reader
 from symgrad.reference.recorder import Box, RecordingCarrier
 from symgrad.reference.tensors import is_active
+from symgrad.symbolic.texts import CONSTANTS
 from symgrad.testing.claimed import ClaimedOp
 from symgrad.testing.failure import Wrong
 from symgrad.testing.formulas import is_function
@@ -82,15 +83,15 @@ def _text_evaluator(text: str, names: Sequence[str]) -> Evaluate:
     """A formula from text, step by step; pi and e have all their digits."""
     formula = parse(text)
     of_elements = "[" in text  # the formula is one of elements and returns one number
-    functions = {name: function.op.name for name, function in _functions().items()}  # type: ignore[attr-defined]
+    known = functions()
     missing = [name for name in formula.names if name not in names and re.sub(r"(_\d+)+$", "", name) not in names]
     if missing:
         raise ValueError(f"symgrad.testing: the formula {text} names {missing[0]}, but the arguments of the op are {', '.join(names)}")
 
     def evaluate(xp: RecordingCarrier, floats: Sequence[np.ndarray], cells: Sequence[Any]) -> Any:
         boxes = {name: Box(xp, cell) for name, cell in _by_name(names, cells).items()}
-        found = xp.lift(formula.evaluate_with(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes, lambda step, operands: apply_step(
-            step, operands, lambda name: getattr(xp, functions[name]))).value)
+        found = xp.lift(formula.evaluate_with(lambda x: Box(xp, xp.lift(_constant(xp, x))), boxes,
+                                              lambda step, operands: apply_step(step, operands, xp, known)).value)
         shape = np.broadcast_shapes(*(c.shape for c in cells))  # which a constant formula does not have
         return found if of_elements or found.shape or not shape else xp.base.broadcast_to(found, shape)
 
@@ -98,9 +99,9 @@ def _text_evaluator(text: str, names: Sequence[str]) -> Evaluate:
 
 
 def _constant(xp: RecordingCarrier, x: Any) -> Any:
-    if x not in CONSTANTS:
+    if not isinstance(x, NamedNumber):
         return x
-    return CONSTANTS[x] if xp is SYMBOLIC else +(precise.context.pi if x == math.pi else precise.context.e)
+    return CONSTANTS[x.name] if xp is SYMBOLIC else +getattr(precise.context, x.name)
 
 
 def _by_name(names: Sequence[str], cells: Sequence[Any]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from symgrad.checks.cross_reading import names_of, parse_formula
+from symgrad.checks.cross_reading import names_of
 from symgrad.frameworks.naming import import_path
 from symgrad.sampling.domain_reader import domain_of, domain_text
+from symgrad.symbolic.texts import parse_formula
 from symgrad.testing.attack import Attack, Check, user_example
 from symgrad.testing.claims import Claims
 from symgrad.testing.examples import Example

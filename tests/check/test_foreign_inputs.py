@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import symgrad
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check
-from symgrad.checks.cross_reading import expressions_of, parse_formula
+from symgrad.checks.cross_reading import expressions_of
+from symgrad.symbolic.texts import parse_formula
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
