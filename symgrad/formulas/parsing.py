@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from symgrad.formulas.programs import COMPARISONS, CONSTANTS, Instruction, ParsedFormula, ParseError, arity, fixed_places, functions
-from symgrad.types.limits import DEGREE, DEPTH, LENGTH
+from symgrad.types.limits import DEGREE, DEPTH, LENGTH, WHOLE
 
 __all__ = ["ParsedFormula", "ParseError", "parse", "parse_values"]
 
@@ -183,8 +183,8 @@ class _Reader:
                 number = self.constant(starts[place], (*starts, len(self.steps))[place + 1])
                 if number is None:
                     self.fail(f"argument {place + 1} of {name} is a number, not a formula of variables", at)
-                if abs(number) > DEGREE:
-                    self.fail(f"argument {place + 1} of {name} is above {DEGREE}", at)
+                if abs(number) > WHOLE:
+                    self.fail(f"argument {place + 1} of {name} is above {WHOLE}", at)
                 degree *= max(1.0, abs(number))
         if name in ("mul", "multiply", "div", "divide", "true_divide"):
             degree = sum(self.degrees[-2:])

@@ -176,7 +176,8 @@ def domain_of(given: Any, name: str = "") -> Domain:
     else:
         raise _domain_error(given, name)
     if not any(simple_number(Domain("", (i,), out.excluded, out.integer)) is not None for i in out.intervals):
-        raise ValueError(f"the domain {reprlib.repr(given)}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
+        shown = reprlib.repr(given) if isinstance(given, str) else repr(given)
+        raise ValueError(f"the domain {shown}{_of(name)} excludes every point; give one with points in it, such as (0, 1) or 'positive'")
     return out
 
 

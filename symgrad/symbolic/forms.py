@@ -96,7 +96,7 @@ def _score(probe: Probe, found: np.ndarray, patches: Sequence[Patch], expr: Any)
 
 
 def _factored(e: Any) -> Any:
-    """An expression in factors. Raises PolynomialError where SymPy would need minutes: for many terms, and for a high degree as of exp(8943 x / 200000)."""
+    """An expression in factors. Raises PolynomialError where SymPy takes minutes: for many terms or a high degree, as of exp(8943 x / 200000)."""
     for part in sympy.fraction(sympy.together(e)):
         if expanded_terms(part) > TERMS:
             raise sympy.PolynomialError(f"{part} has more than {TERMS} terms")

@@ -28,7 +28,7 @@ from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.symbolic.texts import parse_formula
 from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
-from symgrad.types.limits import GENERATED, within
+from symgrad.types.limits import GENERATED, TooLarge, within
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
 
@@ -209,6 +209,8 @@ def op_from_sympy(name: str, expr: Any, arguments: Sequence[Any] | None = None, 
             doc=doc or f"{expr}, an op from a formula.")
     except Unknown as error:
         raise TypeError(f"{name}: {error}") from None
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"{name}: the formula is too large for floats or too deeply nested: {error}") from None
     out = _ops[name] = FormulaOp(formula, function, expr, report)
     return out
 
@@ -290,9 +292,16 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
 
 
 def _check_size(formula: Any, count: int) -> None:
-    """Raise TooLarge for a formula from text that is too long for the generation and measurement of its code."""
-    operations = sympy.count_ops(formula)
-    within(operations * (1 + count), GENERATED, f"the formula has {operations} operations and {count} variables; their product, {{}}, is")
+    """Raise TooLarge for a formula from text that is too long for the generation and measurement of its code.
+
+    A function counts as fifteen operations and a quotient or root as four, because of their series; there are none for several variables.
+    """
+    quotients = formula.count(lambda e: e.is_Pow and not (e.exp.is_Integer and e.exp > 0))
+    weight = sympy.count_ops(formula) + (14 if count == 1 else 3) * formula.count(sympy.Function) + 3 * quotients
+    try:
+        within(weight * (1 + count) / 2, GENERATED, "the operations and variables of the formula count as {}")
+    except TooLarge as error:
+        raise TooLarge(f"{error}; a formula of this size is given as a SymPy expression, not as text") from None
 
 
 def _formula_of_function(function: Callable[..., Any], arguments: Sequence[Any] | None) -> tuple[Any, tuple[Any, ...]]:

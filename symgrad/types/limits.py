@@ -11,12 +11,13 @@ __all__ = ["TooLarge", "check_length", "within"]
 LENGTH = 10_000  # characters of a formula, of values or of a domain
 SHORT = 1000  # characters of a name, a device, a dtype or a declaration of dimensions
 DEPTH = 100  # parentheses, calls or powers inside one another
-DEGREE = 1000  # of a polynomial, and of an orthogonal polynomial
+DEGREE = 1000  # of a polynomial
+WHOLE = 200  # the degree, order or dimension of a function, such as an orthogonal polynomial
 BITS = 14_000  # of a numerator or denominator: about the 4300 digits that Python converts to text
 ARGUMENT = 1000  # a constant argument of a special function, which SymPy may write out in as many terms
 TERMS = 200  # of an expanded expression
 CHECKED = 12_000  # operations of a formula, times the points at which its derivatives are compared
-GENERATED = 200  # operations of a formula for which code is generated, times the number of its variables and one more
+GENERATED = 120  # operations of a formula from text for which code is generated and measured, weighted, times half of the variables and one more
 ELEMENTS = 1_000_000  # of an array whose size is given as text
 
 

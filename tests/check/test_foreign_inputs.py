@@ -16,7 +16,6 @@ import symgrad
 from symgrad.carriers.digits import Undefined
 from symgrad.checks.cross import cross_check
 from symgrad.checks.cross_reading import expressions_of
-from symgrad.symbolic.texts import parse_formula
 from symgrad.formulas.parsing import ParseError
 from symgrad.frameworks.calling import call_of
 from symgrad.frameworks.detection import framework_of, is_foreign
@@ -25,6 +24,7 @@ from symgrad.reference.sources import ExpressionSource
 from symgrad.sampling.conditions import boundary_numbers
 from symgrad.sampling.domain_reader import domain_of, domain_text, domains_of, parse_domains, simple_number
 from symgrad.sampling.points import draw_points, edge_points, room_in
+from symgrad.symbolic.texts import parse_formula
 from symgrad.types.domains import NONZERO, POSITIVE, REAL, Domain, Interval
 
 

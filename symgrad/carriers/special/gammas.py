@@ -13,6 +13,8 @@ from symgrad.carriers.special.pieces import Pieces, piecewise
 
 __all__ = ["ROWS", "lgamma_digits", "psi_digits"]
 
+FARTHEST = 10_000  # to the left
+LONGEST = 4096  # bits, for which mpmath computes hundreds of Bernoulli numbers
 NEAR = 36  # terms of the series next to the zeros at 1 and 2, where |z| is at most 1/2
 EULER = np.longdouble("0.57721566490153286060651209008240243")
 
@@ -62,6 +64,10 @@ def _digits(function: Any) -> Any:
     """
     @lru_cache(4096)
     def computed(mp: Any, precision: int, x: Any, order: tuple[int, ...]) -> Any:
+        if precision > LONGEST:
+            from symgrad.carriers.digits import Undecided  # imports mpmath, which is loaded on first use
+
+            raise Undecided("more digits of a gamma function than can be computed in a second")
         with mp.workprec(precision):
             return function(mp, *order, x)
 
@@ -99,7 +105,11 @@ def _gamma_digits(mp: Any, x: Any) -> Any:
 
 
 def psi_digits(mp: Any, x: Any, n: int) -> Any:
-    """The derivative of digamma of order n of a number of many digits."""
+    """The derivative of digamma of order n of a number of many digits. Raises Undecided for n >= 1 far to the left, where mpmath counts the poles."""
+    if n and isinstance(x, mp.mpf) and x < -FARTHEST:
+        from symgrad.carriers.digits import Undecided  # imports mpmath, which is loaded on first use
+
+        raise Undecided("a polygamma function of a large negative number")
     return _next_to_pole(mp, x, n) if _near_pole(mp, x) else _psi(mp, x, n)
 
 

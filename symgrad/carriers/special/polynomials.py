@@ -66,8 +66,8 @@ def _of_arrays(special: Any, x: Any, family: int, degree: int, order: int) -> An
 
 
 def _formula(sp: Any, x: Any, family: int, degree: int, order: int) -> Any:
-    symbol = sp.Symbol("x")
-    return sp.expand(_polynomial(sp, symbol, family, degree, order)).subs(symbol, x)
+    _, polynomial = sp.ring("x", sp.QQ)  # whose terms are collected at every step
+    return sp.sympify(_polynomial(sp, polynomial, family, degree, order).as_expr(x))
 
 
 # name: arrays, digits, formula, balls, arity
