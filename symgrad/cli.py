@@ -36,6 +36,7 @@ from symgrad.reports.cross import CrossReport
 from symgrad.reports.report import Report
 from symgrad.reports.verdicts import IMPRECISE, exit_code
 from symgrad.sampling.domain_reader import parse_domains
+from symgrad.types.limits import CHECKED, TooLarge, check_length, within
 
 if TYPE_CHECKING:
     from symgrad.checks.measuring import Tolerances
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 AGREED, BAD_INPUT, INTERRUPTED = 0, 2, 130
+POINTS, SPECIAL_POINTS = 20, 6  # the points at which a formula is compared by default, and about as many special ones as are added
 
 DESCRIPTION = "Check first and second derivatives against SymPy and against fifty digits."
 EPILOG = """examples:
@@ -146,10 +148,18 @@ def _read_values(options: argparse.Namespace) -> dict[str, Any]:
         raise BadInput(f"cannot read --at: {error}") from None
 
 
+def _check_length(text: str, option: str) -> None:
+    try:
+        check_length(text, option)
+    except TooLarge as error:
+        raise BadInput(str(error)) from None
+
+
 def _read_tolerances(options: argparse.Namespace) -> Tolerances:
     """The tolerances for floats and the range of the inputs."""
     from symgrad.checks.measuring import Tolerances  # imports SymPy, which takes a third of a second
 
+    _check_length(options.range or "", "--range")
     try:
         ends = None if options.range is None else tuple(map(float, options.range.split(",")))
     except ValueError:
@@ -163,6 +173,7 @@ def _read_tolerances(options: argparse.Namespace) -> Tolerances:
 def _read_names(options: argparse.Namespace) -> list[str] | None:
     if options.wrt is None:
         return None
+    _check_length(options.wrt, "--wrt")
     names = [name.strip() for name in options.wrt.split(",")]
     for name in names:
         if not name.isidentifier():
@@ -176,7 +187,10 @@ def _read_names(options: argparse.Namespace) -> list[str] | None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    path, name = split_target(options.target)
+    try:
+        path, name = split_target(options.target)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot read the file: {error}") from None
     at, wrt, tolerances = _read_values(options), _read_names(options), _read_tolerances(options)
     with contextlib.redirect_stdout(sys.stderr if options.json else sys.stdout):
         module = load_file(path)
@@ -261,11 +275,16 @@ def _derive(options: argparse.Namespace) -> int:
         raise BadInput("there is no variable to differentiate by; write a formula such as x**2")
     missing = [name for name in formula.names if name not in at]
     values = {name: at.get(name, 1.0) for name in formula.names}
+    points, weight = min(options.points or POINTS, POINTS) + SPECIAL_POINTS, formula.weight
+    try:
+        within(weight * points, CHECKED, f"its operations count as {weight:,.0f}, which at {points} points are {{}}")
+    except TooLarge as error:
+        raise BadInput(f"the formula is too long: {error}; give fewer --points, or a shorter formula") from None
     try:
         report = _check_named(formula.text if len(formula.text) <= 60 else formula.text[:58] + " …", formula, values, wrt, options)
     except ParseError:
         raise
-    except (RuntimeError, TypeError, ValueError) as error:
+    except (RuntimeError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise BadInput(f"the formula cannot be computed at these values: {error}") from None
     if missing:
         report.notes.append(f"no value was given for {', '.join(missing)}; 1 was taken")

@@ -15,7 +15,7 @@ from sympy.ntheory.factor_ import perfect_power
 
 from symgrad.types.limits import ARGUMENT, BITS, within
 
-__all__ = ["bits", "check_number", "expanded_terms", "of_moderate_numbers", "power"]
+__all__ = ["bits", "check_magnitude", "check_number", "expanded_terms", "of_moderate_numbers", "power"]
 
 FEW = 64  # an exponent up to which only the base itself is examined, and not the numbers inside it
 TRIAL = 2**15  # the primes up to which SymPy divides the base of a root
@@ -32,6 +32,13 @@ def check_number(e: Any) -> Any:
     """The expression. Raises TooLarge if it is a number of too many digits, or has such a factor."""
     within(bits(e), BITS, "the formula has a number of {} bits")
     return e
+
+
+def check_magnitude(e: Any) -> None:
+    """Raise TooLarge for a number of whose integer part SymPy would compute too many digits, as for floor(exp(10**9))."""
+    if e.is_number and not e.is_Rational and isinstance(e, sympy.Expr):
+        size = sympy.Abs(sympy.N(e, 5))
+        within(float(sympy.log(size, 2)) if size.is_Float and size > 1 else 0, BITS, "the formula has a number of {} bits")
 
 
 def power(base: Any, exponent: Any) -> Any:

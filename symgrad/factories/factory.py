@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import reprlib
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from symgrad.graph.modes import thread
 from symgrad.types.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
 from symgrad.types.layouts import empty_in_format, empty_like
+from symgrad.types.limits import SHORT
 
 __all__ = ["check_placement", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sizes_of", "write_out"]
 
@@ -30,8 +32,8 @@ def new_leaf(value: Any, requires_grad: bool = False, symbol: Any = None) -> Ten
     if requires_grad and value.dtype.kind not in "fcV":
         raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients; this one is {dtype_of(value.dtype)}: give "
                            f"dtype=float64 or floating-point data")
-    if symbol is not None and not (isinstance(symbol, str) and symbol.isidentifier()):
-        raise ValueError(f"symbol must be a name such as 'x', not {symbol!r}")
+    if symbol is not None and not (isinstance(symbol, str) and len(symbol) <= SHORT and symbol.isidentifier()):
+        raise ValueError(f"symbol must be a name such as 'x', not {reprlib.repr(symbol)}")
     if requires_grad or symbol is not None:
         out._make_leaf(requires_grad, symbol)
     return out if not thread.modes.inference else made_in_inference(out)

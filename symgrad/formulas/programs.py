@@ -37,6 +37,7 @@ CONSTANTS = {"pi": _named("pi", math.pi), "e": _named("e", math.e)}
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
+WEIGHTS = {"*": 4.0, "/": 4.0, "**": 16.0}  # of operations; a sum counts once and a function eight times
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -80,6 +81,12 @@ class ParsedFormula:
         object.__setattr__(self, "__signature__", inspect.Signature([inspect.Parameter(name, kind) for name in self.names]))
         object.__setattr__(self, "__name__", "formula")
 
+    @property
+    def weight(self) -> float:
+        """The operations and variables, weighted by about the times in which their derivatives are compared with many digits."""
+        costs = (WEIGHTS.get(step.value, 1.0) if step.kind == "operation" else 8.0 * (step.kind == "call") for step in self.steps)
+        return len(self.names) + sum(costs)
+
     def __call__(self, *args: Any, **values: Any) -> Any:
         """The value: a number for numbers, a Tensor with its graph for Tensors."""
         known, values = functions(), dict(zip(self.names, args)) | values
@@ -109,7 +116,12 @@ class ParsedFormula:
             # NumPy's floats give inf or NaN where Python's would raise an exception or become complex.
             out = OPERATIONS[function](*([np.float64(x) for x in operands] if constant else operands))
         else:
-            out = _called(function, operands)
+            try:
+                out = _called(function, operands)
+            except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+                if constant or any(fixed_places(function.op)):  # not an error of the tensors
+                    raise ParseError(str(error), self.text, step.at) from None
+                raise
             out = out.item() if constant else out
         if not constant:
             return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import prod
@@ -28,12 +29,13 @@ from symgrad.matrixcalc.simplify import expand, factor, simplify
 from symgrad.matrixcalc.source import NumPy
 from symgrad.matrixcalc.terms import Dimension, Inverse, NoCompactForm, Sum, Symbol, with_symbols
 from symgrad.reference.run import Run
+from symgrad.types.limits import ELEMENTS, SHORT, within
 
 __all__ = ["MatrixExpression", "matrix_expr", "matrix_gradient", "matrix_hessian"]
 
-_WORD = r"(?:[^\W\d]\w*|\d+)"
+_WORD = r"(?:[^\W\d]\w*|[0-9]{1,9})"
 _LENGTH = rf"{_WORD}(?:\*{_WORD})*"
-DECLARATION = re.compile(rf"\s*(?:{_LENGTH})?(?:\s+{_LENGTH})*\s*")
+DECLARATION = re.compile(rf"\s*(?:{_LENGTH}(?:\s+{_LENGTH})*\s*)?")
 
 
 class MatrixExpression:
@@ -239,13 +241,13 @@ def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[st
     declarations = {}
     for name, given in arrays.items():
         if isinstance(given, str):
-            if not DECLARATION.fullmatch(given):
-                raise ValueError(f"matrix_gradient: {name}={given!r} is not understood; name the dimensions, as in A=\"m n\", b=\"m\", c=\"\", "
-                                 f"W=\"n n symmetric\" or, for an axis of pairs, x=\"m*n\"")
+            if len(given) > SHORT or not DECLARATION.fullmatch(given):
+                raise ValueError(f"matrix_gradient: {name}={reprlib.repr(given)} is not understood; name the dimensions, as in A=\"m n\", "
+                                 f"b=\"m\", c=\"\", W=\"n n symmetric\" or, for an axis of pairs, x=\"m*n\"")
             declarations[name] = given.split()
     symmetric = [name for name, parts in declarations.items() if "symmetric" in parts]
     letters = list(dict.fromkeys(w for parts in declarations.values() for length in parts if length != "symmetric"
-                                 for w in length.split("*") if not w.isdigit()))
+                                 for w in length.split("*") if not w.isdecimal()))
     sizes = {w: (n + 1 if seed % 2 else len(letters) - n) + 1 for n, w in enumerate(letters)}
     dimensions = {w: Dimension(n, w) for w, n in sizes.items()}
     rng, tensors, named = np.random.default_rng(seed), {}, {}
@@ -255,6 +257,7 @@ def _tensors_of_arguments(arrays: Mapping[str, Any], seed: int) -> tuple[dict[st
             continue
         axes = tuple(reduce(Dimension.of_pairs, [dimensions[w] if w in dimensions else Dimension(int(w)) for w in length.split("*")])
                      for length in declarations[name] if length != "symmetric")
+        within(prod(d.size for d in axes), ELEMENTS, f"matrix_gradient: {name} has {{}} elements")
         value = rng.uniform(0.2, 0.8, [d.size for d in axes]) * (rng.choice([0.3, 1.0, 3.0]) if seed > 1 else 1.0)
         if value.ndim == 2 and value.shape[0] == value.shape[1]:
             value = value + 2 * np.eye(len(value))

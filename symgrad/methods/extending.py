@@ -9,7 +9,9 @@ from __future__ import annotations
 import functools
 import inspect
 import keyword
+import reprlib
 import sys
+import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,6 +24,7 @@ from symgrad.engine.traced import install, methods_of, traced
 from symgrad.graph import op as ops
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.methods.assemble import attach, detach
+from symgrad.types.limits import SHORT
 
 __all__ = ["elementwise", "linear", "multilinear", "primitive"]
 
@@ -30,14 +33,20 @@ BUILT_IN = frozenset(REGISTRY)
 _declared: dict[str, frozenset[str]] = {}  # the ops declared here, with their names and aliases
 
 
+def is_name(name: Any) -> bool:
+    """Whether an op can have a name: a short identifier in the spelling that Python gives it in source code."""
+    return (isinstance(name, str) and len(name) <= SHORT and name.isidentifier() and not keyword.iskeyword(name)
+            and unicodedata.normalize("NFKC", name) == name)
+
+
 def _declare(constructor: Callable[..., Op], name: str, rules: tuple, rest: dict[str, Any]) -> Callable[..., Tensor]:
     """Register and lift an op; it replaces an op of the same name that was declared here."""
     rest.setdefault("method", False)
     names = frozenset((name, *rest.get("aliases", ())))
     mine = _declared.get(name, frozenset())
     for each in names:
-        if not (isinstance(each, str) and each.isidentifier() and not keyword.iskeyword(each)):
-            raise ValueError(f"an op is named by an identifier such as 'swish', not by {each!r}")
+        if not is_name(each):
+            raise ValueError(f"an op is named by an identifier such as 'swish', not by {reprlib.repr(each)}")
         taken = each in BUILT_IN or each in PROTOCOL or hasattr(numeric, each) or hasattr(traced, each) or rest["method"] and hasattr(Tensor, each)
         if taken and each not in mine:
             raise ValueError(f"{each}: this name belongs to symgrad or to another op; choose another name")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-import keyword
 import math
+import reprlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from symgrad.symbolic.kept import written_out
 from symgrad.symbolic.probe import HOPELESS
 from symgrad.symbolic.texts import parse_formula
 from symgrad.types.domains import NEGATIVE, NONNEGATIVE, NONZERO, POSITIVE, REAL, Domain
-from symgrad.types.limits import GENERATED, TooLarge, within
+from symgrad.types.limits import GENERATED, SHORT, TooLarge, within
 
 __all__ = ["FormulaOp", "FormulaReport", "op_from_sympy"]
 
@@ -264,8 +264,8 @@ def read_formula(name: str, formula: Any, arguments: Sequence[Any] | None) -> tu
 
     Raises TypeError for an object that is not a formula of real numbers, ValueError if symbols and arguments do not match.
     """
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise ValueError(f"an op is named by an identifier such as 'softsign', not by {name!r}")
+    if not extending.is_name(name):
+        raise ValueError(f"an op is named by an identifier such as 'softsign', not by {reprlib.repr(name)}")
     if isinstance(formula, str):
         formula, names = parse_formula(formula, decimals=True)
         _check_size(formula, len(names))
@@ -320,6 +320,8 @@ def _symbols(name: str, arguments: Sequence[Any], free: Sequence[Any]) -> list[A
     for a in arguments:
         if not isinstance(a, (str, sympy.Symbol)):
             raise TypeError(f"{name}: an argument is a symbol or its name, not {a!r}")
+        if len(str(a)) > SHORT:
+            raise ValueError(f"{name}: the name of an argument is longer than {SHORT} characters: {reprlib.repr(str(a))}")
         out.append(by_name.get(a, sympy.Symbol(a, real=True)) if isinstance(a, str) else a)
     return out
 

@@ -7,7 +7,7 @@ from typing import Any
 import sympy
 
 from symgrad.carriers import symbolic
-from symgrad.carriers.sizes import check_number
+from symgrad.carriers.sizes import check_magnitude, check_number
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import ParsedFormula, ParseError, parse
 from symgrad.formulas.programs import Instruction, NamedNumber, apply_step, functions
@@ -46,7 +46,9 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
     def apply(step: Instruction, operands: list[Any]) -> Any:
         try:
             out = apply_step(step, operands, recorder, known)
-            check_number(sympy.sympify(out.value.item()))
+            e = check_number(sympy.sympify(out.value.item()))
+            if step.kind == "call" or step.value == "**":
+                check_magnitude(e)
         except RecursionError:
             raise ParseError("this formula is nested too deeply for SymPy", text, step.at) from None
         except FAILURES as error:

@@ -5,11 +5,16 @@ There is no complex32, because NumPy has no complex numbers of half precision: r
 
 from __future__ import annotations
 
+import re
+import reprlib
 from typing import Any
 
 import numpy as np
 
 __all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype", "set_default_dtype"]
+
+LONGEST = 32  # characters of the name of a dtype
+NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")  # in other text NumPy reads Python literals and the fields of records
 
 
 class DType:
@@ -101,10 +106,13 @@ def dtype_of(value: Any) -> DType:
     if isinstance(value, type) and value in _FROM_PYTHON:
         return _FROM_PYTHON[value]
     try:
+        if isinstance(value, str) and (len(value) > LONGEST or not NAME.fullmatch(value)):
+            raise TypeError
         return _FROM_NUMPY[np.dtype(value)]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         names = ", ".join(DTYPES)
-        raise TypeError(f"{value!r} is not a supported dtype; use one of {names}") from None
+        shown = reprlib.repr(value) if isinstance(value, str) else repr(value)
+        raise TypeError(f"{shown} is not a supported dtype; use one of {names}") from None
 
 
 def numpy_dtype(value: Any) -> np.dtype:

@@ -1,0 +1,183 @@
+"""Every reader of text is safe against hostile text: its length and cost are tested first, its errors are documented, nothing is evaluated."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+import sympy
+
+import symgrad
+from symgrad.cli import main
+from symgrad.formulas.parsing import ParseError, parse, parse_values
+from symgrad.matrixcalc import matrix_gradient
+from symgrad.sampling.domain_reader import domain_of, parse_domains
+from symgrad.symbolic.operations import op_from_sympy
+from symgrad.symbolic.texts import parse_formula
+from symgrad.types.limits import TooLarge
+
+LONG = {
+    "letters": "x" * 40_000,
+    "spaces": " " * 40_000,
+    "a number and spaces": "1" + " " * 40_000 + "..2",
+    "brackets": "[" * 40_000,
+    "digits": "9" * 40_000,
+}
+READERS = {
+    "parse": parse,
+    "values": parse_values,
+    "parse_formula": parse_formula,
+    "domain_of": domain_of,
+    "parse_domains": parse_domains,
+    "matrix_gradient": lambda text: matrix_gradient(lambda A: (A * A).sum(), "A", A=text),
+    "dtype": lambda text: symgrad.zeros(1, dtype=text),
+    "device": symgrad.device,
+    "symbol": lambda text: symgrad.tensor(1.0, symbol=text),
+    "op name": lambda text: op_from_sympy(text, "x + 1"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_long_text_is_refused_at_once(reader, text):
+    start = time.process_time()
+    with pytest.raises((ValueError, TypeError, RuntimeError)) as caught:
+        READERS[reader](text)
+    assert time.process_time() - start < 2 and len(str(caught.value)) < 1500
+
+
+HUGE = [
+    "gamma(x-x+1e9)",
+    "lgamma(1e9)*x",
+    "digamma(1e9)*x",
+    "zeta(1e9, 2)*x",
+    "zeta(3, 1e9)*x",
+    "beta(1e9, 1e9)*x",
+    "gammainc(1e9, x)",
+    "ldexp(x, 1e300)",
+    "exp2(-1e300)*x",
+    "0.5**1e300*x",
+    "((0.1**999)**999)**999*x",
+    "1.5**(x-x+1e9)",
+    "(2*x)**(y-y+1e9)",
+    "(x-x+sqrt(2))**(y-y+1e9)",
+    "96**0.3*x",
+    "(1e300+7e250)**0.1*x",
+    "floor(exp(x-x+1e9))",
+    "remainder(exp(exp(exp(x-x+9))), 2)",
+    "maximum(sin(exp(exp(x-x+15))), x)",
+    "9**9**9**9*x",
+    "x**(10**9)",
+    "square(" * 30 + "0.1" + ")" * 30 + "*x",
+    "multigammaln(x, 1e9)",
+    "hermite_polynomial_h(x, 1e9)",
+    "polygamma(1e9, x)",
+    "polygamma(x, x)",
+]
+
+
+@pytest.mark.parametrize("text", HUGE)
+def test_numbers_of_too_many_digits_are_refused_before_they_are_computed(text):
+    start = time.process_time()
+    with pytest.raises(ParseError, match="bits|special function|finite number|powers here|above|not a formula of variables"):
+        parse_formula(text)
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("text", ["(x+y+z+w)**500", "(x+1)**1000", "x*e**x + pi"])
+def test_a_power_of_a_sum_is_an_op_without_its_expansion(text):
+    start = time.process_time()
+    assert op_from_sympy("hostile_power", text, check=False).expr is not None
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("text", ["*".join(f"(x+{i})" for i in range(100)), "+".join(f"x{i}" for i in range(200)), "1/(1+" * 60 + "x" + ")" * 60])
+def test_an_op_from_a_long_text_is_refused(text):
+    with pytest.raises(ValueError, match="as a SymPy expression, not as text|inside one another"):
+        op_from_sympy("hostile_long", text)
+
+
+def test_the_constants_in_text_stay_exact():
+    assert parse_formula("x**pi + e")[0] == sympy.Symbol("x", real=True) ** sympy.pi + sympy.E
+    assert parse_formula("3.141592653589793*x")[0].coeff(sympy.Symbol("x", real=True)) == sympy.Rational(*(3.141592653589793).as_integer_ratio())
+    assert op_from_sympy("hostile_pi", "pi*x").expr.has(sympy.pi)
+
+
+def test_a_polynomial_of_high_degree_has_a_formula():
+    x = sympy.Symbol("x", real=True)
+    assert sympy.expand(parse_formula("chebyshev_polynomial_t(x, 60)")[0] - sympy.chebyshevt(60, x)) == 0
+
+
+COMMANDS = [
+    ["derive", "x/0"],
+    ["derive", "x-" * 4999 + "x"],
+    ["derive", "x\0"],
+    ["derive", "\ud800"],
+    ["derive", "ｘ"],
+    ["derive", "مرحبا"],
+    ["derive", "a\u0301"],
+    ["derive", "٣*x"],
+    ["derive", "x", "--wrt", "x," * 40_000],
+    ["derive", "x", "--at", "x=" + "[" * 40_000],
+    ["check", "a" * 4000 + ".py"],
+    ["check", "\0.py"],
+    ["check", "\ud800:f"],
+    ["ghostwrite", "\0:f"],
+    ["ghostwrite", "..:f"],
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=[" ".join(c)[:20].encode("ascii", "replace").decode() for c in COMMANDS])
+def test_the_command_line_refuses_in_one_sentence(arguments, capsys):
+    assert main(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_point_where_an_inner_value_is_infinite_refutes_nothing(capsys):
+    assert main(["derive", "1^x^y", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    "text, error", [("inf..inf", ValueError), ("{inf}", TypeError), ("-inf..-inf", ValueError), ("9**9**9..1", TypeError), ("", TypeError)]
+)
+def test_a_domain_without_a_number_is_refused(text, error):
+    with pytest.raises(error):
+        domain_of(text, "x")
+
+
+@pytest.mark.parametrize("name", ["def", "", "a b", "x\0", "\ud800", "a\u0301", "ﬁt", "x" * 2000])
+def test_an_op_has_a_name_that_source_code_can_have(name):
+    with pytest.raises(ValueError, match="named by an identifier"):
+        op_from_sympy(name, "x + 1")
+
+
+@pytest.mark.parametrize("text", ["2,3", "9999999 9999999 ", "f4,f4", "\0", "\n", "\ud800", "1" * 5000])
+def test_a_dtype_is_not_read_as_a_literal(text):
+    with pytest.raises(TypeError, match="is not a supported dtype"):
+        symgrad.zeros(1, dtype=text)
+
+
+def test_a_declared_matrix_is_not_larger_than_the_limit():
+    with pytest.raises(TooLarge, match="9,999,800,001 elements"):
+        matrix_gradient(lambda A: (A * A).sum(), "A", A="99999 99999")
+
+
+def _attack(seed, count):
+    run = subprocess.run([sys.executable, "-m", "tests.support.hostile", str(seed), str(count)], capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0 and run.stdout, run.stdout[-1000:] + run.stderr[-2000:]
+    found = json.loads(run.stdout)
+    print(found)
+    assert not found["wrong"], "\n".join(found["wrong"])
+    assert found["slowest"][0][0] < 10, found["slowest"]
+    return found
+
+
+def test_some_hostile_texts_get_an_answer_or_a_documented_error():
+    assert _attack(7, 60)["texts"] == 60
+
+
+@pytest.mark.sweep
+def test_many_hostile_texts_get_an_answer_or_a_documented_error():
+    found = _attack(20, 1200)
+    assert found["outcomes"]["parse"]["accepted"] > 200
