@@ -14,6 +14,7 @@ from symgrad.carriers.series import Series, SeriesCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.recording import NUMBERS, core
 from symgrad.engine.replay import arguments
+from symgrad.engine.storage.versions import written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation
 from symgrad.graph.modes import DEFAULT, special, thread
@@ -75,7 +76,10 @@ class Walk:
 
 
 def walk_of(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], int] | None:
-    """The walk from the inputs of an evaluation to an output; None with hooks, anomaly mode, names or tangents, or an op that is not plain."""
+    """The walk from the inputs of an evaluation to an output.
+
+    None with hooks, anomaly mode, names or tangents, for an op that is not plain, and for values that were written in place.
+    """
     root, since = y._node, ev.nodes[0].sequence_nr
     assert root is not None
     path, ends = list[Node](), [x for x in ev.nodes if x in ev.between]
@@ -97,6 +101,8 @@ def walk_of(ev: Evaluation, y: Tensor) -> tuple[Node, list[Node], list[Node], in
                 seen.add(p)
                 stack.append(p)
     path.sort(key=operator.attrgetter("sequence_nr"))
+    if all_threads.written > since and any([written_since(node.value, node.sequence_nr) for node in path]):
+        return None  # a write in place replaced the value of a node, which a series reads
     return (root, path, ends, count) if unobserved((*path, *ends)) else None
 
 

@@ -347,3 +347,16 @@ def test_jet_coefficients_are_differentiable_by_the_primal_twice():
     close(second[0], second[1], 1e-8)
     pushed = [jvp(lambda b, by=by: by({**w, "b": b}, x, (1,)), (symgrad.tensor(w["b"]),), (symgrad.ones(5),))[1] for by in (by_jet, by_tangents)]
     close(*pushed)
+
+
+@pytest.mark.parametrize(("written", "plain"), [
+    (lambda x: x.clone().sin_().mul_(x), lambda x: x.sin() * x), (lambda x: (x * 1).cos_().add_(x).square_(), lambda x: (x.cos() + x).square()),
+    (lambda x: x.clone().mul_(2.0).sin_(), lambda x: (2 * x).sin())])
+def test_gradients_of_gradients_of_functions_that_write_in_place(written, plain):
+    def twice(f):
+        return grad(lambda x: (grad(lambda x: f(x).sum())(x) ** 2).sum())
+
+    x = symgrad.tensor([0.3, 0.6])
+    for _ in range(2):
+        close(twice(written)(x), twice(plain)(x))
+        close(jacrev(twice(written))(x), jacrev(twice(plain))(x))
