@@ -38,6 +38,7 @@ class Dual(Node):
             "ViewBackward0", public=False, saves=False)
     vjp = staticmethod(op.vjp)  # type: ignore[arg-type]
     broadcasts = saves = selects = False
+    shares_memory = True
 
     def __init__(self, value: Any, source: Node | None, flags: int):
         super().__init__((value,), (source,), value, flags)

@@ -68,6 +68,7 @@ class Node(NamedAsInTorch):
     kept: Any = None  # what the value of a call of many numbers keeps for its pullback
     by_numbers: Any = None  # the pullbacks of the class as flat functions, written on first use
     by_tensors: Any = None
+    shares_memory = False  # whether its tensor has the memory of its parent's tensor without being a view of it
     finite = False  # whether the factors of the cotangents are finite if the value is not NaN, so that none comes from elements not selected
     none_is_undefined = False  # whether a cotangent of None is undefined; otherwise it is zero
     args: tuple | None

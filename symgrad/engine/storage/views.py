@@ -260,10 +260,22 @@ def refuse_in_place(t: Tensor) -> None:
     if type(meta) is View:
         if meta.made:
             raise _refused(meta, t, "is being modified inplace")
-        if t.requires_grad and meta.base.is_leaf:
+        if t.requires_grad and (meta.base.is_leaf or _has_memory_of_leaf(meta.base)):
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+    elif t.requires_grad and _has_memory_of_leaf(t):
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
     if t.requires_grad and is_leaf_unrefreshed(t):
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation." + REMEDY)
+
+
+def _has_memory_of_leaf(t: Tensor) -> bool:
+    """Whether a tensor that is not a view, such as a dual tensor, has the memory of a leaf that requires grad."""
+    node = t._node_slot
+    if node is None or not node.shares_memory:
+        return False
+    while node is not None and node.parents and (node.shares_memory or node.op.view):
+        node = node.parents[0]
+    return isinstance(node, Leaf) and node.requires_grad
 
 
 def _refused(meta: View, t: Tensor, what: str) -> RefusedView:
