@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 from heapq import heappush
 from typing import Any
 
@@ -43,9 +43,9 @@ def receivers(node: Node, wanted: Container[Node | None] | None) -> tuple[Node |
     return tuple([p if p is not None and p.flags & GRADIENT else None for p in node.parents]) if node.flags & GRADIENT else ()
 
 
-def any_recorded(parents: Iterable[Node | None]) -> bool:
-    """Whether not all parents are views that no operation recorded, for which nothing is saved."""
-    return any(p is not None and p.origin is not None for p in parents)
+def any_recorded(parents: Sequence[Node | None]) -> bool:
+    """Whether a node has saved something: of several parents, not all are views that no operation recorded."""
+    return len(parents) < 2 or any(p is not None and p.origin is not None for p in parents)
 
 
 def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from .draw import Drawer
-from .rules import BEFORE_MESSAGES, ENDS, Case, alike, named_alike, normal
+from .rules import BEFORE_MESSAGES, ENDS, PASSES, Case, alike, named_alike, normal
 from .steps import Step, World, look, say
 
 
@@ -75,12 +75,13 @@ class Pair:
             return
         self.rough |= any(str(t.dtype) == "torch.float32" for t in theirs.tensors.values())
         twice = any(dict(step.options).get("create_graph") for step in self.program)  # constant derivatives have gradients here, which are zero
+        freed = any(step.form in PASSES and not dict(step.options).get("retain_graph") for step in self.program)
         for name in theirs.tensors:
             a, b = look(theirs, name, closely), look(ours, name, closely)
             if twice and a.facts.get("grad", "") is None and not any(b.numbers.get("grad", [])):
                 b.facts["grad"] = None
             for what in a.facts:
-                if a.facts[what] != b.facts[what] and what not in self.ignored and not named_alike(a.facts[what], b.facts[what]):
+                if a.facts[what] != b.facts[what] and what not in self.ignored and not named_alike(a.facts[what], b.facts[what], freed):
                     raise Difference(f"{name}.{what}: torch {a.facts[what]}; symgrad {b.facts[what]}")
             for what in a.numbers:
                 if not all(map(cmath.isfinite, a.numbers[what])):

@@ -47,6 +47,10 @@ class Choices:
                 return False
             return not (fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None)
 
+        if self.chance(0.2):  # what happens to a retained gradient shows only where it is written
+            found = self.any(lambda t: t.retains_grad and good(t) and (test is None or test(t)))
+            if found[0] is not None:
+                return found
         return self.any(lambda t: good(t) and (test is None or test(t)))
 
     def tracked(self) -> Ref:

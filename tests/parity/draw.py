@@ -27,7 +27,7 @@ class Drawer(Graphs, Values):
         super().__init__(random, world, without, start)
         families = [(7, self.leaf), (10, self.unary), (12, self.binary), (5, self.reduction), (3, self.product), (3, self.joined), (24, self.view),
                     (4, self.several), (10, self.unary_), (13, self.binary_), (11, self.assign), (5, self.augment), (3, self.requires_grad_),
-                    (2, self.detach_), (3, self.retain_grad), (5, self.hook), (1, self.node_hook), (1, self.hook_of_several), (1, self.remove),
+                    (2, self.detach_), (6, self.retain_grad), (5, self.hook), (1, self.node_hook), (1, self.hook_of_several), (1, self.remove),
                     (2, self.data), (3, self.grad_of), (2, self.clear), (1, self.set_data), (9, self.backward), (4, self.grad), (3, self.grads),
                     (1, self.grad_batched), (1, self.edge), (2, self.second), (3, self.delete), (4, self.custom), (4, self.reduced),
                     (3, self.scanned), (3, self.sorted), (4, self.indexed), (3, self.scattered), (4, self.scattered_), (2, self.copied),

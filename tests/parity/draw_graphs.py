@@ -22,7 +22,7 @@ class Graphs(Choices):
         return Step("hook", word, (self.tracked(),), (), (("name", f"h{next(self.hooks)}"),))
 
     def node_hook(self) -> Step | None:
-        apart = ("DirtyOfTwoBackward", "NoGradientBackward")  # torch shows also the gradients that these return for constants
+        apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0")  # torch shows the gradients of constants there
         a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and type(t.grad_fn).__name__ not in apart)
         word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
         return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
