@@ -279,7 +279,7 @@ class Drawer(Graphs, Values):
         return None if a is None else Step("set", "grad", (a, None))
 
     def set_data(self) -> Step | None:
-        a, t = self.any(lambda t: not t.is_inference() and t.untyped_storage().data_ptr() not in self.world.recorded)
+        a, t = self.any(lambda t: not t.is_inference() and not t._is_view() and t.untyped_storage().data_ptr() not in self.world.recorded)
         if a is None:
             return None
         b, _ = self.any(lambda s: s is not t and s.shape == t.shape and s.dtype == t.dtype and not s.is_inference())

@@ -34,9 +34,13 @@ class Graphs(Choices):
         return None if not refs else Step("several", self.random.choice(["all", "any"]), refs, (), (("name", f"h{next(self.hooks)}"),))
 
     def custom(self) -> Step | None:
+        def fair(t: Any) -> bool:
+            """Torch's process ends in a pass to a leaf that a Function wrote after it had left the graph."""
+            return plain(t) and (t._is_view() or t.grad_fn is not None or t.untyped_storage().data_ptr() not in self.world.recorded)
+
         mode = self.mode().removesuffix(" + enable_grad").removesuffix(" + grad on")  # recording in inference mode is no use
         if self.chance(0.2):
-            a, t = self.written(lambda t: plain(t) and not t._is_view())
+            a, t = self.written(lambda t: fair(t) and not t._is_view())
             b, _ = self.any(lambda s: t is not None and s.shape == t.shape and s.dtype == t.dtype and s is not t)
             if b is None:
                 return None
@@ -46,7 +50,8 @@ class Graphs(Choices):
             b, _ = self.any(lambda s: t is not None and s.shape == t.shape and s.dtype == t.dtype)
             return None if b is None else Step("custom", "NoGradient", (a, b), self.fresh(), mode=mode)
         word = self.random.choice(TWO if self.chance(0.25) else ONE if self.chance(0.92) else BAD)
-        a, t = (self.written if word == "Dirty" else self.any)(lambda t: plain(t) and t.numel() and max(map(abs, t.detach().flatten().tolist())) < 3)
+        a, t = (self.written if word == "Dirty" else self.any)(
+            lambda t: (fair(t) if word == "Dirty" else plain(t)) and t.numel() and max(map(abs, t.detach().flatten().tolist())) < 3)
         if a is None:
             return None
         if self.chance(0.05):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .modes import SAVING
-from .steps import Ref, Step
+from .steps import Step
 
 PASSES = ("backward", "grad", "second", "edge")
 TURNED = ("t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_")
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
     def one_memory(self) -> bool:
         """Whether the operands are the same elements of the same memory, up to dimensions of size 1."""
-        ts = [self.tensors[a.name] for a in self.step.args if isinstance(a, Ref)]
+        ts = [self.tensors[name] for name in self.step.needs()]
         return len(ts) > 1 and len({(t.data_ptr(), tuple((n, s) for n, s in zip(t.shape, t.stride()) if n > 1)) for t in ts}) == 1
 
 
