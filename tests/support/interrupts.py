@@ -71,6 +71,8 @@ class Interrupted:
 
 def differences(module, parameters):
     """What is wrong with the modes of this thread, and with what is computed under them."""
+    if special:  # a report of an error may hold what ran
+        gc.collect()
     modes = thread.modes
     found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
                                       ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
