@@ -114,7 +114,7 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
                 g = wrap(as_value(g, y.dtype))
             if g.shape != y.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
-            if g.is_complex() != y.is_complex():
+            if g.is_complex() and not y.is_complex():  # a real gradient of a complex output is a complex one
                 raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {y.dtype}.")
             if g._value.dtype != y._value.dtype:

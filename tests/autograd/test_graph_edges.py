@@ -137,3 +137,12 @@ def test_dir_names_what_is_there():
     assert {"shape", "mul_", "grad"} <= set(names) and "to_sparse" not in names and "_grad" not in names
     x.grad = symgrad.ones(2, 2)
     assert "_grad" in dir(x)
+
+
+def test_gradients_of_another_kind_of_number():
+    x, z = leaf(1.0, 2.0), symgrad.tensor([1j, 2.0], requires_grad=True)
+    words = r"^For complex Tensors, .* Mismatch: grad_output\[0\] has a dtype of torch.complex128 and output\[0\] has a dtype of torch.float64"
+    with pytest.raises(RuntimeError, match=words):
+        (x * 2).backward(tensor([1j, 1.0]))
+    (z * 2).backward(tensor([1.0, 1.0]))
+    assert x.grad is None and z.grad.tolist() == [2.0, 2.0]
