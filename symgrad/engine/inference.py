@@ -13,7 +13,7 @@ from symgrad.engine.storage.views import RefusedView
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import DEFAULT, observed, thread
-from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, Leaf, Node
+from symgrad.graph.node import BARRED, GRADIENT, INFERENCE, InferenceNode, Leaf, Node
 from symgrad.graph.op import Op
 
 __all__ = ["CANNOT_BE_SAVED", "InferenceError", "is_inference", "made_in_inference", "recorded"]
@@ -21,10 +21,11 @@ __all__ = ["CANNOT_BE_SAVED", "InferenceError", "is_inference", "made_in_inferen
 CANNOT_BE_SAVED = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
                    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` "
                    "instead of `torch.inference_mode()`.")
+COPIES = frozenset(("clone", "to_copy"))  # these write into a new tensor, which is an ordinary one
 _leaves: weakref.WeakSet[Leaf] = weakref.WeakSet()  # of inference tensors that require grad
 
 
-class InferenceLeaf(Node):
+class InferenceLeaf(InferenceNode):
     """The content of the node slot of an inference tensor that requires grad, with its node, at which gradients accumulate."""
 
     __slots__ = ("leaf",)
@@ -77,11 +78,16 @@ def _with_inference(op: Op, args: tuple, parents: tuple, value: Any, marked: Seq
         return INFERENCE if value.dtype.kind in "fcV" else None
     if not modes.grad and modes.recorder is DEFAULT:
         return None
+    alone = all([m or not hasattr(a, "dtype") for m, a in zip(marked, args)])  # whether no ordinary tensor takes part, except for numbers
+    if all(marked) and op.name not in COPIES:
+        return None  # among themselves inference tensors are constants, also those that require grad
     known = tuple(None if p is INFERENCE else p for p in parents)
     node = observed(modes.recorder.record(op, args, known, value))
     if node is not None and node.flags & GRADIENT:
         needed = _needed(node, tuple(p if p is not None and p.flags & GRADIENT and p.public_node is not None else None for p in known))
         if any(place >= 0 and marked[place] for _, place in needed):
+            if alone:
+                return None
             raise InferenceError(CANNOT_BE_SAVED)
     return node
 
@@ -98,4 +104,5 @@ def made_in_inference(tensor: Tensor) -> Tensor:
 
 def is_inference(self: Tensor) -> bool:
     """Whether the tensor was created in inference mode; False for integers and booleans."""
-    return self._node_slot is INFERENCE or type(self._node_slot) is InferenceLeaf
+    node = self._node_slot
+    return node is not None and node.in_inference

@@ -178,7 +178,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """A tensor outside of the graph that shares memory with this one."""
-        inference = INFERENCE if self._node_slot is INFERENCE else None
+        inference = INFERENCE if self._node_slot is not None and self._node_slot.in_inference else None
         if not special:
             return wrap(self._array(), inference)
         if thread.modes.program is not None:

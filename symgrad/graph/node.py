@@ -18,8 +18,8 @@ from symgrad.graph.freed import freed, released
 from symgrad.graph.names import NamedAsInTorch
 from symgrad.graph.op import Op
 
-__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "Leaf", "NAMED", "PACKED", "RELEASED", "IN_FORWARD", "TANGENT",
-           "TRACKED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence",
+__all__ = ["BARRED", "CALLS", "DETACHED", "GRADIENT", "HOOKED", "INFERENCE", "InferenceNode", "Leaf", "NAMED", "PACKED", "RELEASED", "IN_FORWARD",
+           "TANGENT", "TRACKED", "Node", "REASONS", "SELECTED", "SMALL", "all_threads", "constructor", "guarded_class", "make_node", "next_sequence",
            "node_class"]
 
 GRADIENT, NAMED, RELEASED, TANGENT, IN_FORWARD, DETACHED, HOOKED, SELECTED, CALLS, PACKED = 1, 2, 4, 8, 16, 32, 64, 256, 512, 1024
@@ -69,6 +69,7 @@ class Node(NamedAsInTorch):
     by_numbers: Any = None  # the pullbacks of the class as flat functions, written on first use
     by_tensors: Any = None
     shares_memory = False  # whether its tensor has the memory of its parent's tensor without being a view of it
+    in_inference = False  # whether it stands for an inference tensor
     finite = False  # whether the factors of the cotangents are finite if the value is not NaN, so that none comes from elements not selected
     none_is_undefined = False  # whether a cotangent of None is undefined; otherwise it is zero
     args: tuple | None
@@ -176,7 +177,14 @@ class _Barred(int):
 
 
 BARRED = _Barred()
-INFERENCE = Node((), (), None, BARRED)  # the node slot of inference tensors
+class InferenceNode(Node):
+    """The content of the node slot of inference tensors."""
+
+    __slots__ = ()
+    in_inference = True
+
+
+INFERENCE: Node = InferenceNode((), (), None, BARRED)
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 
 

@@ -183,7 +183,9 @@ def test_leaves_that_require_grad():
     assert [(x.is_inference(), x.requires_grad, x._is_view()) for x in (*inside[:2], outside)] == [(True, False, False)] * 3
     assert all(x is t for x in inside[2:]) and t.is_inference() and t.requires_grad and t.is_leaf and outside.is_leaf
     s = symgrad.ones(1, 2, requires_grad=True)
-    for call in (lambda: t * s, lambda: s * t, lambda: t * t):
+    alone = [t * t, t.sin(), t**2, symgrad.cat([t, t]), t.detach(), t * 2.0, t + 1, 1 - t, t / 2, t.clone(), t.float()]
+    assert [(x.is_inference(), x.requires_grad) for x in alone] == [(False, False)] * 4 + [(True, False)] + [(False, True)] * 6  # as in torch
+    for call in (lambda: t * s, lambda: s * t):
         with pytest.raises(RuntimeError, match="^Inference tensors cannot be saved for backward. Please do not use Tensors created in"):
             call()
     y = (t + s) * 3
