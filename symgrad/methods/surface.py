@@ -142,6 +142,7 @@ def alias_copy(input: Tensor) -> Tensor:
 
 
 @taking_out
+@taking_tensors
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of every `step`-th slice along `dim` from `start` to `end`.
 
