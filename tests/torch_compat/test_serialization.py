@@ -111,7 +111,7 @@ def test_a_pickle_of_an_expanded_tensor_has_its_elements_once():
         text = pickle.dumps(x)
         y = pickle.loads(text)
         assert len(text) < 1000 and y.shape == x.shape and y.dtype is x.dtype
-        assert [a == 0 for a in y.stride()] == [a == 0 for a in x.stride()] and y.flatten()[:0].tolist() == []
+        assert [a == 0 for a in y.stride()] == [a == 0 for a in x.stride()]
         assert y[..., :2].flatten()[:5].tolist() == x[..., :2].flatten()[:5].tolist()
     x = pickled(symgrad.arange(3.0).requires_grad_()[:, None].expand(3, 2).detach().requires_grad_())
     assert x.requires_grad and x.is_leaf and x.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
