@@ -40,8 +40,8 @@ class Drawer(Graphs, Values):
         tensors = self.world.tensors
         if len(tensors) < 2:
             return self.leaf()
-        if len(tensors) > MOST:
-            return self.delete()
+        if len(tensors) > MOST and (step := self.delete()) is not None:
+            return step
         while True:
             at = self.random.randrange(self.total)
             for weight, draw in self.families:
@@ -292,7 +292,8 @@ class Drawer(Graphs, Values):
         b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
         return None if a is None or b is None else Step("second", "", (a, b), self.fresh())
 
-    def delete(self) -> Step:
+    def delete(self) -> Step | None:
         """Leaves that require grad stay: torch's graph keeps them alive, where here a leaf nobody holds receives no gradient."""
-        names = [n for n, t in self.world.tensors.items() if not t.requires_grad or not t._is_view() and not t.is_leaf]
-        return Step("delete", "", (Ref(self.random.choice(names or list(self.world.tensors))),))
+        names = [n for n, t in self.world.tensors.items() if t._is_view() and not t.requires_grad or not t._is_view() and not (
+            t.is_leaf and (t.requires_grad or t.untyped_storage().data_ptr() in self.world.recorded))]
+        return Step("delete", "", (Ref(self.random.choice(names)),)) if names else None

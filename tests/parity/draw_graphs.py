@@ -22,7 +22,7 @@ class Graphs(Choices):
         return Step("hook", word, (self.tracked(),), (), (("name", f"h{next(self.hooks)}"),))
 
     def node_hook(self) -> Step | None:
-        apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0")  # torch shows the gradients of constants there
+        apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0", "MaskedScatterBackward0")  # of several inputs
         a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and type(t.grad_fn).__name__ not in apart)
         word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
         return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
@@ -70,7 +70,7 @@ class Graphs(Choices):
         if self.chance(0.08) and not self.world.sloped:
             options += (("create_graph", True),)
         if self.chance(0.08) and not self.world.several:
-            options += (("inputs", self.ends()),)
+            options += (("inputs", ends),) if (ends := self.ends()) else ()
         if self.chance(0.5) or self.world.several:  # torch does not call a hook of several tensors if one of them is an end of the pass
             return Step("backward", "sum", (a,), (), options, self.pass_mode())
         return Step("backward", "", (a,) if self.chance(0.1) else (a, self.weights(a)), (), options, self.pass_mode())
@@ -86,7 +86,7 @@ class Graphs(Choices):
         """Leaves, or results of simple operations: torch calls the backward of an input itself, too, which only hooks and saved tensors show."""
         simple = () if self.world.handles else ("AddBackward0", "SubBackward0", "CloneBackward0", "CatBackward0", "NegBackward0")
         found = [self.any(lambda t: not t._is_view() and t.requires_grad and (t.is_leaf or type(t.grad_fn).__name__ in simple))[0] for _ in range(2)]
-        return list(dict.fromkeys(a for a in found if a is not None)) or [self.tracked()]
+        return list(dict.fromkeys(a for a in found if a is not None))
 
     def inputs(self) -> list[Ref]:
         """One or two tensors that are the only outputs of their operations: torch takes a path to one output for a path to all."""

@@ -11,6 +11,7 @@ from .steps import Array, Ref, Step, Type
 REDUCED = ["std", "var", "norm", "logsumexp", "amax", "amin", "nansum", "count_nonzero", "all", "any", "argmax", "argmin", "sum", "mean", "prod"]
 APART = {"amax", "amin", "argmax", "argmin", "max", "min", "median", "sort", "argsort", "topk", "kthvalue", "cummax", "cummin", "aminmax"}
 NONZERO = {"norm", "std"}
+TRUTH = {"count_nonzero", "all", "any"}  # of which rounding must not decide
 COPIES = ["t_copy", "transpose_copy", "permute_copy", "expand_copy", "unsqueeze_copy", "squeeze_copy", "select_copy", "slice_copy", "diagonal_copy",
           "alias_copy", "view_copy", "unbind_copy", "split_copy"]
 
@@ -29,7 +30,8 @@ class Values(Choices):
 
     def reduced(self) -> Step | None:
         word = self.random.choice(REDUCED)
-        a, t = self.any(lambda t: t.numel() and size(t) < 4 and (word not in APART | NONZERO or apart(t)) and (word not in NONZERO or least(t) > 0.1))
+        a, t = self.any(lambda t: t.numel() and size(t) < 4 and (word not in APART | NONZERO or apart(t)) and (word not in NONZERO or least(t) > 0.1)
+                        and (word not in TRUTH or all(not x or abs(x) > 1e-3 for x in t.detach().flatten().tolist())))
         if a is None:
             return None
         args: tuple = (a,)
@@ -218,7 +220,8 @@ class Values(Choices):
     def turned_(self) -> Step | None:
         """A change of sizes in place."""
         word = self.random.choice(["t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_", "unsqueeze_"])
-        a, t = self.written(lambda t: t.dim() == 2 and not t.is_complex())
+        bases = [t._base for t in self.world.tensors.values()]
+        a, t = self.written(lambda t: t.dim() == 2 and not t.is_complex() and all(t is not base for base in bases))
         if a is None:
             return None
         args: tuple = {"transpose_": (0, 1), "unsqueeze_": (0,), "swapaxes_": (0, 1)}.get(word, ())

@@ -136,7 +136,7 @@ class World:
     def _inherited(self, step: Step, t: Any) -> int:
         """The version of a gradient or a product starts anywhere, and what shares its memory shares that."""
         source = step.args[0].name if step.args and isinstance(step.args[0], Ref) else None
-        return self.offsets.get(source, 0) if t._is_view() or step.word == "detach" or t is self.tensors.get(source) else 0
+        return self.offsets.get(source, 0) if t._is_view() or step.word in ("detach", "view") or t is self.tensors.get(source) else 0
 
     def loose(self, t: Any) -> bool:
         """Whether writes to `t` may go unseen by graphs that saved its memory: then what is saved is a matter of each rule."""
