@@ -28,8 +28,8 @@ class Graphs(Choices):
         return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
 
     def hook_of_several(self) -> Step | None:
-        """A hook on several results; of leaves torch supports it in `backward` only."""
-        found = [self.any(lambda t: not t._is_view() and t.grad_fn is not None)[0] for _ in range(1 + self.random.randrange(3))]
+        """A hook on several results; of leaves torch supports it in `backward` only, and of outputs of one call the first that comes may be None."""
+        found = [self.any(lambda t: not t._is_view() and t.grad_fn is not None and not self.piece(t))[0] for _ in range(1 + self.random.randrange(3))]
         refs = tuple(dict.fromkeys(a for a in found if a is not None))
         return None if not refs else Step("several", self.random.choice(["all", "any"]), refs, (), (("name", f"h{next(self.hooks)}"),))
 
