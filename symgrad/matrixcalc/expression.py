@@ -228,7 +228,7 @@ def matrix_expr(t: Tensor, symmetric: Sequence[str] = ()) -> MatrixExpression:
     parts = getattr(t, "_formula", None)
     seeds = [(root, g) for part, _ in parts or () for root, g in part if root.flags & NAMED]
     if not seeds:
-        raise ValueError("matrix_expr: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
+        raise NoCompactForm("matrix_expr: no named leaf is upstream; name the arrays, as in symgrad.tensor(A, requires_grad=True, symbol=\"A\")")
     graph = TensorGraph(seeds, symmetric)
     by = graph.leaves.get(parts[0][1]) if parts else None
     if by is None:

@@ -26,8 +26,11 @@ __all__ = ["Applied", "Cholesky", "Delta", "Determinant", "Dimension", "Factor",
 ONE, ZERO = sympy.S.One, sympy.S.Zero
 
 
-class NoCompactForm(ValueError):
-    """The error for a value without a compact form; the message has the reason and the remedy."""
+class NoCompactForm(ValueError, AttributeError):
+    """The error for a value without a compact form; the message has the reason and the remedy.
+
+    It is an AttributeError, so that `hasattr` of the property `Tensor.matrix_expr` is False.
+    """
 
 
 class Dimension:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -164,10 +166,26 @@ def split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple, Any]:
     return () if _last_part(tuple(basic), shape) is Ellipsis else tuple(basic), tuple(rest)
 
 
+def _is_tuple_in_a_list(index: Any) -> bool:
+    """Whether torch reads a list as the tuple of its items, by the old rule of NumPy: it is short, and an item is more than a number."""
+    return (isinstance(index, list) and len(index) < 32
+            and any(item is None or item is Ellipsis or isinstance(item, (slice, Tensor, np.ndarray, Sequence)) for item in index))
+
+
 def index_without_tensors(index: Any) -> Any:
     """An index with its Tensors replaced by arrays and its lists by integer or boolean arrays."""
+    if _is_tuple_in_a_list(index):
+        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+                      "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which "
+                      "will result either in an error or a different result", UserWarning, stacklevel=3)
+        index = tuple(index)
     if isinstance(index, tuple):
-        return tuple([index_without_tensors(list(part) if isinstance(part, tuple) else part) for part in index])
+        return tuple([_part_without_tensors(list(part) if isinstance(part, tuple) else part) for part in index])
+    return _part_without_tensors(index)
+
+
+def _part_without_tensors(index: Any) -> Any:
+    """One part of an index, without Tensors and lists."""
     if isinstance(index, Tensor):
         value = index._value
         if not value.ndim and value.dtype.kind in "iu" and value.dtype != np.uint8 and not isinstance(value, DuckArray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from functools import partial
 from typing import TypeVar
 from weakref import ref
 
@@ -13,7 +14,9 @@ V = TypeVar("V")
 
 
 class WeakKeys(MutableMapping[K, V]):
-    """As `weakref.WeakKeyDictionary`, but entries are removed in C, so that no interrupt is lost in a callback.
+    """As `weakref.WeakKeyDictionary`, but keys are compared by identity, since == of tensors is elementwise.
+
+    Entries are removed in C, so that no interrupt is lost in a callback.
 
     >>> import symgrad
     >>> colours = WeakKeys()
@@ -27,19 +30,20 @@ class WeakKeys(MutableMapping[K, V]):
     __slots__ = ("_entries", "__weakref__")
 
     def __init__(self) -> None:
-        self._entries: dict[ref[K], V] = {}
+        self._entries: dict[int, tuple[ref[K], V]] = {}
 
     def __getitem__(self, key: K) -> V:
-        return self._entries[ref(key)]
+        return self._entries[id(key)][1]
 
     def __setitem__(self, key: K, value: V) -> None:
-        self._entries[ref(key, self._entries.pop)] = value
+        # The dead reference arrives as the second argument of pop, its default.
+        self._entries[id(key)] = ref(key, partial(self._entries.pop, id(key))), value
 
     def __delitem__(self, key: K) -> None:
-        del self._entries[ref(key)]
+        del self._entries[id(key)]
 
     def __iter__(self) -> Iterator[K]:
-        for reference in list(self._entries):
+        for reference, _ in list(self._entries.values()):
             if (key := reference()) is not None:
                 yield key
 

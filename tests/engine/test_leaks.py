@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import symgrad
+from symgrad.types.weakkeys import WeakKeys
 
 STEPS = {"thorough": 1_000_000, "ci": 3_000}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"), 2_000)
 x = symgrad.tensor([0.5, 1.0, 1.5], requires_grad=True)
@@ -148,3 +149,15 @@ def test_a_cycle_is_seen():
     blocks, _ = growth(leaks, 1000)
     gc.collect()
     assert blocks > 1000
+
+
+def test_weak_keys_are_compared_by_identity():
+    keys = [symgrad.ones(3), symgrad.ones(3)]
+    found = WeakKeys()
+    for k, key in enumerate(keys):
+        found[key] = None
+        found[key] = k
+    assert [found.get(key) for key in keys] == [0, 1] and found.get(symgrad.ones(3)) is None and len(found) == 2
+    assert all(a is b for a, b in zip(found, keys))
+    del key, keys[0]
+    assert list(found.values()) == [1] and found.pop(keys[0]) == 1 and not found

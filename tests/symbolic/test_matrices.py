@@ -297,6 +297,13 @@ def test_operations_refuse_matrices_that_are_not_square():
 # Refused input
 
 
+def test_a_tensor_without_a_compact_form_has_no_such_attribute():
+    for t in (symgrad.ones(2), symgrad.amax(named("x", 2))):
+        assert not hasattr(t, "matrix_expr")
+        with pytest.raises(AttributeError, match="^matrix_expr: "):
+            t.matrix_expr
+
+
 def test_unsupported_arguments_are_refused():
     A, B, x = named("A", 3, 2), named("B", 3, 2), named("x", 2)
     p, q = symgrad.symbols("p q", [1.0, 2.0])
