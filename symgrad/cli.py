@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import symgrad
 from symgrad.formulas.parsing import ParseError, parse, parse_values
 from symgrad.frameworks.detection import FRAMEWORKS, is_foreign
@@ -275,9 +277,10 @@ def _derive(options: argparse.Namespace) -> int:
         raise BadInput("there is no variable to differentiate by; write a formula such as x**2")
     missing = [name for name in formula.names if name not in at]
     values = {name: at.get(name, 1.0) for name in formula.names}
-    points, weight = min(options.points or POINTS, POINTS) + SPECIAL_POINTS, formula.weight
+    points, elements = min(options.points or POINTS, POINTS) + SPECIAL_POINTS, sum(np.size(value) for value in values.values())
+    weight = formula.weight + elements
     try:
-        within(weight * points, CHECKED, f"its operations count as {weight:,.0f}, which at {points} points are {{}}")
+        within(weight * points, CHECKED, f"its operations and inputs count as {weight:,.0f}, which at {points} points are {{}}")
     except TooLarge as error:
         raise BadInput(f"the formula is too long: {error}; give fewer --points, or a shorter formula") from None
     try:

@@ -15,10 +15,11 @@ from sympy.ntheory.factor_ import perfect_power
 
 from symgrad.types.limits import ARGUMENT, BITS, within
 
-__all__ = ["bits", "check_magnitude", "check_number", "expanded_terms", "of_moderate_numbers", "power"]
+__all__ = ["bits", "check_number", "expanded_terms", "growing", "of_moderate_numbers", "power", "tree_size"]
 
 FEW = 64  # an exponent up to which only the base itself is examined, and not the numbers inside it
 TRIAL = 2**15  # the primes up to which SymPy divides the base of a root
+LARGEST = 1e300  # a number of bits, in place of larger ones
 POWER = "a power in the formula has {} bits"
 
 
@@ -34,11 +35,23 @@ def check_number(e: Any) -> Any:
     return e
 
 
-def check_magnitude(e: Any) -> None:
-    """Raise TooLarge for a number of whose integer part SymPy would compute too many digits, as for floor(exp(10**9))."""
-    if e.is_number and not e.is_Rational and isinstance(e, sympy.Expr):
-        size = sympy.Abs(sympy.N(e, 5))
-        within(float(sympy.log(size, 2)) if size.is_Float and size > 1 else 0, BITS, "the formula has a number of {} bits")
+def growing(function: Callable[[Any], Any], even: bool = False) -> Callable[[Any], Any]:
+    """A function that grows as e**x, and with `even` as e**|x|.
+
+    Raises TooLarge for a number x so large that SymPy would compute too many digits of the integer part, as for floor(exp(10**9)).
+    """
+    def call(x: Any) -> Any:
+        if isinstance(x, sympy.Expr) and x.is_number and (even or x.is_extended_positive):
+            within(_as_float(sympy.Abs(x) / math.log(2)), BITS, "an exponential in the formula has {} bits")
+        return function(x)
+
+    return call
+
+
+def _as_float(x: Any) -> float:
+    """A float near a number; LARGEST for larger ones, 0 for what is not a number."""
+    found = sympy.N(x, 5)
+    return float(found) if found.is_Float and found < LARGEST else LARGEST if found.is_Float else 0.0
 
 
 def power(base: Any, exponent: Any) -> Any:
@@ -56,6 +69,8 @@ def power(base: Any, exponent: Any) -> Any:
         numbers = base.atoms(sympy.Rational) if size > FEW and not base.free_symbols else {base}
         most = max(map(bits, numbers), default=0)
         within(size * most if most > 1 else 0, BITS, POWER)
+        if size > FEW and base.is_number and not base.is_Rational:
+            within(size * abs(math.log2(_as_float(sympy.Abs(base)) or 1.0)), BITS, POWER)
         if exponent.q > 2 and (number := base.args[0] if base.is_Mul else base).is_Rational:
             for n in {abs(number.p), number.q} - {0, 1}:
                 within(_radical_bits(int(n), int(exponent.p), int(exponent.q)), BITS, POWER)
@@ -81,6 +96,24 @@ def of_moderate_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*xs)
 
     return call
+
+
+def tree_size(e: Any, sizes: dict[Any, int]) -> int:
+    """The number of nodes of an expression as a tree, in time linear in the number of its distinct nodes; `sizes` has those that are known.
+
+    >>> x = sympy.Symbol("x")
+    >>> tree_size((x + 1)**2 + sympy.sin(x + 1), {})
+    10
+    """
+    stack = [e]
+    while stack:
+        top = stack[-1]
+        missing = [] if top in sizes else [part for part in top.args if part not in sizes]
+        stack.extend(missing)
+        if not missing:
+            sizes[top] = 1 + sum([sizes[part] for part in top.args])
+            stack.pop()
+    return sizes[e]
 
 
 def expanded_terms(e: Any) -> float:

@@ -14,6 +14,7 @@ import sympy
 from symgrad.carriers.cells import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.cells import Cells, square, sum
 from symgrad.carriers.cells import each as _each
+from symgrad.carriers.sizes import growing as _growing
 from symgrad.carriers.sizes import of_moderate_numbers as _of_moderate_numbers
 from symgrad.carriers.sizes import power as _power
 from symgrad.carriers.special.cells import of_cells as _special_functions
@@ -93,12 +94,14 @@ def conjugate(x: Any) -> Any:
 
 
 abs, sign = _each(sympy.Abs), _each(sympy.sign)
-exp, log, sqrt = _each(sympy.exp), _each(sympy.log), _each(sympy.sqrt)
+_exponential = _growing(sympy.exp)
+exp, log, sqrt = _each(_exponential), _each(sympy.log), _each(sympy.sqrt)
 sin, cos, tan, asin, acos, atan = map(_each, (sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan))
-sinh, cosh, tanh, asinh, acosh, atanh = map(_each, (sympy.sinh, sympy.cosh, sympy.tanh, sympy.asinh, sympy.acosh, sympy.atanh))
+sinh, cosh = _each(_growing(sympy.sinh, True)), _each(_growing(sympy.cosh, True))
+tanh, asinh, acosh, atanh = map(_each, (sympy.tanh, sympy.asinh, sympy.acosh, sympy.atanh))
 floor, ceil = _each(sympy.floor), _each(sympy.ceiling)
 exp2 = _each(lambda x: _power(sympy.Integer(2), x))
-expm1 = _each(lambda x: sympy.exp(x) - 1)
+expm1 = _each(lambda x: _exponential(x) - 1)
 log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
 one_minus_square = _each(lambda x: 1 - x**2)
@@ -138,7 +141,10 @@ def _sinc_derivative(x: Any, order: Any) -> Any:
 
 
 sinc_derivative = _each(_sinc_derivative, 2)
-globals().update(_special_functions("formula", sympy, _of_moderate_numbers))
+# Of large numbers SymPy writes these as products and sums with as many factors and terms.
+_WRITTEN_OUT = ("beta", "digamma", "gamma", "lgamma", "logaddexp2", "polygamma", "sigmoid2", "zeta")
+globals().update(_special_functions("formula", sympy) | {
+    name: function for name, function in _special_functions("formula", sympy, _of_moderate_numbers).items() if name.startswith(_WRITTEN_OUT)})
 
 
 def _assuming(expr: Any, condition: Any, holds: bool, depth: int = 4) -> Any:

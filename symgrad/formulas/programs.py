@@ -37,7 +37,8 @@ CONSTANTS = {"pi": _named("pi", math.pi), "e": _named("e", math.e)}
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne}
-WEIGHTS = {"*": 4.0, "/": 4.0, "**": 16.0}  # of operations; a sum counts once and a function eight times
+# The weights of operations, where a sum counts once and a function eight times; SymPy compares the arguments of a maximum with one another.
+WEIGHTS = {"*": 4.0, "/": 4.0, "**": 16.0} | dict.fromkeys(("maximum", "minimum", "fmax", "fmin"), 24.0)
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -83,11 +84,10 @@ class ParsedFormula:
 
     @property
     def weight(self) -> float:
-        """The operations and variables, weighted by about the times in which their derivatives are compared with many digits."""
-        costs = (WEIGHTS.get(step.value, 1.0) if step.kind == "operation" else 8.0 * (step.kind == "call") for step in self.steps)
-        return len(self.names) + sum(costs)
+        """The operations, weighted by about the times in which their derivatives are compared with many digits."""
+        return sum({"operation": WEIGHTS.get(step.value, 1.0), "call": WEIGHTS.get(step.value, 8.0)}.get(step.kind, 0.0) for step in self.steps)
 
-    def __call__(self, *args: Any, **values: Any) -> Any:
+    def __call__(self, /, *args: Any, **values: Any) -> Any:
         """The value: a number for numbers, a Tensor with its graph for Tensors."""
         known, values = functions(), dict(zip(self.names, args)) | values
         with np.errstate(all="ignore"):

@@ -15,6 +15,7 @@ from symgrad.algebra.ladder import DIFFERENT, OPEN, compare_numbers, rungs
 from symgrad.algebra.limits import OutOfTime, clock, limited
 from symgrad.carriers import precise, symbolic
 from symgrad.carriers.digits import Undefined
+from symgrad.carriers.sizes import tree_size
 from symgrad.formulas import expressions  # noqa: F401  gives Tensors their formulas
 from symgrad.reference.elementary import derivative, evaluator
 from symgrad.reference.exact import ComparedNumber
@@ -95,16 +96,7 @@ def _numbers_differ(pair: Sequence[Callable[..., Any]], xs: Sequence[Any]) -> bo
 
 def size_of(e: Any) -> int:
     """The number of nodes of an expression as a tree, in time linear in the number of distinct nodes."""
-    sizes: dict[Any, int] = {}
-    stack = [e]
-    while stack:
-        top = stack[-1]
-        missing = [] if top in sizes else [part for part in top.args if part not in sizes]
-        stack.extend(missing)
-        if not missing:
-            sizes[top] = 1 + sum([sizes[part] for part in top.args])
-            stack.pop()
-    return sizes[e]
+    return tree_size(e, {})
 
 
 SHORT = 120  # the most operations of a formula that is shown as one expression

@@ -7,11 +7,12 @@ from typing import Any
 import sympy
 
 from symgrad.carriers import symbolic
-from symgrad.carriers.sizes import check_magnitude, check_number
+from symgrad.carriers.sizes import check_number, tree_size
 from symgrad.factories.creation import tensor
 from symgrad.formulas.parsing import ParsedFormula, ParseError, parse
 from symgrad.formulas.programs import Instruction, NamedNumber, apply_step, functions
 from symgrad.reference.recorder import Box, RecordingCarrier
+from symgrad.types.limits import COMPARED, NODES, PIECES, within
 
 __all__ = ["CONSTANTS", "parse_formula"]
 
@@ -34,7 +35,7 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
     """
     formula = parse(text)
     _check_by_floats(formula)
-    known = functions()
+    known, sizes = functions(), dict[sympy.Basic, int]()
     recorder = RecordingCarrier(symbolic, lambda x: symbolic.lift_value(x, True))
 
     def box(e: Any) -> Box:
@@ -45,10 +46,13 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
 
     def apply(step: Instruction, operands: list[Any]) -> Any:
         try:
+            for x in operands if step.kind == "call" and step.value != "where" else ():
+                within(_pieces(x.value.item(), sizes), PIECES, "an argument with cases has {} parts")
             out = apply_step(step, operands, recorder, known)
             e = check_number(sympy.sympify(out.value.item()))
-            if step.kind == "call" or step.value == "**":
-                check_magnitude(e)
+            if step.kind == "call":
+                within(len(e.args) if isinstance(e, (sympy.Max, sympy.Min)) else 0, COMPARED, "a maximum or minimum has {} arguments")
+            within(tree_size(e, sizes), NODES, "written out, the formula has {} parts")
         except RecursionError:
             raise ParseError("this formula is nested too deeply for SymPy", text, step.at) from None
         except FAILURES as error:
@@ -59,6 +63,11 @@ def parse_formula(text: str, decimals: bool = False) -> tuple[sympy.Expr, tuple[
     if not isinstance(e, sympy.Expr):
         raise ParseError("this is a comparison, not a number; write where(a < b, 1, 0)", text, 0)
     return e, formula.names
+
+
+def _pieces(e: Any, sizes: dict[sympy.Basic, int]) -> int:
+    """The parts of an expression that distinguishes cases, 0 of another one."""
+    return tree_size(e, sizes) if isinstance(e, sympy.Basic) and e.has(sympy.Piecewise, sympy.Mod, sympy.floor, sympy.ceiling) else 0
 
 
 def _check_by_floats(formula: ParsedFormula) -> None:

@@ -65,6 +65,8 @@ HUGE = [
     "96**0.3*x",
     "(1e300+7e250)**0.1*x",
     "floor(exp(x-x+1e9))",
+    "floor(cosh(x-x-1e9))",
+    "floor(pi**(x-x+1e9))",
     "remainder(exp(exp(exp(x-x+9))), 2)",
     "maximum(sin(exp(exp(x-x+15))), x)",
     "9**9**9**9*x",
@@ -75,6 +77,17 @@ HUGE = [
     "polygamma(1e9, x)",
     "polygamma(x, x)",
 ]
+
+
+WIDE = {"repeated rounding": "round(" * 49 + "x" + ")" * 49, "a maximum of many": "maximum(" * 49 + "x" + "".join(f", y{i})" for i in range(49))}
+
+
+@pytest.mark.parametrize("text", WIDE.values(), ids=WIDE)
+def test_a_formula_that_sympy_writes_out_at_length_is_refused(text):
+    start = time.process_time()
+    with pytest.raises(ParseError, match="written out|with cases|a maximum or minimum has 21 arguments"):
+        parse_formula(text)
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("text", HUGE)
@@ -132,6 +145,19 @@ COMMANDS = [
 def test_the_command_line_refuses_in_one_sentence(arguments, capsys):
     assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text, values", [("floor(exp(x-x+1e9))", ""), ("gamma(x-x+1e9)", ""), (WIDE["a maximum of many"], ""), ("x", "x=[" + "1," * 4000 + "]")]
+)
+def test_derive_refuses_at_once_what_would_take_long(text, values, capsys):
+    start = time.process_time()
+    assert main(["derive", text, "--at", values]) == 2
+    assert time.process_time() - start < 10 and capsys.readouterr().err.startswith("symgrad: ")
+
+
+def test_a_variable_may_have_the_name_of_a_parameter():
+    assert parse("self**2 + args*values")(self=2.0, args=3.0, values=1.0) == 7.0
 
 
 def test_a_point_where_an_inner_value_is_infinite_refutes_nothing(capsys):
