@@ -38,8 +38,8 @@ def _set_data(self: Tensor, other: Any) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
     if self.requires_grad and not (other.is_floating_point() or other.is_complex()):
         raise RuntimeError(f"data set to a tensor that requires gradients must be floating point or complex dtype, not {other.dtype}")
-    value, old = as_value(other), self._array()
-    self._rebind(Alias.of(value if isinstance(value, np.ndarray) else np.array(value)))
+    value, old = other._array(), self._array()
+    self._rebind(Alias.of(value))
     carry_over(old, self._value)
 
 

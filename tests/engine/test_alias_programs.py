@@ -32,7 +32,7 @@ class Moved(World):
         self.moves, self.graph = moves or {}, graph
 
     def do(self, step):
-        t = self.tensors.get(step.args[0].name) if writes(step) else None
+        t = self.tensors.get(step.args[0].name) if step.writes() else None
         t = None if t is None or t.is_inference() else t
         before = 0 if t is None else t._version
         raised = super().do(step)
@@ -46,11 +46,6 @@ class Moved(World):
         if step.out[0] in self.moves:
             leaf = symgrad.tensor(leaf.numpy() + self.moves[step.out[0]])
         return leaf.requires_grad_(self.graph and dict(step.options)["requires_grad"])
-
-
-def writes(step):
-    """Whether a step writes its first operand."""
-    return step.form in ("assign", "augment") or step.form == "call" and step.word.endswith("_") and step.word not in ("requires_grad_", "detach_")
 
 
 def drawn(seed, without, length=30):

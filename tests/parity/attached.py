@@ -87,7 +87,8 @@ def tensor_hook(t: Any, word: str, name: str, told: list, handles: dict[str, Any
     acts = TENSOR_HOOKS[word]
     if word.startswith("post"):
         def after(p: Any) -> Any:
-            told.append((name, [] if p.grad is None else flat(p.grad)))
+            if p.grad is not None:  # torch calls the hook also where no gradient arrived
+                told.append((name, flat(p.grad)))
             return acts(p)
 
         handles[name] = t.register_post_accumulate_grad_hook(after)

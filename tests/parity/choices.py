@@ -43,7 +43,7 @@ class Choices:
         fair = self.chance(0.85)
 
         def good(t: Any) -> bool:
-            if self.world.loose(t) or t.is_inference() and not (plain(t) or t.is_complex()):
+            if not t.numel() or self.world.loose(t) or t.is_inference() and not (plain(t) or t.is_complex()):
                 return False
             return not (fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 from .asked import fills, fits_in, has_grad, nested, size, tame, unordered
 from .draw_graphs import Graphs
 from .draw_values import Values
-from .steps import Array, Ref, Step, World
+from .steps import UNCOPIED, Array, Ref, Step, World
 
 UNARY = ["exp", "sin", "cos", "tanh", "sigmoid", "relu", "neg", "square", "abs", "sqrt", "reciprocal", "clone"]
 UNARY_ = ["exp_", "sin_", "cos_", "tanh_", "sigmoid_", "relu_", "neg_", "square_", "abs_", "sqrt_", "reciprocal_", "zero_"]
@@ -50,7 +51,7 @@ class Drawer(Graphs, Values):
                     step = draw()
                     break
             if step is not None and step.word not in self.without:
-                return step
+                return replace(step, mode="") if step.writes() and UNCOPIED & set(step.mode.split(" + ")) else step
 
     # Steps
 
@@ -279,7 +280,12 @@ class Drawer(Graphs, Values):
         return None if a is None else Step("set", "grad", (a, None))
 
     def set_data(self) -> Step | None:
-        a, t = self.any(lambda t: not t.is_inference() and not t._is_view() and t.untyped_storage().data_ptr() not in self.world.recorded)
+        bases = [t._base for t in self.world.tensors.values()]
+
+        def alone(t: Any) -> bool:
+            return not t._is_view() and all(t is not base for base in bases) and t.untyped_storage().data_ptr() not in self.world.recorded
+
+        a, t = self.any(lambda t: not t.is_inference() and alone(t))
         if a is None:
             return None
         b, _ = self.any(lambda s: s is not t and s.shape == t.shape and s.dtype == t.dtype and not s.is_inference())

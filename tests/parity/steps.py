@@ -50,6 +50,11 @@ class Step:
     options: tuple[tuple[str, Any], ...] = ()
     mode: str = ""
 
+    def writes(self) -> bool:
+        """Whether the step writes its first operand."""
+        named = self.word.endswith("_") and self.word not in ("requires_grad_", "detach_")
+        return self.form in ("assign", "augment") or self.form == "call" and named
+
     def needs(self) -> set[str]:
         """The names the step reads."""
         return set(_names((*self.args, *(v for _, v in self.options))))
@@ -64,6 +69,7 @@ def _names(value: Any) -> list[str]:
 
 
 SHAPES_KEPT = {"gather", "take_along_dim", "masked_select", "take", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_"}
+UNCOPIED = {"cpu", "saved", "halved"}  # the modes that save tensors themselves, and not copies
 KEPT = {"max", "min", "amax", "amin", "aminmax"}  # of these the values are kept for the gradient of ties, where torch keeps indices
 AUGMENTED = {"iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ipow": "**="}
 
@@ -155,7 +161,7 @@ class World:
         self.sloped |= step.word.rstrip("_") in ("tanh", "sigmoid")
         self.twice |= bool(dict(step.options).get("create_graph"))
         # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
-        if step.word in KEPT | SHAPES_KEPT or {"cpu", "saved", "halved"} & set(step.mode.split(" + ")):
+        if step.word in KEPT | SHAPES_KEPT or UNCOPIED & set(step.mode.split(" + ")):
             self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
         results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
         apart = {t.dtype for t in (*held, *results)}
