@@ -13,9 +13,9 @@ from typing import Any
 import sympy
 from sympy.ntheory.factor_ import perfect_power
 
-from symgrad.types.limits import ARGUMENT, BITS, within
+from symgrad.types.limits import ARGUMENT, BITS, DEGREE, within
 
-__all__ = ["bits", "check_number", "expanded_terms", "growing", "of_moderate_numbers", "power", "tree_size"]
+__all__ = ["bits", "check_number", "expanded_terms", "growing", "of_moderate_numbers", "power", "remainder", "tree_size"]
 
 FEW = 64  # an exponent up to which only the base itself is examined, and not the numbers inside it
 TRIAL = 2**15  # the primes up to which SymPy divides the base of a root
@@ -75,6 +75,13 @@ def power(base: Any, exponent: Any) -> Any:
             for n in {abs(number.p), number.q} - {0, 1}:
                 within(_radical_bits(int(n), int(exponent.p), int(exponent.q)), BITS, POWER)
     return base**exponent
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """The remainder of a / b. Raises TooLarge for an exponent of a large numerator or denominator, of whose size SymPy makes polynomials."""
+    exponents = [e.exp for x in (a, b) if isinstance(x, sympy.Basic) for e in x.atoms(sympy.Pow) if e.exp.is_Rational]
+    within(max((max(abs(x.p), x.q) for x in exponents), default=0), DEGREE, "an exponent in a remainder is a fraction of {}")
+    return sympy.Mod(a, b)
 
 
 def _radical_bits(n: int, p: int, q: int) -> float:

@@ -17,6 +17,7 @@ from symgrad.carriers.cells import each as _each
 from symgrad.carriers.sizes import growing as _growing
 from symgrad.carriers.sizes import of_moderate_numbers as _of_moderate_numbers
 from symgrad.carriers.sizes import power as _power
+from symgrad.carriers.sizes import remainder as _remainder
 from symgrad.carriers.special.cells import of_cells as _special_functions
 
 LARGEST = 2**53  # the largest integer-valued float that is shown as an integer; larger ones may be rounded
@@ -106,10 +107,10 @@ log1p = _each(lambda x: sympy.log(1 + x))
 sech = _each(lambda x: 1 / sympy.cosh(x))
 one_minus_square = _each(lambda x: 1 - x**2)
 # One half is rounded up, and 1 is subtracted if the result is odd.
-round = _each(lambda x: sympy.floor(x + sympy.S.Half) - _choice(sympy.Eq(sympy.Mod(x + sympy.S.Half, 2), 1), sympy.S.One, sympy.S.Zero))
+round = _each(lambda x: sympy.floor(x + sympy.S.Half) - _choice(sympy.Eq(_remainder(x + sympy.S.Half, 2), 1), sympy.S.One, sympy.S.Zero))
 
 pow = _each(_power, 2)
-atan2, remainder = _each(sympy.atan2, 2), _each(sympy.Mod, 2)
+atan2, remainder = _each(sympy.atan2, 2), _each(_remainder, 2)
 direction = _each(lambda a, b: sympy.S.Zero if a == 0 and b == 0 else a / sympy.sqrt(a**2 + b**2), 2)
 logaddexp = _each(lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b)), 2)
 maximum, minimum = _each(sympy.Max, 2), _each(sympy.Min, 2)

@@ -66,6 +66,8 @@ HUGE = [
     "(1e300+7e250)**0.1*x",
     "floor(exp(x-x+1e9))",
     "floor(cosh(x-x-1e9))",
+    "remainder(y, ldexp(pi, 0.1)*x/96)",
+    "round(x**0.3 + y**0.1)",
     "floor(pi**(x-x+1e9))",
     "remainder(exp(exp(exp(x-x+9))), 2)",
     "maximum(sin(exp(exp(x-x+15))), x)",
@@ -93,7 +95,7 @@ def test_a_formula_that_sympy_writes_out_at_length_is_refused(text):
 @pytest.mark.parametrize("text", HUGE)
 def test_numbers_of_too_many_digits_are_refused_before_they_are_computed(text):
     start = time.process_time()
-    with pytest.raises(ParseError, match="bits|special function|finite number|powers here|above|not a formula of variables"):
+    with pytest.raises(ParseError, match="bits|exponent|special function|finite number|powers here|above|not a formula of variables"):
         parse_formula(text)
     assert time.process_time() - start < 10
 
