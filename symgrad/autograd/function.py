@@ -153,8 +153,10 @@ class Function(metaclass=_Meta):
             output = cls.forward(*args, **kwargs) if split else cls.forward(ctx, *args, **kwargs)
             if split:
                 cls.setup_context(ctx, args, output)
-        many = isinstance(output, tuple)
-        outputs = output if many else (output,)
+            many = isinstance(output, tuple)
+            outputs = output if many else (output,)
+            if recorder is not None and recorder.keep_values:  # here, since a written input gets its former node back
+                node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs)
         for t in node.dirty:
             if not any(t is x for x in inputs):
                 warnings.warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed "
@@ -170,7 +172,7 @@ class Function(metaclass=_Meta):
             node.call = args if recorder.keep_values or node.span.first_escape < float("inf") else None
             if outer is not None and node.span.first_escape < float("inf") and not all(isinstance(y, Tensor) for y in outputs):
                 outer.span.first_escape = min(outer.span.first_escape, node.span.first_escape)
-            finished = _recorded(node, inputs, outputs, many, recorder.keep_values)
+            finished = _recorded(node, inputs, outputs, many)
         return finished if many else finished[0]
 
 
@@ -227,7 +229,7 @@ def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
     return y if any(y is t for t in dirty) else register_view(wrap(y._array(), INFERENCE if y._node_slot is INFERENCE else None), y, CUSTOM)
 
 
-def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool, keep_values: bool) -> tuple:
+def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool) -> tuple:
     """The outputs with their nodes in the graph."""
     for t in node.dirty if thread.modes.grad else ():
         if t.requires_grad and is_leaf_unrefreshed(t):
@@ -241,7 +243,6 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
                                "You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change.")
     held = None if thread.modes.level is None else held_tangents(node, inputs)
     many = many or not isinstance(outputs[0], Tensor)
-    node.inner = tuple(y._node if isinstance(y, Tensor) else None for y in outputs) if keep_values else None
     values = tuple(y._value if isinstance(y, Tensor) else None for y in outputs)
     node.args, node.value = tuple(x._value for x in inputs), Values(values) if many else values[0]
     node.sequence_nr = since = next_sequence()

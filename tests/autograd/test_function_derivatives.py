@@ -223,3 +223,19 @@ def test_tensors_written_in_a_forward_keep_their_node():
     with pytest.raises(ValueError, match="no"):
         function_of(fail, None).apply(y)
     assert y.grad_fn.name() == "MulBackward0" and symgrad.is_grad_enabled()
+
+
+def test_the_formula_of_a_function_that_writes_its_argument():
+    class Double(symgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    x = symgrad.tensor(1.5, dtype=symgrad.float64, requires_grad=True, symbol="x")
+    assert str(Double.apply(x * 3).expr) == "6*x"
+    assert symgrad.autograd.gradcheck(lambda x: Double.apply(x.clone()), x, check_forward_ad=True)
