@@ -29,7 +29,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode, joined_inputs
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import in_mode, special
-from symgrad.graph.node import CALLS, NAMED, Leaf, Node, all_threads
+from symgrad.graph.node import BARRED, CALLS, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
 from symgrad.types.strides import dense
 
@@ -81,7 +81,7 @@ def _run(seeds: list[tuple[Node, Any]], inputs: Sequence[Tensor] | None, retain:
          task: GraphTask | None = None) -> dict[Node, Any]:
     wanted, keep = None, frozenset[Node]()
     if inputs is not None:
-        keep = frozenset(x._node for x in inputs if x._node is not None and not isinstance(x._node, UnrecordedLeaf))
+        keep = frozenset([node for x in inputs if (node := x._node) is not None and type(node) is not UnrecordedLeaf])
         nodes = reached([node for node, _ in seeds], differentiable=True)
         if any([node.parents for node in keep]) or not keep.issuperset([node for node in nodes if not node.parents]):  # else all ends are asked for
             wanted = _leading(nodes, keep)
@@ -269,9 +269,12 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for i, x in enumerate(xs):
         if not x.requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
-        current(x)
+        if x._node_slot.flags is BARRED:  # type: ignore[union-attr]
+            current(x)
     retain = create_graph if retain_graph is None else bool(retain_graph)
-    task = task_of(seeds, retain, False)
+    task = None
+    if len(seeds) > 1 or seeds[0][0].flags & CALLS or all_threads.hooked or all_threads.anomaly is not None:
+        task = task_of(seeds, retain, False)
     out = _run(seeds, xs, retain, create_graph, None, task)
     if task is not None and task.callbacks:
         task.call_back()

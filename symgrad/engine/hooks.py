@@ -20,6 +20,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 from symgrad.types.locks import after_fork, reentrant_lock
+from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["SYMBOLIC_ZERO", "UNDEFINED", "Hooks", "accumulate", "attach", "hooks_of", "move_hooks", "move_retained", "share_hooks", "unhooked"]
 
@@ -265,10 +266,13 @@ def _retains_grad(self: Tensor) -> bool:
     return hasattr(self, "_retained")
 
 
+_without_graph: WeakKeys[Tensor, Any] = WeakKeys()  # what a program stored as the hooks of tensors that do not require grad
+
+
 def _backward_hooks(self: Tensor) -> Any:
     """The dictionary of the tensor hooks by id; None if there is none. Hooks of a tensor that does not require a gradient never run."""
     if not self.requires_grad:
-        return getattr(self, "_hooks_without_graph", None)
+        return _without_graph.get(self)
     hooks = hooks_of(self._node)  # type: ignore[arg-type]
     return None if hooks is None else hooks.tensor
 
@@ -277,7 +281,7 @@ def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
     if self.requires_grad:
         attach(self._node).tensor = OrderedDict() if hooks is None else hooks  # type: ignore[arg-type]
     else:
-        self._hooks_without_graph = hooks
+        _without_graph[self] = hooks
 
 
 def _delete_backward_hooks(self: Tensor) -> None:

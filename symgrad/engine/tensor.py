@@ -44,11 +44,10 @@ class Tensor:
     `x.backward()` computes the gradient of a scalar with respect to every leaf that requires grad; if a leaf has a symbol, `expr` is the formula.
     """
 
-    __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "_hooks_without_graph", "__weakref__")
+    __slots__ = ("_value", "_node_slot", "_view", "_grad", "_formula", "_retained", "_former_leaf", "__weakref__")
     _value: Any
     _node_slot: Node | None  # the node; a `Stale` node for a view whose base was written
     _view: Any  # the metadata of a view, or of a tensor that has views
-    _hooks_without_graph: Any  # what a program stored as the hooks of a tensor that does not require grad
     _former_leaf: Any  # a weak reference to the node of a former leaf, for a later requires_grad_
 
     @property

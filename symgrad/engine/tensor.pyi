@@ -34,7 +34,6 @@ class Tensor:
     _formula: Any
     _retained: Any
     _former_leaf: Any
-    _hooks_without_graph: Any
     @property
     def _node(self) -> Node | None: ...
     @_node.setter

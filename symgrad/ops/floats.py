@@ -37,7 +37,7 @@ def copysign(xp, input, other):
     if isinstance(other, complex):
         raise NotImplementedError("\"copysign_cpu\" not implemented for 'ComplexDouble'")
     target = common(input, other)
-    target = target if target.is_floating_point else dtype_of(float)
+    target = target if target.is_floating_point else get_default_dtype()
     size = xp.abs(input.to(target))
     if not hasattr(other, "dtype"):
         return -size if math.copysign(1.0, other) < 0 else size
@@ -107,6 +107,6 @@ def ldexp(xp, input, other):
         target = common(input, other)
         return input.to(target) * xp.pow(2.0, other.to(target))
     if _is_integer(other):
-        other = other.to(dtype_of(float) if _is_integer(input) else input.dtype)
+        other = other.to(get_default_dtype() if _is_integer(input) else input.dtype)
     half = xp.floor(other / 2)
     return input * xp.exp2(half) * xp.exp2(other - half)

@@ -33,7 +33,7 @@ def _check_pairs(xp, input):
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    if type(input._value).__module__ == "numpy":
+    if hasattr(input, "storage_offset") and type(input._value).__module__ == "numpy":
         _check_place(input.storage_offset(), input.stride())
     if input.element_size() < 4:
         raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.scalar_type}; convert with .to(float32) first")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 
-from symgrad.types.dtypes import DTYPES, dtype_of
+from symgrad.types.dtypes import DTYPES, get_default_dtype
 from symgrad.types.promotion import common
 
 
@@ -127,7 +127,7 @@ def in_float32(function):
 
 def as_floats(x):
     """Integers and booleans in the default dtype; other tensors, and Python numbers, as they are."""
-    return x if not hasattr(x, "dtype") or x.is_floating_point() or x.is_complex() else x.to(dtype_of(float))
+    return x if not hasattr(x, "dtype") or x.is_floating_point() or x.is_complex() else x.to(get_default_dtype())
 
 
 def plain_number(name, word, position, given):
@@ -144,7 +144,7 @@ def in_one_dtype(*xs):
     if first is not None and rest.count(first) == len(rest) and (first.is_floating_point or first.is_complex):  # as in most calls
         return xs
     target = common(*xs)
-    target = target if target.is_floating_point or target.is_complex else dtype_of(float)
+    target = target if target.is_floating_point or target.is_complex else get_default_dtype()
     tensor = next(x for x in xs if hasattr(x, "dtype"))
     return tuple([x.to(target) if hasattr(x, "dtype") else tensor.new_tensor(x, dtype=target) for x in xs])
 

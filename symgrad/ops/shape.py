@@ -51,11 +51,11 @@ linear("reshape", lambda xp, input, shape: xp.reshape(input, shape), _reshape_tr
 
 
 def _view_arguments(xp, input, *size, dtype=None):
-    if dtype is not None and not size:
-        size = (dtype,)
-    elif dtype is not None:
+    if dtype is not None:
+        if not size:
+            return input._view_as_dtype(dtype)
         raise TypeError("view() received an invalid combination of arguments: sizes and a dtype; call it with one of them")
-    if len(size) == 1 and isinstance(size[0], (DType, type)):
+    if len(size) == 1 and type(size[0]) is not int and isinstance(size[0], (DType, type)):
         return input._view_as_dtype(size[0])
     return input, _infer_shape("view", input.shape, sizes(size))
 

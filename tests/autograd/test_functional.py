@@ -200,7 +200,8 @@ for _name in FUNCTIONS:
 for _asking in ("jacobian", "hessian"):
     ERRORS[f"strict {_asking} in batches"] = (
         lambda t, f, asking=_asking: getattr(f, asking)(lambda x: (x**3).sum(), point(t), strict=True, vectorize=True), RuntimeError,
-        "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together.")
+        "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+        "Please either set `strict=False` or `vectorize=False`.")
 ERRORS |= {
     "strict jacobian of two outputs": (lambda t, f: f.jacobian(lambda x: (x**2, leaf(t) * 2), point(t), strict=True), RuntimeError,
                                        f"Output 1 of the user-provided function is independent of input 0. {STRICT}."),

@@ -393,4 +393,5 @@ def test_signatures_are_torchs():
     assert list(inspect.signature(gradgradcheck).parameters) == [
         "func", "inputs", "grad_outputs", "eps", "atol", "rtol", "gen_non_contig_grad_outputs", "raise_exception", "nondet_tol",
         "check_undefined_grad", "check_grad_dtypes", "check_batched_grad", "check_fwd_over_rev", "check_rev_over_rev", "fast_mode", "masked", *ours]
-    assert autograd.gradcheck is gradcheck and callable(symgrad.autograd.gradcheck)
+    function = getattr(autograd.gradcheck, "gradcheck", autograd.gradcheck)  # an import of the module of this name puts it there
+    assert function is gradcheck and callable(symgrad.autograd.gradcheck)
