@@ -4,7 +4,7 @@ import math
 
 from symgrad.graph.op import composite, elementwise
 from symgrad.ops.arithmetic import DEGREE, _is_integer
-from symgrad.types.dtypes import dtype_of
+from symgrad.types.dtypes import get_default_dtype
 from symgrad.types.promotion import common
 
 BOTH = ("input other",) * 2
