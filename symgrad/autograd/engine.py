@@ -273,7 +273,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
             current(x)
     retain = create_graph if retain_graph is None else bool(retain_graph)
     task = None
-    if len(seeds) > 1 or seeds[0][0].flags & CALLS or all_threads.hooked or all_threads.anomaly is not None:
+    if len(seeds) != 1 or seeds[0][0].flags & CALLS or all_threads.hooked or all_threads.anomaly is not None:
         task = task_of(seeds, retain, False)
     out = _run(seeds, xs, retain, create_graph, None, task)
     if task is not None and task.callbacks:

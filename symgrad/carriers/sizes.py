@@ -97,8 +97,9 @@ def _radical_bits(n: int, p: int, q: int) -> float:
 def of_moderate_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     """A special function of expressions that raises TooLarge for large numbers, as whose factorials and sums SymPy may write it."""
     def call(*xs: Any) -> Any:
-        for x in xs:
-            if isinstance(x, sympy.Rational):
+        numbers = [x for x in xs if isinstance(x, sympy.Rational)]
+        if all(x.q <= ARGUMENT for x in numbers):  # of other fractions, such as most floats, SymPy writes nothing out
+            for x in numbers:
                 within(abs(x.p) // x.q, ARGUMENT, "an argument of a special function is {}")
         return function(*xs)
 

@@ -16,7 +16,8 @@ INFO = f"symgrad-{PROJECT['version']}.dist-info"
 
 def sources(folder):
     """The files of a folder of the checkout, without what programs leave there."""
-    return {str(p.relative_to(ROOT)) for p in (ROOT / folder).rglob("*") if p.is_file() and not {"__pycache__", ".hypothesis"} & {*p.parts}}
+    caches = {"__pycache__", ".hypothesis", ".ruff_cache"}
+    return {str(p.relative_to(ROOT)) for p in (ROOT / folder).rglob("*") if p.is_file() and not caches & {*p.parts}}
 
 
 def contents(wheel):
