@@ -169,6 +169,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     for i, x in enumerate(asked or ()):
         if not x.requires_grad:
             raise RuntimeError(f"can't retain_grad on Tensor that has requires_grad=False: inputs[{i}] cannot receive a gradient")
+        current(x)
         if not x.is_leaf:  # as in PyTorch, it keeps its gradient from now on
             x.retain_grad()
 

@@ -14,6 +14,7 @@ from symgrad.engine.hooks import attach
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
 from symgrad.graph import node as graph
+from symgrad.graph.freed import freed
 from symgrad.graph.modes import thread
 from symgrad.graph.node import BARRED, GRADIENT
 from symgrad.types.handles import RemovableHandle, add_hook
@@ -124,9 +125,15 @@ class GradientEdge(NamedTuple):
 
 
 def current(t: Tensor) -> Any:
-    """The node of a tensor; that of a stale view is regenerated, under no_grad, too."""
+    """The node of a tensor; that of a stale view is regenerated, under no_grad, too.
+
+    A node that was freed gets its value back, whose shape a gradient by it needs.
+    """
     node = t._node_slot
-    return node if node is None or node.flags is not BARRED else node.current(True)
+    node = node if node is None or node.flags is not BARRED else node.current(True)
+    if node is not None and node.value is freed and node.output_index is None:
+        node.value = t._value
+    return node
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

@@ -352,7 +352,9 @@ def _add(t: Tensor, g: Any) -> None:
         try:
             array += g
         except ValueError:
-            shape = np.broadcast_shapes(array.shape, g.shape)
-            raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(shape)}: .grad has another shape than "
-                               f"the gradient that is added to it") from None
+            try:
+                words = f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(array.shape, g.shape))}"
+            except ValueError:
+                words = f"shapes {list(array.shape)} and {list(g.shape)} do not broadcast"
+            raise RuntimeError(f"{words}: .grad has another shape than the gradient that is added to it") from None
         stamp(array, "backward")

@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--statistics", action="store_true")
     options = parser.parse_args(arguments)
     ours, theirs = importlib.import_module(options.ours), importlib.import_module("torch")
-    without, ignored = frozenset(options.without.split(",")), frozenset(options.ignore.split(","))
+    without, ignored = (frozenset(filter(None, names.split(","))) for names in (options.without, options.ignore))
     forms, words, raised, ends, kinds = (collections.Counter[str]() for _ in range(5))
     programs, start, default = 0, time.perf_counter(), theirs.get_default_dtype()
     theirs.set_default_dtype(theirs.float64)

@@ -82,7 +82,7 @@ class Choices:
     def saving(self, t: Any, b: Any = None) -> str:
         """The modes around an operation of one dtype, whose saved tensors are the same in both libraries."""
         dtypes = {t.dtype, *([self.world.tensors[b.name].dtype] if isinstance(b, Ref) else [])}
-        known = len(dtypes) == 1 and plain(t) and not any(s.is_inference() for s in self.world.tensors.values())
+        known = len(dtypes) == 1 and plain(t) and not t._is_view() and not any(s.is_inference() for s in self.world.tensors.values())
         return self.random.choice(SAVING) if self.moded and self.chance(0.1) and known else self.mode()
 
     def dtype(self) -> str:

@@ -23,7 +23,8 @@ class Graphs(Choices):
 
     def node_hook(self) -> Step | None:
         apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0", "MaskedScatterBackward0")  # of several inputs
-        a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and type(t.grad_fn).__name__ not in apart)
+        a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and not self.piece(t) and (
+            type(t.grad_fn).__name__ not in apart and not type(t.grad_fn).__name__.endswith("_copy")))  # copies of views are two nodes here
         word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
         return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
 

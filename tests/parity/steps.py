@@ -140,9 +140,13 @@ class World:
         return step.word in ("grad", "matmul") or any(self.tensors[n].is_inference() for n in step.needs() if n in self.tensors)
 
     def _inherited(self, step: Step, t: Any) -> int:
-        """The version of a gradient or a product starts anywhere, and what shares its memory shares that."""
-        source = step.args[0].name if step.args and isinstance(step.args[0], Ref) else None
-        return self.offsets.get(source, 0) if t._is_view() or step.word in ("detach", "view") or t is self.tensors.get(source) else 0
+        """The version of a gradient or a product starts anywhere, and what shares its memory shares that, but `.data`."""
+        if step.word == "data":
+            return 0
+        held = [n for n in step.needs() if n in self.tensors]
+        shared = [n for n in held if t.numel() and self.tensors[n].untyped_storage().data_ptr() == t.untyped_storage().data_ptr()]
+        same = [n for n, other in self.tensors.items() if other is t and n not in step.out]
+        return next((self.offsets[n] for n in (*same, *shared, *(held if t._is_view() else ()))), 0)
 
     def loose(self, t: Any) -> bool:
         """Whether writes to `t` may go unseen by graphs that saved its memory: then what is saved is a matter of each rule."""
