@@ -29,7 +29,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode, joined_inputs
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import in_mode, special
-from symgrad.graph.node import BARRED, CALLS, NAMED, Leaf, Node, all_threads
+from symgrad.graph.node import CALLS, NAMED, Leaf, Node, all_threads
 from symgrad.graph.order import reached
 from symgrad.types.strides import dense
 
@@ -270,8 +270,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for i, x in enumerate(xs):
         if not x.requires_grad:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{i}]; make it with requires_grad=True")
-        if x._node_slot.flags is BARRED:  # type: ignore[union-attr]
-            current(x)
+        current(x)
     retain = create_graph if retain_graph is None else bool(retain_graph)
     task = None
     if len(seeds) != 1 or seeds[0][0].flags & CALLS or all_threads.hooked or all_threads.anomaly is not None:
