@@ -343,3 +343,23 @@ def test_a_view_with_a_hook_is_used_before_it_is_written():
     e = np.exp(1.0)
     np.testing.assert_allclose(x.grad, [0, *[2 * e**2 + e**3] * 3], rtol=1e-14)
     np.testing.assert_allclose(seen[0], [e**2] * 3, rtol=1e-14)
+
+
+@pytest.mark.parametrize("square", [lambda t: t * t, lambda t: symgrad.stack([t, t]).prod(0), lambda t: t @ t])
+def test_a_stale_view_that_stands_twice_in_a_call_has_one_node(square):
+    """By `grad`, by a hook and by retain_grad: 2 x."""
+    def written():
+        base = symgrad.tensor([1.0, 2.0], requires_grad=True) * 1
+        view = base[:]
+        base.mul_(3)
+        return view
+
+    view = written()
+    y = square(view)
+    assert symgrad.autograd.grad(y.sum(), view)[0].tolist() == [6.0, 12.0]
+    view, told = written(), []
+    y = square(view)
+    view.retain_grad()
+    view.register_hook(told.append)
+    y.sum().backward()
+    assert view.grad.tolist() == told[0].tolist() == [6.0, 12.0]

@@ -143,6 +143,8 @@ class Stale(Node):
         view, grad, recorder = self.tensor(), thread.modes.grad, thread.modes.recorder
         if view is None or not (always or grad or recorder.restores_nodes):
             return None
+        if (place := view._node_slot) is not self:  # an operand that stands twice in a call is regenerated once
+            return place if place is None or place.flags is not BARRED else place.current(always)
         meta, base = view._view, view._view.base
         parent, node = base._node, None
         if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not recorder.restores_nodes:
