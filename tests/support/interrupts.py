@@ -47,7 +47,8 @@ class Interrupted:
         before = sys.gettrace()
         sys.settrace(self._call)
         try:
-            program()
+            for _ in _alone(program):
+                pass
         except (error, Exception) as caught:  # the library may report a MemoryError by another error, as torch does
             if self.at is None or error is KeyboardInterrupt and not isinstance(caught, error):
                 raise
@@ -67,6 +68,16 @@ class Interrupted:
                 self.at = f"{frame.f_code.co_filename[len(PACKAGE):]}:{frame.f_lineno} {frame.f_code.co_name}"
                 raise self.error
         return self._line
+
+
+def _alone(program):
+    """Run a program in a generator, with which its state of handled exceptions ends.
+
+    An error that a trace function raises at the end of an `except` block leaves the exception of that block as the handled one of its frame stack,
+    for the rest of the thread, and all that its traceback refers to stays alive.
+    """
+    program()
+    yield
 
 
 def differences(module, parameters, unheld=True):
