@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from symgrad.engine.inference import is_inference, made_in_inference
+from symgrad.engine.storage.leaves import requires_grad_
 from symgrad.engine.storage.versions import version
-from symgrad.engine.storage.views import requires_grad_
 from symgrad.engine.storage.writes import InferenceError
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor

@@ -271,17 +271,17 @@ _without_graph: WeakKeys[Tensor, Any] = WeakKeys()  # what a program stored as t
 
 def _backward_hooks(self: Tensor) -> Any:
     """The dictionary of the tensor hooks by id; None if there is none. Hooks of a tensor that does not require a gradient never run."""
-    if not self.requires_grad:
+    if (node := self._node) is None or not node.requires_grad:
         return _without_graph.get(self)
-    hooks = hooks_of(self._node)  # type: ignore[arg-type]
+    hooks = hooks_of(node)
     return None if hooks is None else hooks.tensor
 
 
 def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
-    if self.requires_grad:
-        attach(self._node).tensor = OrderedDict() if hooks is None else hooks  # type: ignore[arg-type]
-    else:
+    if (node := self._node) is None or not node.requires_grad:
         _without_graph[self] = hooks
+    else:
+        attach(node).tensor = OrderedDict() if hooks is None else hooks
 
 
 def _delete_backward_hooks(self: Tensor) -> None:

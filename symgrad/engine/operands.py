@@ -20,8 +20,9 @@ from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.indices import index_message
+from symgrad.types.layouts import row_major
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "constants", "explain", "flag", "narrowed", "operand", "refused",
+__all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "by_rows", "constants", "explain", "flag", "narrowed", "operand", "refused",
            "round_derivatives", "rounded_once", "rule_rounded_once", "takes_steps", "value_and_node", "with_number", "with_parameters",
            "wrapped"]
 
@@ -117,9 +118,9 @@ def operand(op: Op, x: Any) -> Any:
             return wrap(operand_value(x))
         except (TypeError, ValueError) as error:
             raise type(error)(f"{public_name(op)}: {error}") from None
-    for kind in NUMBERS:  # a subclass, as the members of enumerations
-        if isinstance(x, kind):
-            return kind(x)  # type: ignore[arg-type]
+    kind: Any = next((kind for kind in NUMBERS if isinstance(x, kind)), None)
+    if kind is not None:  # a subclass, as the members of enumerations
+        return kind(x)
     if getattr(x, "__array_ufunc__", op) is None:
         raise Deferred
     raise TypeError(f"{op.name}: expected Tensors, arrays or numbers, but got {type(x).__name__}")
@@ -151,6 +152,15 @@ def value_and_node(x: Any) -> tuple[Any, Node | None]:
 def kept_narrow(y: Any, dtype: np.dtype) -> Any:
     """The value converted back to bfloat16 if NumPy promoted it with a Python number."""
     return y if y.dtype is dtype or y.dtype != np.float32 else y.astype(dtype)
+
+
+def by_rows(call: Lifted) -> Lifted:
+    """A function of the numeric carrier whose results are contiguous, whatever the strides of the operands."""
+    def compute(*xs: Any) -> Any:
+        y = call(*xs)
+        return row_major(y) if type(y) is np.ndarray and y.ndim > 1 else y
+
+    return compute
 
 
 def rounded_once(call: Lifted) -> Lifted:

@@ -23,6 +23,7 @@ from symgrad.engine.operands import (
     Deferred,
     Lifted,
     admitted,
+    by_rows,
     constants,
     explain,
     narrowed,
@@ -143,7 +144,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
                 out._node_slot = make_broadcast((x, z), (p, q), y, flags)
         elif special or flags is BARRED:
             if computers:
-                out._value = y = computed(op, functools.partial(_known, y), (x, z))
+                out._value = y = computed(op, functools.partial(_known, y), numeric, x, z)
             out._node_slot = recorded(op, (x, z), (p, q), y)
         else:
             out._node_slot = None
@@ -152,7 +153,7 @@ def _binary(op: Op, call: Lifted) -> Lifted:
     return function
 
 
-def _known(y: Any, *args: Any) -> Any:
+def _known(y: Any, xp: Any, *args: Any) -> Any:
     return y
 
 
@@ -184,21 +185,13 @@ def _unary(op: Op, call: Lifted) -> Lifted:
             out._node_slot = make((x,), (p,), y, flags)
         elif special or p is not None and p.flags is BARRED:
             if computers:
-                out._value = y = computed(op, functools.partial(_known, y), (x,))
+                out._value = y = computed(op, functools.partial(_known, y), numeric, x)
             out._node_slot = recorded(op, (x,), (p,), y)
         else:
             out._node_slot = None
         return out
 
     return function
-
-
-def _by_rows(call: Lifted) -> Lifted:
-    def computed(*xs: Any) -> Any:
-        y = call(*xs)
-        return row_major(y) if type(y) is ndarray and y.ndim > 1 else y
-
-    return computed
 
 
 BOUNDS = frozenset(("min", "max", "other"))  # parameters that are numbers of the kind of the tensor, which they promote
@@ -251,11 +244,10 @@ def _general(op: Op) -> Lifted:
         if refuses and values[0].dtype.kind in refuses:
             raise refused(op, [values[0]])  # type: ignore[misc]
         call = plain if dtype is not None and dtype.char in "df" else forward
+        if computers:
+            call = functools.partial(computed, op, call)
         try:
-            if not computers:
-                y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
-            else:
-                y = computed(op, functools.partial(call, numeric), (*values, *rest) if arity is not None else (values, *rest))
+            y = call(numeric, *values, *rest) if arity is not None else call(numeric, values, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, list(values), *rest[:1]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
@@ -314,7 +306,7 @@ def _one(op: Op, general: Lifted, op_of_node: Op) -> Lifted:
                 if isinstance(z, Tensor):
                     return general(input, *rest)
         try:
-            y = forward(numeric, x, *rest) if not computers else computed(op, functools.partial(forward, numeric), (x, *rest))
+            y = forward(numeric, x, *rest) if not computers else computed(op, forward, numeric, x, *rest)
         except (ValueError, TypeError, IndexError) as error:
             raise explain(op, error, [x]) from None
         if arrange is not None and type(y) is ndarray and y.ndim > 1:
@@ -342,7 +334,7 @@ def _product(op: Op) -> Lifted:
         if x.dtype is not z.dtype:
             return general(input, other)
         try:
-            y = forward(numeric, x, z) if not computers else computed(op, functools.partial(forward, numeric), (x, z))
+            y = forward(numeric, x, z) if not computers else computed(op, forward, numeric, x, z)
         except ValueError as error:
             raise explain(op, error, [x, z]) from None
         return finish((x, z), (p, q), y, (0 if p is None else p.flags) | (0 if q is None else q.flags))
@@ -393,7 +385,7 @@ def _plain(op: Op) -> Lifted:
         if isinstance(call, (types.FunctionType, functools.partial)) and op.name not in numeric.ONE_STEP:  # not an operator or a ufunc
             call = rounded_once(call)
         if op.layout == "rows":
-            call = _by_rows(call)
+            call = by_rows(call)
         if op.name in numeric.WITH_RESIDUAL:
             return with_residual(op, _unary(op, call), *numeric.WITH_RESIDUAL[op.name])
         return _unary(op, call) if op.arity == 1 else _binary(op, call)

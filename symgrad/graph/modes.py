@@ -90,7 +90,7 @@ class Modes:
     replays_calls: bool  # whether a pass calls the functions of transforms again
     task: Any  # the running pullback, if it may call a user's code
     unpacking: Any  # the identity of the running pullback, if it may unpack saved tensors
-    multithreading: bool
+    multithreading: bool  # what `set_multithreading_enabled` was told; a pullback runs in one thread either way
     replays_views: bool  # whether the node of a stale view is made by the operations that made the view
     checks: Any  # the anomaly checks of the running pullback
     formula_of: Any  # the node of the Function whose formula is computed
@@ -222,10 +222,10 @@ class in_mode(Scope):
     __slots__ = ()
 
 
-def computed(op: Op, call: Any, args: tuple) -> Any:
-    """The value of an op by what computes in this thread: NumPy, unless `Modes.computing` is set."""
+def computed(op: Op, call: Any, xp: Any, *args: Any) -> Any:
+    """The value call(xp, *args) of an op by what computes in this thread: NumPy, unless `Modes.computing` is set."""
     computing = thread.modes.computing
-    return call(*args) if computing is None else computing.compute(op, call, args)
+    return call(xp, *args) if computing is None else computing.compute(op, functools.partial(call, xp), args)
 
 
 def node_by_flags(op: Op, args: tuple, parents: tuple, value: Any) -> Node | None:

@@ -177,6 +177,8 @@ class _Barred(int):
 
 
 BARRED = _Barred()
+
+
 class InferenceNode(Node):
     """The content of the node slot of inference tensors."""
 

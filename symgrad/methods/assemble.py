@@ -8,7 +8,7 @@ from typing import Any
 from symgrad.autograd import calls, modes, saving
 from symgrad.autograd import engine as backward
 from symgrad.engine import hooks, traced
-from symgrad.engine.storage import strided, views
+from symgrad.engine.storage import leaves, strided, views
 from symgrad.engine.tensor import Tensor
 from symgrad.formulas import expressions
 from symgrad.graph.node import Node
@@ -37,10 +37,10 @@ from symgrad.types.absent import OF_TENSOR, Absent
 __all__ = ["TABLES", "assemble", "attach", "detach"]
 
 TABLES = (
-    traced.METHODS, hooks.METHODS, views.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS, operators.METHODS,
-    numpy_protocol.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS, integers.METHODS,
-    filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, legacy.METHODS, values.METHODS, surface.METHODS, histograms.METHODS,
-    elements.METHODS, spectrograms.METHODS,
+    traced.METHODS, hooks.METHODS, views.METHODS, leaves.METHODS, strided.METHODS, modes.METHODS, backward.METHODS, expressions.METHODS,
+    operators.METHODS, numpy_protocol.METHODS, numpy_ufuncs.METHODS, layout.METHODS, reshaping.METHODS, inplace.METHODS, counting.METHODS,
+    integers.METHODS, filling.METHODS, predicates.METHODS, printing.METHODS, copying.METHODS, legacy.METHODS, values.METHODS, surface.METHODS,
+    histograms.METHODS, elements.METHODS, spectrograms.METHODS,
 )
 
 

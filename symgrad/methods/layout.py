@@ -367,6 +367,8 @@ def _matrix_property(name: str, batches: bool) -> Any:
 
 
 METHODS["T"] = property(_T)
+
+
 def _part(name: str, doc: str) -> Any:
     function = getattr(traced, name)
 

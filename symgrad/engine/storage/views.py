@@ -15,13 +15,12 @@ import numpy as np
 
 import symgrad.ops  # noqa: F401  fills the registry
 from symgrad.carriers import numeric
-from symgrad.engine.hooks import hooks_of, move_hooks, move_retained
-from symgrad.engine.refusals import taking_tensors
-from symgrad.engine.storage.versions import counter_of, written_since
+from symgrad.engine.hooks import move_retained
+from symgrad.engine.storage.versions import counter_of
 from symgrad.engine.tables import MethodTable
-from symgrad.engine.tensor import NOT_A_LEAF, Tensor
+from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import special, thread
-from symgrad.graph.node import BARRED, DETACHED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node, next_sequence
+from symgrad.graph.node import BARRED, GRADIENT, IN_FORWARD, INFERENCE, TRACKED, Leaf, Node, all_threads, make_node
 from symgrad.graph.op import REGISTRY
 from symgrad.types.locks import reentrant_lock
 from symgrad.types.strides import Geometry, address
@@ -124,19 +123,18 @@ class Stale(Node):
         self.tensor, self.last = tensor, last
 
     @property
-    def recorded(self) -> bool:
-        """Whether the view was the result of a recorded operation."""
-        return self.last is not None and not isinstance(self.last, Leaf) and bool(self.last.flags & TRACKED)
+    def recorded(self) -> Node | None:
+        """The node of the recorded operation whose result the view was; None if there was none."""
+        return self.last if self.last is not None and not isinstance(self.last, Leaf) and self.last.flags & TRACKED else None
 
     @property
     def requires_grad(self) -> bool:
-        view = self.tensor()
-        return (self.recorded and self.last.requires_grad or type(self.last) is Leaf  # type: ignore[union-attr]
-                or view is not None and view._view.base.requires_grad)
+        view, node = self.tensor(), self.recorded
+        return node is not None and node.requires_grad or type(self.last) is Leaf or view is not None and view._view.base.requires_grad
 
     @property
     def output_nr(self) -> int:
-        return self.last.output_nr if self.recorded else 0  # type: ignore[union-attr]
+        return 0 if (node := self.recorded) is None else node.output_nr
 
     def current(self, always: bool = False) -> Node | None:
         """The regenerated node of the view; None if nothing is recorded, unless `always`."""
@@ -146,10 +144,10 @@ class Stale(Node):
         if (place := view._node_slot) is not self:  # an operand that stands twice in a call is regenerated once
             return place if place is None or place.flags is not BARRED else place.current(always)
         meta, base = view._view, view._view.base
-        parent, node = base._node, None
-        if meta.made and (self.recorded or parent is not None and parent.requires_grad) and not recorder.restores_nodes:
+        parent, recorded, node = base._node, self.recorded, None
+        if meta.made and (recorded is not None or parent is not None and parent.requires_grad) and not recorder.restores_nodes:
             raise _refused(meta, view, "its base or another view of its base has been modified inplace")
-        flags = (self.last.flags & TRACKED if self.recorded else 0) | (0 if parent is None else parent.flags & TRACKED)  # type: ignore[union-attr]
+        flags = ((0 if recorded is None else recorded.flags) | (0 if parent is None else parent.flags)) & TRACKED
         if recorder.restores_nodes and not grad:
             flags = IN_FORWARD * recorder.tracks(parent)
         if flags:
@@ -162,7 +160,6 @@ class Stale(Node):
         view._node_slot = node
         return node
 
-
     def _replayed(self, view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int) -> Node | None:
         """The node by the operations that made the view from its base; None if they were not recorded, or released."""
         node, path = self.last, list[Node]()
@@ -172,7 +169,7 @@ class Stale(Node):
         if node is None or node.value is not array or not path:
             return None
         for made in reversed(path):
-            rest: tuple = made.args[1:]  # type: ignore[index]
+            rest = (made.args or ())[1:]
             value = view if made is path[0] else made.op.forward(numeric, array, *rest)
             parent, array = make_node(made.op, (array, *rest), (parent,), value, flags), value
         return parent
@@ -323,86 +320,16 @@ def reading(view: np.ndarray, array: np.ndarray, parent: Node | None, flags: int
     return make_node(REGISTRY["strided"], (array, geometry), (parent,), view, flags)
 
 
-# Leaves: views whose base starts or stops to require grad
-
-
 def is_leaf_unrefreshed(self: Tensor) -> bool:
     """As `is_leaf`, without regenerating the node of a stale view."""
     node = self._node_slot
     if isinstance(node, Stale):
-        return not node.recorded
+        return node.recorded is None
     return node is None or isinstance(node, Leaf) or not node.requires_grad
-
-
-@taking_tensors
-def detach_(self: Tensor) -> Tensor:
-    """Leave the graph, in place: the tensor becomes a leaf that does not require grad.
-
-    Raises RuntimeError for a view: its node follows from its base.
-    """
-    if base_of(self) is not None:
-        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
-                           "and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be "
-                           "called on these gradients.")
-    _leave_graph(self)
-    return self
-
-
-def _leave_graph(t: Tensor) -> None:
-    """Detach a tensor in place; a leaf gets its former node back if it requires grad again."""
-    node = t._node_slot
-    if isinstance(node, Leaf):
-        t._former_leaf = ref(node) if hooks_of(node) is None else (lambda: node)  # a leaf keeps its hooks
-    elif node is not None and node.flags is not BARRED:
-        node.flags |= DETACHED
-        all_threads.written = next_sequence()
-    t._node = INFERENCE if node is INFERENCE else None
-    if isinstance(t._view, Base):
-        t._view.mixed = True
-        for view in t._view.current():
-            if isinstance(view._node_slot, UnrecordedLeaf):
-                view._node_slot = None
-
-
-def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set `requires_grad` of this leaf in place, and of its views, which are leaves, too.
-
-    Raises RuntimeError for integers and booleans, and for False on a non-leaf.
-    """
-    if not isinstance(requires_grad, bool):
-        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
-    node = self._node_slot
-    if isinstance(node, Stale):  # requires grad as its base does
-        if not requires_grad and node.recorded:
-            raise RuntimeError(NOT_A_LEAF)
-        return self
-    former = self._former_leaf() if requires_grad and hasattr(self, "_former_leaf") else None
-    if requires_grad and isinstance(node, UnrecordedLeaf):
-        self._make_leaf(True)
-        move_hooks(node, self._node)  # type: ignore[arg-type]
-    elif not requires_grad and isinstance(node, UnrecordedLeaf):
-        pass  # requires grad as its base does
-    elif not requires_grad and type(node) is Leaf and node.symbol is None:
-        _leave_graph(self)
-        if (base := base_of(self)) is not None and base.requires_grad:
-            self._node_slot = UnrecordedLeaf(self, self._value, True)
-    elif former is not None and node is None:
-        former.value, self._node = self._value, former
-    else:
-        Tensor._set_requires_grad(self, requires_grad)
-    if requires_grad and isinstance(self._view, Base):
-        for view in self._view.current():
-            if isinstance(view._node_slot, (Leaf, type(None))):
-                if written_since(view._value, view._view.since):
-                    view._node_slot = Stale(ref(view), None)
-                elif view._node_slot is None:
-                    view._node_slot = UnrecordedLeaf(view, view._value, True)
-    return self
 
 
 METHODS = MethodTable(
     _base=property(base_of, doc="The base of this view, None for a tensor that is not a view."),
     _is_view=lambda self: base_of(self) is not None,
     _is_leaf_unrefreshed=is_leaf_unrefreshed,
-    detach_=detach_,
 )
