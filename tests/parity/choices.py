@@ -22,7 +22,7 @@ def plain(t: Any) -> bool:
 
 
 class Choices:
-    """A source of choices; `random` needs `choice`, `randrange`, `random` and `uniform` (hypothesis has such a source, too)."""
+    """A source of choices, made by `random`, a `random.Random`."""
 
     def __init__(self, random: Any, world: World, without: frozenset[str] = frozenset(), start: int = 0):
         self.random, self.world, self.names, self.hooks, self.without = random, world, itertools.count(start), itertools.count(start), without

@@ -1,5 +1,6 @@
 """A machine that writes programs over aliased tensors, for torch and symgrad at once, and looks for the step at which they part."""
 
+import random
 import types
 
 import pytest
@@ -26,11 +27,11 @@ class Aliases(RuleBasedStateMachine):
     def begin(self, closely):
         self.pair = Pair(symgrad, torch, closely)
 
-    @rule(random=st.randoms(use_true_random=False))
-    def step(self, random):
+    @rule(seed=st.integers(0, 2**32 - 1))  # one draw for a step, whose choices depend on the tensors of torch, down to roundings
+    def step(self, seed):
         if self.pair.over:
             return
-        drawer = Drawer(random, self.pair.worlds[0], start=len(self.pair.program) * 10)
+        drawer = Drawer(random.Random(seed), self.pair.worlds[0], start=len(self.pair.program) * 10)
         try:
             self.pair.run(drawer.step())
         except Wild:
