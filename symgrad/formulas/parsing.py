@@ -178,7 +178,7 @@ class _Reader:
         if count != needed:
             self.fail(f"{name} takes {needed} argument{'s' * (needed != 1)}, not {count}", at)
         degree = max(self.degrees[-count:], default=0)
-        for place, fixed in zip(range(count), fixed_places(self.functions[name].op)):  # type: ignore[attr-defined]
+        for place, fixed in zip(range(count), fixed_places(self.functions[name].op)):
             if fixed:
                 number = self.constant(starts[place], (*starts, len(self.steps))[place + 1])
                 if number is None:

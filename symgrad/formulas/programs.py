@@ -130,24 +130,24 @@ class ParsedFormula:
         return bool(out) if function in COMPARISONS else float(out)
 
 
-def apply_step(step: Instruction, operands: list[Any], xp: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+def apply_step(step: Instruction, operands: list[Any], xp: Any, known: Mapping[str, Any]) -> Any:
     """The result of an instruction for values of a recording carrier; `known` are the functions by name."""
     if step.kind == "negate":
         return -operands[0]
     if step.kind == "operation":
         return OPERATIONS[step.value](*operands)
-    op = known[step.value].op  # type: ignore[attr-defined]
+    op = known[step.value].op
     given = [fixed_number(float(x.item())) if fixed else x for x, fixed in zip(operands, fixed_places(op))]
     return getattr(xp, op.name)(*given)
 
 
-def functions() -> dict[str, Callable[..., Any]]:
+def functions() -> dict[str, Any]:
     """The functions that a formula may call: the elementwise functions of the registry, composites among them, and `where`."""
     return _functions_of(tuple(REGISTRY.values()))
 
 
 @functools.lru_cache(maxsize=1)
-def _functions_of(ops: tuple[Op, ...]) -> dict[str, Callable[..., Any]]:
+def _functions_of(ops: tuple[Op, ...]) -> dict[str, Any]:
     out = {}
     for op in ops:
         elementwise = op.kind == "elementwise" and op.public and op.name != "pow" and any(p is not None for p in op.partials)
@@ -157,10 +157,10 @@ def _functions_of(ops: tuple[Op, ...]) -> dict[str, Callable[..., Any]]:
     return out
 
 
-def arity(function: Callable[..., Any]) -> int:
+def arity(function: Any) -> int:
     """The number of arguments: those that are needed."""
-    parameters = public_signature(function.op).parameters.values()  # type: ignore[attr-defined]
-    return 3 if function.op.name == "where" else sum(p.default is p.empty for p in parameters)  # type: ignore[attr-defined]
+    parameters = public_signature(function.op).parameters.values()
+    return 3 if function.op.name == "where" else sum(p.default is p.empty for p in parameters)
 
 
 WHOLE = ("n", "p")  # the names of degrees, orders and dimensions, which are whole numbers
@@ -171,9 +171,9 @@ def fixed_places(op: Any) -> list[bool]:
     return [op.elementwise and (name in WHOLE or FIXED in op.domain[i:i + 1]) for i, name in enumerate(public_signature(op).parameters)]
 
 
-def _called(function: Callable[..., Any], operands: list[Any]) -> Any:
+def _called(function: Any, operands: list[Any]) -> Any:
     """The value of a function; a composite takes numbers only where it takes no tensors."""
-    op = function.op  # type: ignore[attr-defined]
+    op = function.op
     if not op.elementwise:
         return function(*operands)
     given = []

@@ -30,7 +30,7 @@ from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream
 from symgrad.types.trees import flatten, tree_map
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "in_segments", "replace_known_nodes"]
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "in_segments", "metadata_of", "noop_context_fn", "replace_known_nodes"]
 
 OP = rule_op("Checkpoint")
 
@@ -39,7 +39,8 @@ class CheckpointError(RuntimeError):
     """The error for a recomputation that differs from the forward."""
 
 
-def _no_contexts() -> tuple[Any, Any]:
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two context managers that do nothing, the default of `context_fn`."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -78,7 +79,8 @@ class _OlderThan:
         return node.sequence_nr < self.since
 
 
-def _metadata_of(t: Tensor) -> dict[str, Any]:
+def metadata_of(t: Any) -> dict[str, Any]:
+    """What a recomputed tensor has in common with the first one."""
     return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
 
 
@@ -107,7 +109,7 @@ class _Block(Rule):
             return output
         parents = [tensor_at(node) for node in self.captured]
         self.values, self.since = tuple(node.value for node in self.captured), since
-        self.described = [_metadata_of(y) for y in outputs]
+        self.described = [metadata_of(y) for y in outputs]
         self.footprint = _operations_hash(outputs, since) if self.checked else 0
         for i, y in zip(self.places, attach_node(OP, self, parents, outputs)):
             leaves[i] = y
@@ -134,7 +136,7 @@ class _Block(Rule):
             raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
                                   f"Number of tensors saved during forward: {len(self.places)}\n"
                                   f"Number of tensors saved during recomputation: {len(outputs)}")
-        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(_metadata_of, outputs))) if a != b]
+        found = [(i, a, b) for i, (a, b) in enumerate(zip(self.described, map(metadata_of, outputs))) if a != b]
         if found:
             raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
                                   "forward pass.\n" + "\n".join(
@@ -164,7 +166,7 @@ def _is_new(y: Tensor, since: int) -> bool:
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True,
-               context_fn: Callable[[], tuple[Any, Any]] = _no_contexts, determinism_check: str = "default", debug: bool = False,
+               context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn, determinism_check: str = "default", debug: bool = False,
                early_stop: bool = True, **kwargs: Any) -> Any:
     """Call `function(*args, **kwargs)` and save only its arguments: the function is called again when a derivative needs its values.
 
@@ -200,7 +202,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         return checkpointed
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if use_reentrant and (context_fn is not _no_contexts or debug):
+    if use_reentrant and (context_fn is not noop_context_fn or debug):
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     return _run(function, args, kwargs, preserve_rng_state, context_fn, determinism_check)
 
@@ -229,7 +231,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     >>> x.grad
     tensor(0.6293)
     """
-    return in_segments(functions, segments, input, lambda run, x: _run(run, (x,), {}, preserve_rng_state, _no_contexts, "default"))
+    return in_segments(functions, segments, input, lambda run, x: _run(run, (x,), {}, preserve_rng_state, noop_context_fn, "default"))
 
 
 def in_segments(functions: Any, segments: int, input: Any, kept: Callable[[Callable[[Any], Any], Any], Any]) -> Any:

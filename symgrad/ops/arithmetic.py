@@ -18,9 +18,9 @@ def _sub_arguments(xp, input, other, *, alpha=1):
 
 def _scaled(xp, name, input, other, alpha):
     """alpha * other, in the common dtype of both operands, which the number may not widen."""
-    numbers = not hasattr(input, "dtype") and not hasattr(other, "dtype")
-    target = None if numbers else common(input, other)
-    if isinstance(alpha, bool) and (target.name != "bool" if target is not None else not isinstance(input, bool) or not isinstance(other, bool)):
+    target = common(input, other) if hasattr(input, "dtype") or hasattr(other, "dtype") else None
+    boolean = isinstance(input, bool) and isinstance(other, bool) if target is None else target.name == "bool"
+    if isinstance(alpha, bool) and not boolean:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if target is None:
         return other and alpha if isinstance(alpha, bool) else other * alpha

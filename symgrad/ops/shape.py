@@ -356,9 +356,10 @@ linear("roll", lambda xp, input, shifts, dims: xp.roll(input, shifts, dims),
 
 
 def _clone_arguments(xp, input, *, memory_format=None):
-    if str(memory_format) in IMAGE_AXES:
+    name = str(memory_format)
+    if name in IMAGE_AXES:
         return input, order_of_format(input.shape, memory_format)
-    return input, "C" if str(memory_format) == "torch.contiguous_format" else "K"
+    return input, "C" if name == "torch.contiguous_format" else "K"
 
 
 linear("clone", lambda xp, input, order: xp.copy(input, order), lambda xp, g, shape, order: g, prepare=_clone_arguments,

@@ -6,11 +6,12 @@ import re
 import threading
 from typing import Any
 
+from symgrad.types.limits import DEVICE_LENGTH
+
 __all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format", "set_default_device"]
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
-LONGEST = 64  # characters of a device string
 _NO_ACCELERATOR = "Cannot access accelerator device when none is available."
 
 
@@ -85,9 +86,9 @@ def _parse(text: str) -> tuple[str, int | None]:
     """The type and the index of a device string."""
     if not text:
         raise RuntimeError("Device string must not be empty")
-    found = None if len(text) > LONGEST else re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?", text)
+    found = None if len(text) > DEVICE_LENGTH else re.fullmatch(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?", text)
     if found is None:
-        raise RuntimeError(f"Invalid device string: '{text[:LONGEST]}'")
+        raise RuntimeError(f"Invalid device string: '{text[:DEVICE_LENGTH]}'")
     if found[1] not in TYPES:
         if re.fullmatch(r"[a-z]+[0-9]+", text.partition(":")[0]):
             raise RuntimeError(f"Invalid device string: '{text}'")

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.types.limits import DTYPE_LENGTH
+
 __all__ = ["ALIASES", "DTYPES", "DType", "SCALAR_TYPES", "dtype_of", "finfo", "get_default_dtype", "iinfo", "numpy_dtype", "set_default_dtype"]
 
-LONGEST = 32  # characters of the name of a dtype
 NAME = re.compile(r"[<>=|]?[A-Za-z?][A-Za-z0-9_]*")  # in other text NumPy reads Python literals and the fields of records
 
 
@@ -106,7 +107,7 @@ def dtype_of(value: Any) -> DType:
     if isinstance(value, type) and value in _FROM_PYTHON:
         return _FROM_PYTHON[value]
     try:
-        if isinstance(value, str) and (len(value) > LONGEST or not NAME.fullmatch(value)):
+        if isinstance(value, str) and (len(value) > DTYPE_LENGTH or not NAME.fullmatch(value)):
             raise TypeError
         return _FROM_NUMPY[np.dtype(value)]
     except (KeyError, TypeError, ValueError):

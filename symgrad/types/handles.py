@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = ["Hook", "RemovableHandle", "add_hook"]
@@ -49,7 +49,7 @@ class RemovableHandle:
         self.remove()
 
 
-def add_hook(hooks: Any, hook: Hook, prepend: bool = False, options: Iterable[tuple[Any, bool]] = ()) -> RemovableHandle:
+def add_hook(hooks: Any, hook: Hook, prepend: bool = False, options: Sequence[tuple[Any, bool]] = ()) -> RemovableHandle:
     """Enter a hook in a dictionary of hooks, first if `prepend`; `options` are dictionaries in which its id is marked if the flag is set."""
     handle = RemovableHandle(hooks, extra_dict=[marked for marked, _ in options])
     hooks[handle.id] = hook

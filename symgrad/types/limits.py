@@ -9,7 +9,9 @@ from __future__ import annotations
 __all__ = ["TooLarge", "check_length", "within"]
 
 LENGTH = 10_000  # characters of a formula, of values or of a domain
-SHORT = 1000  # characters of a name, a device, a dtype or a declaration of dimensions
+SHORT = 1000  # characters of a name or a declaration of dimensions
+DEVICE_LENGTH = 64  # characters of a device
+DTYPE_LENGTH = 32  # characters of the name of a dtype
 DEPTH = 100  # parentheses, calls or powers inside one another
 DEGREE = 1000  # of a polynomial
 WHOLE = 200  # the degree, order or dimension of a function, such as an orthogonal polynomial

@@ -21,6 +21,6 @@ def after_fork(call: Function) -> Function:
 
 def reentrant_lock() -> Any:
     """A lock that a forked process finds free, though a thread that is not there any more may have held it."""
-    lock = threading.RLock()
-    after_fork(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    lock: Any = threading.RLock()
+    after_fork(lock._at_fork_reinit)
     return lock

@@ -9,6 +9,7 @@ import numpy as np
 
 from symgrad.types.devices import CPU, device
 from symgrad.types.dtypes import DTYPES, SCALAR_TYPES, DType, dtype_of, get_default_dtype
+from symgrad.types.strides import address
 
 __all__ = ["STORAGES", "TypedStorage", "UntypedStorage", "bytes_of"]
 
@@ -19,7 +20,7 @@ def bytes_of(owner: np.ndarray) -> np.ndarray:
     if owner.flags.forc or np.may_share_memory(flat, owner):  # without gaps
         return flat.view(np.uint8)
     low, high = np.lib.array_utils.byte_bounds(owner)
-    origin = owner.__array_interface__["data"][0] - low
+    origin = address(owner) - low
     first = owner[tuple(slice(-1, None) if s < 0 else slice(0, 1) for s in owner.strides)] if origin else owner
     return np.lib.stride_tricks.as_strided(first.reshape(-1)[:1].view(np.uint8), (high - low,), (1,))
 
@@ -36,13 +37,9 @@ class _Storage:
         """The device of the memory."""
         return CPU
 
-    @property
-    def _data_ptr(self) -> int:
-        return int(self._elements.__array_interface__["data"][0])
-
     def data_ptr(self) -> int:
         """The address of the first byte."""
-        return self._data_ptr
+        return address(self._elements)
 
     def size(self) -> int:
         """The number of elements; of bytes, for an untyped storage."""
@@ -128,10 +125,10 @@ class _Storage:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Storage) or type(self) is not type(other):
             return NotImplemented
-        return (self._data_ptr, self.nbytes(), self._elements.dtype) == (other._data_ptr, other.nbytes(), other._elements.dtype)
+        return (self.data_ptr(), self.nbytes(), self._elements.dtype) == (other.data_ptr(), other.nbytes(), other._elements.dtype)
 
     def __hash__(self) -> int:
-        return hash((self._data_ptr, self.nbytes()))
+        return hash((self.data_ptr(), self.nbytes()))
 
 
 class UntypedStorage(_Storage):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import re
 import struct
-import zipfile
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,16 +18,20 @@ from symgrad.factories.factory import new_leaf
 from symgrad.types.devices import device
 from symgrad.types.dtypes import DTYPES
 
-__all__ = ["STRUCTURE", "SUBCLASSES", "VERSION", "LoadError", "read"]
+if TYPE_CHECKING:
+    import zipfile
+
+__all__ = ["STRUCTURE", "SUBCLASSES", "VERSION", "LoadError", "read", "stored_dtype"]
 
 STRUCTURE, VERSION = "structure.json", 1
 SUBCLASSES = ("Parameter", "Buffer")
 CHUNK = 2**20  # bytes that are read at once
+UNCOMPRESSED = 0  # the method of compression
 DESCRIPTOR = 24  # the most bytes between two members, which repeat sizes and checksum
 HEADER = re.compile(r"\{'descr': '([<>|]\w\d{1,2})', 'fortran_order': False, 'shape': \(((?:\d{1,19},)?|\d{1,19}(?:, \d{1,19}){1,63})\), \} *\n")
 PICKLE = (": it is a pickle, as torch.save writes. Reading a pickle can run any code, so symgrad never does; read it with torch and give "
           "{name: tensor.numpy() for ...} to symgrad.save, or write it as safetensors or npz")
-DAMAGED = (zipfile.BadZipFile, KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError, NotImplementedError, OverflowError,
+DAMAGED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError, NotImplementedError, OverflowError,
            RuntimeError, AssertionError, EOFError, struct.error, zlib.error)
 
 
@@ -39,6 +41,9 @@ class LoadError(RuntimeError, ValueError, EOFError):
 
 def read(stream: IO[bytes]) -> Any:
     """The object in a stream, which begins where the stream stands."""
+    import json
+    import zipfile
+
     try:
         start = stream.tell()
         end = stream.seek(0, io.SEEK_END)
@@ -65,7 +70,7 @@ def read(stream: IO[bytes]) -> Any:
             return _Reader(arrays).read(document["object"])
     except LoadError:
         raise
-    except DAMAGED as error:
+    except (zipfile.BadZipFile, *DAMAGED) as error:
         raise LoadError(f"load: the file is damaged ({type(error).__name__}: {error})") from error
 
 
@@ -96,7 +101,7 @@ def _members(archive: zipfile.ZipFile, stream: IO[bytes], start: int) -> dict[st
     ends = [member.header_offset for member in members[1:]] + [archive.start_dir]
     for member, end in zip(members, ends):
         check(not member.flag_bits & 1, f"{member.filename} is encrypted")
-        check(member.compress_type == zipfile.ZIP_STORED and member.compress_size == member.file_size, f"{member.filename} is compressed")
+        check(member.compress_type == UNCOMPRESSED and member.compress_size == member.file_size, f"{member.filename} is compressed")
         stream.seek(member.header_offset)
         name, extra = struct.unpack("<26xHH", stream.read(30))
         after = member.header_offset + 30 + name + extra + member.file_size
@@ -127,12 +132,12 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     return out if dtype == native else out.astype(native)
 
 
-def _bytes_of(dtype: np.dtype) -> np.dtype:
+def stored_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of an array in a file: NumPy's format has no name for bfloat16."""
     return np.dtype(np.uint16) if dtype.kind == "V" else dtype
 
 
-STORED = {_bytes_of(dtype.numpy) for dtype in DTYPES.values()}
+STORED = {stored_dtype(dtype.numpy) for dtype in DTYPES.values()}
 
 
 def _text(x: Any) -> str:
@@ -202,7 +207,7 @@ class _Reader:
         check(type(number) is int and 0 <= number < len(self.arrays), f"there is no memory {number!r}")
         check(_integers(shape) and all(n >= 0 for n in shape), f"{shape!r} is no shape")
         root, size = self.arrays[number], math.prod(shape)
-        check(root.dtype in (dtype, _bytes_of(dtype)), f"memory {number} has dtype {root.dtype}, not {dtype}")
+        check(root.dtype in (dtype, stored_dtype(dtype)), f"memory {number} has dtype {root.dtype}, not {dtype}")
         if root.dtype != dtype:
             root = self.arrays[number] = root.view(dtype)
         if "strides" not in x:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from symgrad.func.checkpointing import CheckpointError, in_segments
+from symgrad.func.checkpointing import CheckpointError, in_segments, noop_context_fn
 from symgrad.func.checkpointing import checkpoint as as_one_node
 from symgrad.graph.modes import thread
 from symgrad.types.restoring import restored
@@ -41,11 +41,6 @@ def set_checkpoint_early_stop(enable: bool) -> contextlib.AbstractContextManager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> contextlib.AbstractContextManager[None]:
     """Set `debug` of the checkpoints made inside, whatever their argument; None leaves it to the argument."""
     return _setting("debug", enabled)
-
-
-def noop_context_fn() -> tuple[Any, Any]:
-    """Two context managers that do nothing, the default of `context_fn`."""
-    return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
@@ -83,11 +78,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
-        if kwargs:
-            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-        if context_fn is not noop_context_fn or debug:
-            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        return as_one_node(function, *args, use_reentrant=True, preserve_rng_state=preserve, determinism_check=determinism_check)
+        return as_one_node(function, *args, use_reentrant=True, preserve_rng_state=preserve, context_fn=context_fn,
+                           determinism_check=determinism_check, debug=debug, **kwargs)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     debug = debug if _Settings.debug is None else _Settings.debug

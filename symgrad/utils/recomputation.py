@@ -15,7 +15,7 @@ from symgrad.autograd.saving import saved_tensors_hooks
 from symgrad.engine.passes import Task
 from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.checkpointing import CheckpointError
+from symgrad.func.checkpointing import CheckpointError, metadata_of
 from symgrad.func.rules import generator_state, in_vmap_levels, restored_generator
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import next_sequence
@@ -64,7 +64,7 @@ class Frame:
     def pack(self, t: Tensor) -> Holder:
         holder = Holder()
         self.holders.append(weakref.ref(holder))
-        self.described.append(_described(t) if self.checked else {})
+        self.described.append(metadata_of(t) if self.checked else {})
         return holder
 
     def unpack(self, holder: Holder) -> Tensor:
@@ -103,7 +103,8 @@ class Frame:
                 raise _Enough
             return t
 
-        args, kwargs = self.form.unflatten([x.unpack(None) if isinstance(x, Saved) else x for x in self.leaves])  # type: ignore[arg-type]
+        leaves = [x.unpack(None) if isinstance(x, Saved) else x for x in self.leaves]  # type: ignore[arg-type]  # arguments need no owner
+        args, kwargs = self.form.unflatten(leaves)
         try:
             with in_mode(grad=True), in_vmap_levels(self.levels), restored_generator(self.state), self.again, saved_tensors_hooks(refill, _itself):
                 self.function(*args, **kwargs)
@@ -123,7 +124,7 @@ class Frame:
         changed = ""
         for i, (reference, saved) in enumerate(zip(self.holders, self.described)) if self.checked else ():
             holder = reference()
-            if holder is not None and saved != (again := _described(holder.found[task])):  # type: ignore[arg-type]
+            if holder is not None and saved != (again := metadata_of(holder.found[task])):
                 changed += f"tensor at position {i}:\nsaved metadata: {saved}\nrecomputed metadata: {again}\n"
         if changed:
             raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
@@ -145,10 +146,6 @@ class Frame:
 
 def _itself(t: Tensor) -> Tensor:
     return t
-
-
-def _described(t: Tensor) -> dict[str, Any]:
-    return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
 
 
 # The operations of both calls, for debugging

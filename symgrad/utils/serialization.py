@@ -23,7 +23,7 @@ from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
 from symgrad.types.devices import check_cpu, device
 from symgrad.types.dtypes import DType, dtype_of
-from symgrad.utils.archive import STRUCTURE, SUBCLASSES, VERSION, LoadError, read
+from symgrad.utils.archive import STRUCTURE, SUBCLASSES, VERSION, LoadError, read, stored_dtype
 from symgrad.utils.replacing import write_whole
 
 __all__ = ["LoadError", "load", "save"]
@@ -204,13 +204,16 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
 def _plain(array: np.ndarray) -> tuple[Any, ...]:
     """The header and the memory of a contiguous array in NumPy's format."""
     header = io.BytesIO()
-    kind = np.dtype(np.uint16) if array.dtype.kind == "V" else array.dtype  # the format has no name for bfloat16
-    np.lib.format.write_array_header_1_0(header, {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": array.shape})
+    descr = np.lib.format.dtype_to_descr(stored_dtype(array.dtype))
+    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": array.shape})
     return header.getvalue(), array.reshape(-1).view(np.uint8).data
 
 
 def _write_archive(stream: Any, members: list[tuple[str, tuple[Any, ...]]]) -> None:
-    """Write a zip of members that are not compressed, each in parts, front to back; its sizes have 64 bits."""
+    """Write a zip of members that are not compressed, each in parts, front to back; its sizes have 64 bits.
+
+    The writer of `zipfile` loses what a stream does not take at once, and completes the zip also after an error.
+    """
     directory, position = [], 0
     for name, parts in members:
         size, checksum = sum(map(len, parts)), functools.reduce(lambda crc, part: zlib.crc32(part, crc), parts, 0)
