@@ -12,7 +12,7 @@ import numpy as np
 from symgrad.carriers.duck import DuckArray
 from symgrad.engine.data import READABLE, as_value, from_python, number_in, python_number, unreadable
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.factory import check_placement, factory_function, is_integer, like_function, new_leaf, sizes_of
+from symgrad.factories.factory import check_placement, expect_integer, factory_function, like_function, new_leaf, sizes_of
 from symgrad.types.devices import check_cpu
 from symgrad.types.dtypes import DType, dtype_of, get_default_dtype, numpy_dtype
 from symgrad.types.layouts import empty_in_format
@@ -41,7 +41,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if isinstance(data, Tensor):
         warnings.warn(COPY.format("torch.tensor"), UserWarning, stacklevel=stacklevel)
     value = read_data(data, dtype)
-    if type(value) is np.ndarray and 0 in value.strides:
+    if type(value) is np.ndarray and 0 in value.strides:  # an expanded tensor, whose copy has another order of strides in NumPy than in torch
         value, given = empty_like_array(value), value
         np.copyto(value, given)
     elif isinstance(value, np.ndarray):
@@ -58,8 +58,9 @@ def has_formula(data: Any) -> bool:
 
 def read_data(data: Any, dtype: Any = None) -> Any:
     """Data as a NumPy value, with torch's errors for ragged sequences and for numbers that a dtype cannot hold."""
+    is_array = isinstance(data, (Tensor, np.ndarray, np.generic, DuckArray))
     try:
-        value = as_value(data) if isinstance(data, (Tensor, np.ndarray, np.generic, DuckArray)) else from_python(data, dtype is None)
+        value = as_value(data) if is_array else from_python(data, dtype is None)
     except ValueError as error:
         ragged = _ragged_error(data) if "rectangular" in str(error) else None
         raise ValueError(f"{ragged}: the nested sequences are not rectangular" if ragged else str(error)) from None
@@ -72,7 +73,7 @@ def read_data(data: Any, dtype: Any = None) -> Any:
         raise TypeError("must be real number, not complex")
     if isinstance(data, (int, float)):
         return number_in(data, target.numpy)
-    if target.numpy.kind in "iu" and value.size and value.dtype.kind in "iuf" and not isinstance(data, (Tensor, np.ndarray, np.generic, DuckArray)):
+    if not is_array and target.numpy.kind in "iu" and value.size and value.dtype.kind in "iuf":
         for extreme in (value.min(), value.max()):  # NaN is both
             number_in(extreme.item(), target.numpy)
     return value.astype(target.numpy, copy=False)
@@ -298,8 +299,7 @@ def _spaced(name: str, dtype: DType | None, start: Any, end: Any, steps: Any) ->
     """Evenly spaced numbers, each computed from the nearer end."""
     if isinstance(steps, Tensor) and not steps.ndim:
         steps = steps.item()
-    if not is_integer(steps):
-        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+    expect_integer(f"{name}(): argument 'steps'", steps)
     if steps < 0:
         raise RuntimeError(f"number of steps must be non-negative, not {steps}")
     (start, end), kind = _numbers(name, start, end)
@@ -330,8 +330,7 @@ def logspace(dtype: DType | None, start: Any, end: Any, steps: int, base: float 
 def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
     """The n by m matrix with ones on its diagonal."""
     for name, size in (("n", n), ("m", n if m is None else m)):
-        if not is_integer(size):
-            raise TypeError(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
+        expect_integer(f"eye(): argument '{name}'", size)
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     return np.eye(n, m, dtype=numpy_dtype(dtype))
@@ -340,8 +339,7 @@ def eye(dtype: DType | None, n: int, m: int | None = None) -> Any:
 def _triangle(name: str, indices: Callable[..., Any], doc: str) -> Callable[..., Tensor]:
     def make(dtype: DType | None, row: int, col: int, offset: int = 0) -> Any:
         for what, size in (("row", row), ("col", col)):
-            if not is_integer(size):
-                raise TypeError(f"{name}(): argument '{what}' must be int, not {type(size).__name__}")
+            expect_integer(f"{name}(): argument '{what}'", size)
             if size < 0:
                 raise RuntimeError(f"{what} must be non-negative, got{size}")
         if dtype is not None and dtype.name not in ("int64", "int32"):

@@ -23,7 +23,8 @@ from symgrad.types.dtypes import dtype_of, numpy_dtype
 from symgrad.types.layouts import empty_in_format, empty_like
 from symgrad.types.limits import SHORT
 
-__all__ = ["check_placement", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sizes_of", "write_out"]
+__all__ = ["check_placement", "expect_integer", "factory_function", "is_integer", "like_function", "new_leaf", "resize_array", "sizes_of",
+           "write_out"]
 
 
 def new_leaf(value: Any, requires_grad: bool = False, symbol: Any = None) -> Tensor:
@@ -142,17 +143,25 @@ def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
     for i, n in enumerate(given):
         if not is_integer(n):
             raise TypeError(f"{name}(): argument 'size' must be tuple of ints, but found element of type {type(n).__name__} at pos {i}")
-        if n.__index__() >= 2**63:
-            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {i + 1}: a size has at most 63 bits, not {int(n)}")
+    sizes = tuple([n.__index__() for n in given])
+    for i, n in enumerate(sizes):
+        if n >= 2**63:
+            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {i + 1}: a size has at most 63 bits, not {n}")
         if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {int(n)}: {list(map(int, given))}")
-    return tuple(n.__index__() for n in given)
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(sizes)}")
+    return sizes
 
 
 def is_integer(n: Any) -> bool:
     """Whether a value is valid as a size: an integer, or a tensor of one integer."""
-    return not isinstance(n, (bool, np.timedelta64)) and (isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim
-                                                          and n._value.dtype.kind in "iu")
+    return type(n) is int or not isinstance(n, (bool, np.timedelta64)) and (
+        isinstance(n, (int, np.integer)) or isinstance(n, Tensor) and not n.ndim and n._value.dtype.kind in "iu")
+
+
+def expect_integer(argument: str, n: Any) -> None:
+    """Raise TypeError for a value that is not valid as a size."""
+    if not is_integer(n):
+        raise TypeError(f"{argument} must be int, not {type(n).__name__}")
 
 
 def like_function(fill: Callable[..., Any], doc: str, name: str) -> Callable[..., Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.factory import check_placement, is_integer, new_leaf
+from symgrad.factories.factory import check_placement, expect_integer, new_leaf
 from symgrad.types.dtypes import dtype_of, get_default_dtype
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
@@ -18,8 +18,7 @@ def _window(name: str, window_length: int, periodic: bool, shape: Callable[[np.n
             pin_memory: bool, requires_grad: bool) -> Tensor:
     """The values of a function of the place from 0 to 1 in the window; a periodic one leaves out the last."""
     target = get_default_dtype() if dtype is None else dtype_of(dtype)
-    if not is_integer(window_length):
-        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(window_length).__name__}")
+    expect_integer(f"{name}(): argument 'window_length' (position 1)", window_length)
     if not target.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {target.scalar_type}")
     if window_length < 0:

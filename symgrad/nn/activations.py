@@ -49,7 +49,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 @taking_tensors
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """`hardtanh`, written into the input itself."""
-    return hardtanh(input, min_val, max_val, True)
+    return _apply("hardtanh", True, input, min_val, max_val)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -71,7 +71,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 @taking_tensors
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """`leaky_relu`, written into the input itself."""
-    return leaky_relu(input, negative_slope, True)
+    return _apply("leaky_relu", True, input, negative_slope)
 
 
 @taking_tensors
@@ -88,7 +88,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @taking_tensors
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`elu`, written into the input itself."""
-    return elu(input, alpha, True)
+    return _apply("elu", True, input, alpha)
 
 
 @taking_tensors
@@ -100,7 +100,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @taking_tensors
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`celu`, written into the input itself."""
-    return celu(input, alpha, True)
+    return _apply("celu", True, input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
 
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor, wrap
@@ -52,6 +51,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     """
     if a > b or not std > 0:
         raise ValueError(f"trunc_normal_ expects a <= b and std > 0, but found a={a}, b={b} and std={std}")
+    from scipy.special import log_ndtr, ndtri_exp  # takes a tenth of a second, and nothing else here needs it
+
     low, high = (a - mean) / std, (b - mean) / std
     sign = -1 if low > 0 else 1
     low, high = (low, high) if sign > 0 else (-high, -low)

@@ -55,7 +55,7 @@ class Parameter(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type(self), self.data, self.requires_grad), *([vars(self)] if vars(self) else [])
+        return _rebuilt, (type(self), self.data, self.requires_grad), vars(self) or None
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + text(self, "tensor")

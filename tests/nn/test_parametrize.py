@@ -46,6 +46,20 @@ def test_an_assignment_that_is_refused_changes_no_original(given, message):
     assert layer.weight.tolist() == before.tolist()
 
 
+@pytest.mark.parametrize("inverse, message", [(lambda x: x[0], "may not change the shape"), (lambda x: 2 * x.T, "may not change the shape"),
+                                              (lambda x: x.float(), "may not change the dtype")])
+def test_a_parametrization_that_is_refused_changes_no_weight(inverse, message):
+    class Changes(nn.Identity):
+        def right_inverse(self, x):
+            return inverse(x)
+
+    layer = nn.Linear(2, 1)
+    weight, before = layer.weight, layer.weight.tolist()
+    with pytest.raises(ValueError, match=message):
+        parametrize.register_parametrization(layer, "weight", Changes())
+    assert layer.weight is weight and weight.tolist() == before and type(layer) is nn.Linear
+
+
 def test_the_cache_is_that_of_its_thread():
     layer, found = parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Tanh()), []
     with parametrize.cached():

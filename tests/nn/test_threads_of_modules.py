@@ -37,7 +37,7 @@ def data_parallel():
 
 
 def functional_calls():
-    """A module has the weights of the call in the thread that calls it, and its own afterwards."""
+    """A module has the weights of the call, in a thread other than the main one, too, and its own afterwards; one thread at a time may call it so."""
     layer = nn.Linear(2, 1, bias=False)
     own = layer.weight.detach().numpy().copy()
 

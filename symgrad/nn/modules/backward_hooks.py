@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from symgrad.autograd.function import Function
 from symgrad.autograd.modes import is_grad_enabled
 from symgrad.engine.tensor import Tensor
+from symgrad.types.handles import Hook
 
 __all__ = ["BackwardHooks", "hook_last_node"]
 
-Hook = Callable[..., Any]
 Gradients = tuple[Tensor | None, ...]
 
 

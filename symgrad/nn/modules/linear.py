@@ -48,10 +48,7 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -92,10 +89,7 @@ class Bilinear(Module):
             raise ValueError(f"in1_features must be > 0, but got ({in1_features=})")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", Parameter(empty(out_features, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -124,6 +118,9 @@ class LazyLinear(LazyModuleMixin, Linear):
     (torch.Size([7, 1]), 4)
     """
 
+    weight: UninitializedParameter
+    bias: UninitializedParameter | None
+
     cls_to_become = Linear
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
@@ -142,9 +139,9 @@ class LazyLinear(LazyModuleMixin, Linear):
         """Initialize the parameters for the last axis of an input. Raises AssertionError for one that does not fit a weight that was loaded."""
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]
-            self.weight.materialize((self.out_features, self.in_features))  # type: ignore[attr-defined]
+            self.weight.materialize((self.out_features, self.in_features))
             if self.bias is not None:
-                self.bias.materialize((self.out_features,))  # type: ignore[attr-defined]
+                self.bias.materialize((self.out_features,))
             self.reset_parameters()
         if not self.in_features:
             if input.shape[-1] != self.weight.shape[-1]:

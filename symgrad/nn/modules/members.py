@@ -8,9 +8,10 @@ from typing import Any, Self
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
-from symgrad.factories.creation import empty_like, tensor
+from symgrad.factories.creation import empty_like
 from symgrad.methods.layout import parse_to
 from symgrad.nn.parameter import Parameter, is_lazy
+from symgrad.types.devices import check_cpu
 from symgrad.types.dtypes import DTYPES, dtype_of
 
 __all__ = ["MembersMixin"]
@@ -167,7 +168,8 @@ class MembersMixin:
         dtype = None if dtype is None else dtype_of(dtype)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
-        tensor(0.0).to(device)  # raises where the module has no tensor, too
+        if device is not None:
+            check_cpu(device)  # where the module has no tensor, too
 
         def converted(t: Tensor) -> Tensor:
             return t.to(device, dtype if t.is_floating_point() or t.is_complex() else None, memory_format=memory_format if t.ndim in (4, 5) else None)

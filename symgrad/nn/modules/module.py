@@ -39,7 +39,7 @@ HOOKS = ("_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_forward_hooks
          "_load_state_dict_post_hooks")
 
 
-def _without_members() -> dict[str, Any]:
+def _initial_attributes() -> dict[str, Any]:
     """The attributes of a new module."""
     return {"training": True, "_parameters": {}, "_buffers": {}, "_non_persistent_buffers_set": set(), "_modules": {},
             "_is_full_backward_hook": None, **{name: OrderedDict() for name in HOOKS}}
@@ -79,12 +79,12 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if not self.call_super_init and args:
             raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
-        self.__dict__.update(_without_members())  # not by assignment, which looks for these tables
+        self.__dict__.update(_initial_attributes())  # not by assignment, which looks for these tables
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(_without_members() | state)  # a module that was saved by an earlier version may lack some
+        self.__dict__.update(_initial_attributes() | state)  # a module that was saved by an earlier version may lack some
 
     # Calls
 

@@ -39,7 +39,7 @@ class ParameterList(Module):
         return self._size
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self[i] for i in range(len(self)))
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -146,8 +146,9 @@ class ParameterDict(Module):
     def popitem(self) -> tuple[str, Any]:
         """Remove the last key and its parameter, and return both. Raises KeyError if the dictionary is empty."""
         key, _ = self._keys.popitem()
-        self._keys[key] = None
-        return key, self.pop(key)
+        value = getattr(self, key)
+        delattr(self, key)
+        return key, value
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of a key, or `default` if there is none."""

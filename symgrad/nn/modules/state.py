@@ -14,7 +14,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.nn.parameter import Parameter, is_lazy
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
-__all__ = ["IncompatibleKeys", "StateMixin", "WrappedHook"]
+__all__ = ["StateMixin", "WrappedHook", "_IncompatibleKeys"]
 
 EXTRA = "_extra_state"
 
@@ -29,9 +29,6 @@ class _IncompatibleKeys(NamedTuple):
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
-
-
-IncompatibleKeys = _IncompatibleKeys
 
 
 class WrappedHook:
@@ -138,7 +135,8 @@ class StateMixin:
 
         `state_dict` raises RuntimeError if the hook returns anything but None.
         """
-        hook._from_public_api = True  # type: ignore[attr-defined]
+        marked: Any = hook
+        marked._from_public_api = True
         return add_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
@@ -221,7 +219,7 @@ class StateMixin:
             error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {tensor.size()} and whose dimensions in '
                               f"the checkpoint are {given.size()}, an exception occurred : {error.args}.")
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy the tensors of a `state_dict` into this module and those in it; return the missing and the unexpected names.
 
         With `strict` the names must agree exactly. With `assign` the tensors themselves become parameters and buffers, not their values;
@@ -247,7 +245,7 @@ class StateMixin:
         return keys
 
 
-def _load(module: StateMixin, given: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], assign: bool, keys: IncompatibleKeys,
+def _load(module: StateMixin, given: Mapping[str, Any], prefix: str, metadata: Mapping[str, Any], assign: bool, keys: _IncompatibleKeys,
           errors: list[str]) -> None:
     """Load the part of a state whose names begin with a prefix into a module and those in it."""
     local = {**metadata.get(prefix[:-1], {}), **({"assign_to_params_buffers": True} if assign else {})}

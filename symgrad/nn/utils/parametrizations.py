@@ -7,7 +7,6 @@ from typing import Any
 
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
-from symgrad.engine.traced import FUNCTIONS
 from symgrad.factories.random_tensors import randn
 from symgrad.nn import functional as F
 from symgrad.nn.modules.module import Module
@@ -82,13 +81,13 @@ class _SpectralNorm(Module):
 
     def _matrix(self, weight: Tensor) -> Tensor:
         """The weight as a matrix with a row for each index of the axis `dim`."""
-        return FUNCTIONS["movedim"](weight, self.dim, 0).flatten(1)
+        return weight.movedim(self.dim, 0).flatten(1)
 
     def _iterate(self, matrix: Tensor, count: int) -> None:
         with no_grad():
             for _ in range(count):
-                self._u.copy_(F.normalize(FUNCTIONS["mv"](matrix, self._v), dim=0, eps=self.eps))
-                self._v.copy_(F.normalize(FUNCTIONS["mv"](matrix.conj().T, self._u), dim=0, eps=self.eps))
+                self._u.copy_(F.normalize(matrix @ self._v, dim=0, eps=self.eps))
+                self._v.copy_(F.normalize(matrix.conj().T @ self._u, dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight divided by u* W v."""
@@ -97,7 +96,7 @@ class _SpectralNorm(Module):
         matrix = self._matrix(weight)
         if self.training:
             self._iterate(matrix, self.n_power_iterations)
-        return weight / FUNCTIONS["vdot"](self._u.clone(), FUNCTIONS["mv"](matrix, self._v.clone()))
+        return weight / self._u.clone().vdot(matrix @ self._v.clone())
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """The value itself: where its largest singular value is 1, it stays as it is."""

@@ -84,7 +84,6 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        shape, dtype = original.shape, original.dtype
         new: Any = original
         with no_grad():
             for module in reversed(list(self)):
@@ -96,27 +95,40 @@ class ParametrizationList(ModuleList):
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(f"{SEQUENCE} Got {type(new).__name__}")
         self.is_tensor = isinstance(new, Tensor)
-        self.ntensors = 1 if self.is_tensor else len(new)
-        if isinstance(new, Tensor):
-            if new.dtype != dtype:
-                raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the dtype.\noriginal.dtype: {dtype}\n"
-                                 f"right_inverse(original).dtype: {new.dtype}")
-            original.data = new  # an optimizer that has the parameter keeps it
-            _register(self, "original", original)
-        else:
-            for i, part in enumerate(new):
-                _expect_tensor(part, f"{SEQUENCE} Got element {i} of the sequence with type")
-                part = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part.requires_grad_(original.requires_grad)
-                _register(self, f"original{i}", part)
+        parts = [new] if self.is_tensor else list(new)
+        self.ntensors = len(parts)
+        if isinstance(new, Tensor) and new.dtype != original.dtype:
+            raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the dtype.\noriginal.dtype: {original.dtype}\n"
+                             f"right_inverse(original).dtype: {new.dtype}")
+        for i, part in enumerate(parts):
+            _expect_tensor(part, f"{SEQUENCE} Got element {i} of the sequence with type")
         if not unsafe:
-            value = self()
+            value = self._composed(parts)
             _expect_tensor(value)
-            for kind, old in (("dtype", dtype), ("shape", shape)):
-                if getattr(value, kind) != old:
-                    raise ValueError(f"{CHANGED.format(kind)}\nunparametrized {kind}: {old}\nparametrized {kind}: {getattr(value, kind)}")
+            _agree(value, original, CHANGED, ("unparametrized {}", "parametrized {}"))
+        if self.is_tensor:
+            original.data = new  # an optimizer that has the parameter keeps it
+            parts = [original]
+        elif isinstance(original, Parameter):
+            parts = [Parameter(part, original.requires_grad) for part in parts]
+        else:
+            parts = [part.requires_grad_(original.requires_grad) for part in parts]
+        for name, part in zip(self._original_names(), parts):
+            _register(self, name, part)
+
+    def _original_names(self) -> list[str]:
+        """The names of the originals."""
+        return ["original"] if self.is_tensor else [f"original{i}" for i in range(self.ntensors)]
 
     def _originals(self) -> list[Tensor]:
-        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+        return [getattr(self, name) for name in self._original_names()]
+
+    def _composed(self, originals: Sequence[Tensor]) -> Any:
+        first, *others = self
+        value = first(*originals)
+        for module in others:
+            value = module(value)
+        return value
 
     def right_inverse(self, value: Any) -> None:
         """Set the originals so that the parametrized tensor is `value`, as far as the parametrizations' `right_inverse` do so.
@@ -150,11 +162,7 @@ class ParametrizationList(ModuleList):
 
     def forward(self) -> Any:
         """The parametrized tensor."""
-        first, *others = self
-        value = first(*self._originals())
-        for module in others:
-            value = module(value)
-        return value
+        return self._composed(self._originals())
 
 
 def _deepcopied(self: Any, memo: dict[int, Any]) -> Any:
@@ -285,12 +293,14 @@ def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tenso
 
     A parameter that the module does not have is created.
     """
-    for name in [] if not is_parametrized(from_module) else [tensor_name] if tensor_name is not None else list(from_module.parametrizations):
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name)))
         source = from_module.parametrizations[name]
         for parametrization in source:
             register_parametrization(to_module, name, parametrization)
-        for key in ["original"] if source.is_tensor else [f"original{i}" for i in range(source.ntensors)]:
+        for key in source._original_names():
             setattr(to_module.parametrizations[name], key, getattr(source, key))
     return to_module
