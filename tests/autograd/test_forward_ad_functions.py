@@ -41,24 +41,24 @@ def test_jvp_is_called_together_with_the_forward():
 
 
 def test_tangents_with_a_graph_are_computed_when_they_are_asked_for():
-    def forward(ctx, x):
-        ctx.square = x * x
-        return x * ctx.square
-
     class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.square = x * x
+            return x * ctx.square
+
         @staticmethod
         def jvp(ctx, t):
             return 3 * ctx.square * t
 
-    Cube.forward = staticmethod(forward)
     x = symgrad.tensor([1.0, 2.0], requires_grad=True)
     with fw.dual_level():
         t = fw.unpack_dual(Cube.apply(fw.make_dual(x, symgrad.ones(2)))).tangent
     assert t.tolist() == [3, 12] and symgrad.autograd.grad(t.sum(), x)[0].tolist() == [6, 12]
 
 
-VIEW, BASE = (f"A custom Function is returning a view but the jvp is not returning a view of the {whose} given grad input.".replace("  ", " ")
-              for whose in ("", "same base as the"))
+VIEW = "A custom Function is returning a view but the jvp is not returning a view of the given grad input."
+BASE = "A custom Function is returning a view but the jvp is not returning a view of the same base as the given grad input."
 NO_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
 
 

@@ -42,8 +42,8 @@ def test_a_write_in_place_writes_the_tangent_too(name):
         assert primal.tolist() == d.tolist() and tangent_of(primal) is None and tangent_of(before) == [3.0, 4.0]
 
 
-@pytest.mark.parametrize("write", [lambda d: d.mul_(2), lambda d: d[0].mul_(2), lambda d: d.__setitem__(0, 1.0)])
-def test_the_memory_of_a_leaf_is_not_written(write):
+@pytest.mark.parametrize("write, first", [(lambda d: d.mul_(2), 2.0), (lambda d: d[0].mul_(2), 2.0), (lambda d: d.__setitem__(0, 5.0), 5.0)])
+def test_the_memory_of_a_leaf_is_not_written(write, first):
     w = x().requires_grad_()
     with fw.dual_level():
         for d in fw.make_dual(w, v()), fw.unpack_dual(fw.make_dual(w, v())).primal, fw.make_dual(w[:], v()):
@@ -51,7 +51,7 @@ def test_the_memory_of_a_leaf_is_not_written(write):
                 write(d)
         computed = fw.make_dual(w * 1, v())
         write(computed)
-    assert w.tolist() == [1.0, 2.0] and computed[0] in (2.0, 1.0)
+    assert w.tolist() == [1.0, 2.0] and computed[0] == first
 
 
 def test_a_lazy_tangent_is_that_of_the_time_of_the_operation():

@@ -16,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.distribution.building import SMOKE, VERSIONS, build
+from tests.distribution.smoke import SOURCE
 
 WHEEL_RUNS = (("-W", "error", "-X", "dev"), (), ("-OO",))
 SDIST_RUNS = (("-O",),)
 COMMANDS = ("symgrad --help", "symgrad check gas.py --quiet --points 3", 'symgrad derive "exp(sin(x))*y" --at x=1,y=2 --quiet --points 3',
             "python -m symgrad --version")
-GAS = "def pressure(v=1.0, T=1.0):\n    return 8.0 * T / (3.0 * v - 1.0) - 3.0 / v**2\n"
 
 
 class Failed(Exception):
@@ -53,7 +53,7 @@ def works(python: str, wheel: Path, sdist: Path, folder: Path) -> str:
     """Install both into a new environment, one after the other, and run the program; return what was done."""
     start, environment, away = time.monotonic(), folder / "environment", folder / "away"
     away.mkdir(parents=True)
-    (away / "gas.py").write_text(GAS, encoding="utf-8")
+    (away / "gas.py").write_text(SOURCE, encoding="utf-8")
     run([python, "-m", "venv", str(environment)], away, os.defpath)
     bin = environment / "bin"
     counts = []
@@ -67,8 +67,7 @@ def works(python: str, wheel: Path, sdist: Path, folder: Path) -> str:
                 raise Failed(f"{command} prints nothing")
         run([f"{bin}/pip", "uninstall", "--yes", "symgrad"], away, os.defpath, quiet=False)
         files = [str(p.relative_to(environment)) for p in environment.rglob("*.*") if p.suffix != ".pyc" and p.is_file()]
-        left = [name for name in files if "symgrad" in name]
-        if left:
+        if left := [name for name in files if "symgrad" in name]:
             raise Failed(f"{archive.name} leaves {left}")
         counts.append(f"{archive.name}: {len(options)} programs, {len(COMMANDS)} commands")
     return f"{'; '.join(counts)} ({time.monotonic() - start:.0f} s)"

@@ -1,6 +1,5 @@
 """`utils.checkpoint` without reentrance: the graph of the plain call, whose saved tensors are computed again when they are read."""
 
-import contextlib
 import gc
 import weakref
 
@@ -206,21 +205,6 @@ def test_random_numbers_are_drawn_again():
         y.sum().backward()
         assert np.allclose(x.grad.detach(), (y * y.log()).detach()) == preserve
         assert symgrad.equal(symgrad.get_rng_state(), after) == preserve
-
-
-def test_contexts():
-    entered = []
-
-    @contextlib.contextmanager
-    def noted(name):
-        entered.append(name)
-        yield
-
-    x = T(1.0, requires_grad=True)
-    y = kept(block, context_fn=lambda: (noted("forward"), noted("again")))(x)
-    assert entered == ["forward"]
-    y.backward()
-    assert entered == ["forward", "again"]
 
 
 def test_memory():

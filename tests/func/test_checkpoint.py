@@ -10,7 +10,7 @@ import pytest
 import sympy
 
 import symgrad
-from symgrad import nn
+from symgrad import nn, utils
 from symgrad.autograd import functional
 from symgrad.func import grad, hessian, hvp, jacfwd, jacrev, jvp, vmap
 from symgrad.func.checkpointing import CheckpointError, checkpoint, checkpoint_sequential
@@ -242,7 +242,8 @@ def test_formulas_and_checks():
 # The calling convention
 
 
-def test_contexts():
+@pytest.mark.parametrize("checkpoint", [checkpoint, utils.checkpoint.checkpoint], ids=["func", "utils"])
+def test_contexts(checkpoint):
     entered = []
 
     @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Random programs over aliased tensors, run on torch and on symgrad side by side: `python -m tests.parity.aliases --programs 1000 --seed 0`.
 
 After every step the two libraries must agree on every tensor: its values, gradient, version, flags, base, layout, and on what the step raised. The
-first difference is printed as a small program in torch's words. Where a program ends, and what is not compared, stands in `rules`.
+first difference is printed as a small program in torch's words. Where a program ends, and what is not compared, stands in `agreement`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import importlib
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES, PASSES, Case, alike, named_alike, normal
 from .draw import Drawer
-from .rules import BEFORE_MESSAGES, ENDS, PASSES, Case, alike, named_alike, normal
 from .steps import Step, World, look, say
 
 
@@ -58,11 +58,11 @@ class Pair:
             if expected[0].__name__ not in names or not alike(case, "messages" not in self.ignored):
                 raise Difference(f"torch {_told(expected)}; symgrad {_told(got)}")
         ours.constant(theirs, step)
-        if not self._ends(case, list(ENDS)) and compare:
+        if not self._ends(case, AFTER_MESSAGES) and compare:
             self.compare(self.closely)
 
-    def _ends(self, case: Case, reasons: list[str]) -> bool:
-        self.over = next((reason for reason in reasons if ENDS[reason](case)), "")
+    def _ends(self, case: Case, reasons: dict[str, Callable[[Case], bool]]) -> bool:
+        self.over = next((reason for reason, holds in reasons.items() if holds(case)), "")
         return bool(self.over)
 
     def compare(self, closely: bool) -> None:

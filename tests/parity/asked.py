@@ -5,7 +5,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from .attached import flat
+
+def flat(t: Any) -> list[float]:
+    """The elements, in order."""
+    def walk(v: Any) -> list[float]:
+        return [x for w in v for x in walk(w)] if isinstance(v, list) else [v]
+
+    return walk(t.tolist())
 
 
 def nested(values: list, shape: tuple[int, ...]) -> Any:
@@ -14,6 +20,16 @@ def nested(values: list, shape: tuple[int, ...]) -> Any:
         return values[0]
     size = len(values) // shape[0]
     return tuple(nested(values[i * size:(i + 1) * size], shape[1:]) for i in range(shape[0]))
+
+
+def memory(t: Any) -> int:
+    """The address of its storage."""
+    return t.untyped_storage().data_ptr()
+
+
+def dtype_name(t: Any) -> str:
+    """The name of its dtype."""
+    return str(t.dtype).rpartition(".")[2]
 
 
 def size(t: Any) -> float:
@@ -46,7 +62,7 @@ def places(t: Any) -> list[int]:
 def unordered(a: Any, b: Any) -> bool:
     """Whether writing `a` into `b` would read what was just written, unseen by torch's test for overlap, which knows only memory without gaps."""
     p, q = places(a), places(b)
-    if a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr() or p == q or not set(p) & set(q):
+    if memory(a) != memory(b) or p == q or not set(p) & set(q):
         return False
     return any(max(x) - min(x) + 1 != len(x) for x in (p, q))
 

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from .asked import fills, fits_in, fits_with, least, size, unordered
-from .modes import MODES, SAVING
+from .step_modes import MODES, SAVING
 from .steps import Array, Ref, World
 
 NUMBERS = [-2.0, -1.5, -1.0, -0.5, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3]

@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from .asked import fills, fits_in, has_grad, nested, size, tame, unordered
+from .asked import fills, fits_in, has_grad, memory, nested, size, tame, unordered
 from .draw_graphs import Graphs
 from .draw_values import Values
 from .steps import UNCOPIED, Array, Ref, Step, World
@@ -283,7 +283,7 @@ class Drawer(Graphs, Values):
         bases = [t._base for t in self.world.tensors.values()]
 
         def alone(t: Any) -> bool:
-            return not t._is_view() and all(t is not base for base in bases) and t.untyped_storage().data_ptr() not in self.world.recorded
+            return not t._is_view() and all(t is not base for base in bases) and memory(t) not in self.world.recorded
 
         a, t = self.any(lambda t: not t.is_inference() and alone(t))
         if a is None:
@@ -301,5 +301,5 @@ class Drawer(Graphs, Values):
     def delete(self) -> Step | None:
         """Leaves that require grad stay: torch's graph keeps them alive, where here a leaf nobody holds receives no gradient."""
         names = [n for n, t in self.world.tensors.items() if t._is_view() and not t.requires_grad or not t._is_view() and not (
-            t.is_leaf and (t.requires_grad or t.untyped_storage().data_ptr() in self.world.recorded))]
+            t.is_leaf and (t.requires_grad or memory(t) in self.world.recorded))]
         return Step("delete", "", (Ref(self.random.choice(names)),)) if names else None

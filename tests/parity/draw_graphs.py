@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .attached import NODE_HOOKS, TENSOR_HOOKS
+from .asked import dtype_name, memory, size
 from .choices import Choices, plain
+from .step_hooks import NODE_HOOKS, TENSOR_HOOKS
 from .steps import Array, Edge, Ref, Step
 
 GOOD = ["", "", "double", "double", "post", "sine", "cut", "once", "more"]
@@ -37,7 +38,7 @@ class Graphs(Choices):
     def custom(self) -> Step | None:
         def fair(t: Any) -> bool:
             """Torch's process ends in a pass to a leaf that a Function wrote after it had left the graph."""
-            return plain(t) and (t._is_view() or t.grad_fn is not None or t.untyped_storage().data_ptr() not in self.world.recorded)
+            return plain(t) and (t._is_view() or t.grad_fn is not None or memory(t) not in self.world.recorded)
 
         mode = self.mode().removesuffix(" + enable_grad").removesuffix(" + grad on")  # recording in inference mode is no use
         if self.chance(0.2):
@@ -52,7 +53,7 @@ class Graphs(Choices):
             return None if b is None else Step("custom", "NoGradient", (a, b), self.fresh(), mode=mode)
         word = self.random.choice(TWO if self.chance(0.25) else ONE if self.chance(0.92) else BAD)
         a, t = (self.written if word == "Dirty" else self.any)(
-            lambda t: (fair(t) if word == "Dirty" else plain(t)) and t.numel() and max(map(abs, t.detach().flatten().tolist())) < 3)
+            lambda t: (fair(t) if word == "Dirty" else plain(t)) and t.numel() and size(t) < 3)
         if a is None:
             return None
         if self.chance(0.05):
@@ -80,8 +81,8 @@ class Graphs(Choices):
         """A gradient for a tensor, now and then of another shape or dtype."""
         t = self.world.tensors[a.name]
         shape = (2, *t.shape) if self.chance(0.02) else tuple(t.shape)
-        dtype = self.dtype() if self.chance(0.05) else str(t.dtype).rpartition(".")[2]
-        return self.constant(shape, "" if dtype == "float64" else dtype)
+        dtype = self.dtype() if self.chance(0.05) else dtype_name(t)
+        return self.constant(shape, dtype)
 
     def ends(self) -> list[Ref]:
         """Leaves, or results of simple operations: torch calls the backward of an input itself, too, which only hooks and saved tensors show."""
@@ -123,7 +124,7 @@ class Graphs(Choices):
         b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
         if a is None or b is None:
             return None
-        weights = self.constant((2, *t.shape), "" if str(t.dtype).endswith("float64") else str(t.dtype).rpartition(".")[2])
+        weights = self.constant((2, *t.shape), dtype_name(t))
         options = (("grad_outputs", weights), ("is_grads_batched", True)) + ((("retain_graph", True),) if self.chance(0.7) else ())
         return Step("grad", "batched", (a, b), self.fresh(), options)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable
 from typing import Any
 
-from .asked import fills, fits_in, least, nested, places, size, tame, unordered
+from .asked import dtype_name, fills, fits_in, flat, least, memory, nested, places, size, tame, unordered
 from .choices import Choices, plain
 from .steps import Array, Ref, Step, Type
 
@@ -18,8 +21,10 @@ COPIES = ["t_copy", "transpose_copy", "permute_copy", "expand_copy", "unsqueeze_
 
 def apart(t: Any) -> bool:
     """Whether no two elements are equal, nor so close that rounding decides."""
-    values = [v for v in t.detach().flatten().tolist()]
-    return bool(values) and not isinstance(values[0], (complex, bool)) and all(b - a > 1e-3 for a, b in zip(sorted(values), sorted(values)[1:]))
+    values = flat(t)
+    if not values or isinstance(values[0], (complex, bool)):
+        return False
+    return all(b - a > 1e-3 for a, b in itertools.pairwise(sorted(values)))
 
 
 class Values(Choices):
@@ -31,7 +36,7 @@ class Values(Choices):
     def reduced(self) -> Step | None:
         word = self.random.choice(REDUCED)
         a, t = self.any(lambda t: t.numel() and size(t) < 4 and (word not in APART | NONZERO or apart(t)) and (word not in NONZERO or least(t) > 0.1)
-                        and (word not in TRUTH or all(not x or abs(x) > 1e-3 for x in t.detach().flatten().tolist())))
+                        and (word not in TRUTH or all(not x or abs(x) > 1e-3 for x in flat(t))))
         if a is None:
             return None
         args: tuple = (a,)
@@ -79,11 +84,9 @@ class Values(Choices):
 
     # Indices
 
-    def places(self, n: int, shape: tuple[int, ...], distinct: bool = False) -> Array:
+    def indices(self, n: int, shape: tuple[int, ...], distinct: bool = False) -> Array:
         """Indices into `n` elements."""
-        count = 1
-        for m in shape:
-            count *= m
+        count = math.prod(shape)
         values = [self.random.randrange(n) for _ in range(count)]
         if distinct:
             pool = list(range(n))
@@ -91,10 +94,7 @@ class Values(Choices):
         return Array(nested(values, shape) if count else (), "int64")
 
     def mask(self, shape: tuple[int, ...]) -> Array:
-        count = 1
-        for m in shape:
-            count *= m
-        return Array(nested([self.chance(0.5) for _ in range(count)], shape), "bool")
+        return Array(nested([self.chance(0.5) for _ in range(math.prod(shape))], shape), "bool")
 
     def indexed(self) -> Step | None:
         word = self.random.choice(["item", "item", "index_select", "gather", "take_along_dim", "take", "masked_select", "where", "mask", "diff",
@@ -106,53 +106,50 @@ class Values(Choices):
         dim, out, mode = self.along(t), self.fresh(), self.mode()
         n = t.shape[dim]
         if word == "item":
-            index: tuple = tuple(self.places(m, (2,)) for m in t.shape[:1 + self.random.randrange(t.dim())])
+            index: tuple = tuple(self.indices(m, (2,)) for m in t.shape[:1 + self.random.randrange(t.dim())])
             if t.dim() > 1 and self.chance(0.3):
-                index = (slice(None), self.places(t.shape[1], (2,)))
+                index = (slice(None), self.indices(t.shape[1], (2,)))
             return Step("item", "", (a, index[0] if len(index) == 1 else index), out, mode=mode)
         if word == "mask":
             return Step("item", "", (a, self.mask(tuple(t.shape))), out, mode=mode)
         if word == "where":
             return Step("function", "where", (self.mask(tuple(t.shape)), a, self.other(t, "add", within=True)), out, mode=mode)
-        args: Any = {"index_select": (a, dim, self.places(n, (2,))), "take": (a, self.places(t.numel(), (3,))),
+        args: Any = {"index_select": (a, dim, self.indices(n, (2,))), "take": (a, self.indices(t.numel(), (3,))),
                      "masked_select": (a, self.mask(tuple(t.shape))), "diff": (a,), "flip": (a, (dim,)), "roll": (a, 1, dim), "tril": (a,),
                      "repeat": (a, 2, *t.shape[1:])}.get(word)
         if word in ("gather", "take_along_dim"):
-            args = (a, dim, self.places(n, tuple(t.shape))) if word == "gather" else (a, self.places(n, tuple(t.shape)), dim)
+            args = (a, dim, self.indices(n, tuple(t.shape))) if word == "gather" else (a, self.indices(n, tuple(t.shape)), dim)
         return Step("call", word, args, out, mode=mode)
 
     def scattering(self, a: Ref, t: Any) -> tuple[str, tuple] | None:
         """A word without its underscore, and arguments, of an op that puts elements into places."""
         word = self.random.choice(["scatter", "scatter_add", "index_add", "index_copy", "index_fill", "masked_fill", "index_put", "masked_scatter"])
-        def apart_of(s: Any) -> bool:
-            """Torch refuses to read memory that it writes here, where the result is computed before it is written."""
-            return s.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
+        dim, shape, dtype = self.along(t), tuple(t.shape), dtype_name(t)
+        n = shape[dim]
 
-        dim = self.along(t)
-        n = t.shape[dim]
-        kind = str(t.dtype).rpartition(".")[2]
-        dtype = "" if kind == "float64" else kind
-        if word in ("masked_fill",):
-            b, _ = self.any(lambda s: not s.dim() and fills(t, s) and apart_of(s))
-            return word, (a, self.mask(tuple(t.shape)), b if b is not None and self.chance(0.5) else self.number())
+        def source(test: Callable[[Any], bool]) -> Ref | None:
+            """A tensor of other memory: torch refuses to read memory that it writes here, where the result is computed before it is written."""
+            return self.any(lambda s: test(s) and memory(s) != memory(t))[0]
+
+        if word == "masked_fill":
+            b = source(lambda s: not s.dim() and fills(t, s))
+            return word, (a, self.mask(shape), b if b is not None and self.chance(0.5) else self.number())
         if word == "masked_scatter":
-            b, _ = self.any(lambda s: s.numel() >= t.numel() and s.dtype == t.dtype and apart_of(s))
-            return None if b is None else (word, (a, self.mask(tuple(t.shape)), b))
+            b = source(lambda s: s.numel() >= t.numel() and s.dtype == t.dtype)
+            return None if b is None else (word, (a, self.mask(shape), b))
         if word == "index_fill":
-            return word, (a, dim, self.places(n, (1,)), self.number())
+            return word, (a, dim, self.indices(n, (1,)), self.number())
         if word == "index_put":
-            b, _ = self.any(lambda s: fits_in(s.shape, (1, *t.shape[1:])) and s.dtype == t.dtype and apart_of(s))
+            b = source(lambda s: fits_in(s.shape, (1, *shape[1:])) and s.dtype == t.dtype)
             options = (True,) if self.chance(0.3) else ()
-            return word, (a, [self.places(t.shape[0], (1,))], self.constant((1,), dtype) if b is None else b, *options)
+            return word, (a, [self.indices(shape[0], (1,))], self.constant((1,), dtype) if b is None else b, *options)
+        index = self.indices(1, shape) if word == "scatter_add" else None
+        b = source(lambda s: s.shape == t.shape and s.dtype == t.dtype)
         if word in ("index_add", "index_copy"):
-            b, _ = self.any(lambda s: s.shape == t.shape and s.dtype == t.dtype and apart_of(s))
-            return word, (a, dim, self.places(n, (n,), distinct=True), self.constant(tuple(t.shape), dtype) if b is None else b)
-        index = self.places(1, tuple(t.shape)) if word == "scatter_add" else None
-        b, _ = self.any(lambda s: s.shape == t.shape and s.dtype == t.dtype and apart_of(s))
-        if index is None:  # distinct along the dimension: a shift
-            shift = self.random.randrange(n)
-            index = _shifted(tuple(t.shape), dim % t.dim(), shift)
-        return word, (a, dim, index, self.constant(tuple(t.shape), dtype) if b is None else b)
+            index = self.indices(n, (n,), distinct=True)
+        elif word == "scatter":  # distinct along the dimension
+            index = _shifted(shape, dim % t.dim(), self.random.randrange(n))
+        return word, (a, dim, index, self.constant(shape, dtype) if b is None else b)
 
     def scattered(self) -> Step | None:
         a, t = self.any(lambda t: t.dim() and 0 < t.numel() <= 12)
@@ -185,8 +182,7 @@ class Values(Choices):
         word = self.random.choice(["select_scatter", "slice_scatter", "diagonal_scatter"])
         shape, further = {"select_scatter": ((n,), (0, m - 1)), "slice_scatter": ((m, 1), (1, 0, 1)), "diagonal_scatter": ((min(m, n),), ())}[word]
         b, _ = self.any(lambda s: s.shape == shape and s.dtype == t.dtype)
-        kind = str(t.dtype).rpartition(".")[2]
-        part = self.constant(shape, "" if kind == "float64" else kind) if b is None else b
+        part = self.constant(shape, dtype_name(t)) if b is None else b
         return Step("function", word, (a, part, *further), self.fresh(), mode=self.mode())
 
     def into_out(self) -> Step | None:
@@ -209,7 +205,7 @@ class Values(Choices):
         alike = word in ("cat", "stack", "sum", "cumsum")  # which torch refuses where the dtypes differ, or the memory overlaps
 
         def fit(s: Any) -> bool:
-            apart = s.untyped_storage().data_ptr() != t.untyped_storage().data_ptr()
+            apart = memory(s) != memory(t)
             if tuple(s.shape) != shape or len(set(places(s))) < s.numel() or s.requires_grad and self.chance(0.9) or unordered(t, s):
                 return False
             return (apart and s.dtype == t.dtype and plain(s)) if alike else (apart or s.dtype == t.dtype and places(s) == places(t))

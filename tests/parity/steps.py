@@ -9,9 +9,10 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .attached import SAID, flat, node_hook, tensor_hook
-from .customs import customs
-from .modes import MODES
+from .asked import dtype_name, flat, memory
+from .step_functions import functions
+from .step_hooks import SAID, node_hook, tensor_hook
+from .step_modes import MODES
 
 
 class Ref(NamedTuple):
@@ -91,9 +92,9 @@ class World:
         self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
 
     @functools.cached_property
-    def customs(self) -> dict[str, Any]:
+    def functions(self) -> dict[str, Any]:
         """The custom Functions."""
-        return customs(self.lib, self.told)
+        return functions(self.lib, self.told)
 
     def value(self, data: Any) -> Any:
         """What a piece of a step stands for here."""
@@ -144,34 +145,34 @@ class World:
         if step.word == "data":
             return 0
         held = [n for n in step.needs() if n in self.tensors]
-        shared = [n for n in held if t.numel() and self.tensors[n].untyped_storage().data_ptr() == t.untyped_storage().data_ptr()]
+        shared = [n for n in held if t.numel() and memory(self.tensors[n]) == memory(t)]
         same = [n for n, other in self.tensors.items() if other is t and n not in step.out]
         return next((self.offsets[n] for n in (*same, *shared, *(held if t._is_view() else ()))), 0)
 
     def loose(self, t: Any) -> bool:
         """Whether writes to `t` may go unseen by graphs that saved its memory: then what is saved is a matter of each rule."""
-        return t.untyped_storage().data_ptr() in self.recorded & self.unguarded
+        return memory(t) in self.recorded & self.unguarded
 
     def _follow(self, step: Step, result: Any) -> None:
         held = [self.tensors[n] for n in step.needs() if n in self.tensors]
+        results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
         if step.word == "detach" and any(t.is_inference() for t in held):
-            self.recorded.update(t.untyped_storage().data_ptr() for t in held)  # torch writes to these outside of inference mode
-            self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
+            self.recorded.update(memory(t) for t in held)  # torch writes to these outside of inference mode
+            self.unguarded.update(memory(t) for t in held)
         if step.word == "data":
-            self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
+            self.unguarded.update(memory(t) for t in held)
         if any(t.requires_grad for t in held):
-            held += [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
-            self.recorded.update(t.untyped_storage().data_ptr() for t in held)
+            held += results
+            self.recorded.update(memory(t) for t in held)
         self.sloped |= step.word.rstrip("_") in ("tanh", "sigmoid")
         self.twice |= bool(dict(step.options).get("create_graph"))
         # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
         if step.word in KEPT | SHAPES_KEPT or UNCOPIED & set(step.mode.split(" + ")):
-            self.unguarded.update(t.untyped_storage().data_ptr() for t in held)
-        results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
+            self.unguarded.update(memory(t) for t in held)
         apart = {t.dtype for t in (*held, *results)}
         converted = held if len(apart) > 1 else []  # the copy of another dtype is saved, and not the operand
         picked = [t for t in results if str(t.dtype) == "torch.int64"]  # torch saves indices, which are found again here
-        self.unguarded.update(t.untyped_storage().data_ptr() for t in (*converted, *picked))
+        self.unguarded.update(memory(t) for t in (*converted, *picked))
 
     def _apply(self, step: Step) -> Any:
         form, word, options = step.form, step.word, {k: self.value(v) for k, v in step.options}
@@ -204,7 +205,7 @@ class World:
         elif form == "several":
             self._hook_of_several(word, step.options[0][1], args)
         elif form == "custom":
-            return self.customs[word].apply(*args)
+            return self.functions[word].apply(*args)
         elif form == "backward":
             getattr(args[0], word)().backward(**options) if word else args[0].backward(*args[1:], **options)
         elif form == "edge":
@@ -333,7 +334,7 @@ def look(world: World, name: str, closely: bool) -> Seen:
     t, seen = world.tensors[name], Seen()
     facts = seen.facts
     facts["shape"], facts["requires_grad"], facts["_is_view()"] = tuple(t.shape), t.requires_grad, t._is_view()
-    facts["dtype"] = str(t.dtype).rpartition(".")[2]
+    facts["dtype"] = dtype_name(t)
     facts["is_inference()"] = t.is_inference() and (t.is_floating_point() or t.is_complex())
     facts["_version"] = None if t.is_inference() or not (t.is_floating_point() or t.is_complex()) else t._version - world.offsets[name]
     facts["stride()"] = [s if n > 1 else None for n, s in zip(t.shape, t.stride())] if 0 not in t.shape else None

@@ -1,4 +1,4 @@
-"""What `tensor` makes of Python's numbers and NumPy's arrays, beside PyTorch: dtype and values, or the class of the error."""
+"""What `tensor` makes of Python's numbers and NumPy's arrays, beside PyTorch: the same dtype and values, or a refusal by both."""
 
 import numpy as np
 import pytest

@@ -80,13 +80,13 @@ def _alone(program):
     yield
 
 
-def differences(module, parameters, unheld=True):
-    """What is wrong with the modes of this thread, and with what is computed under them; if `unheld`, also modes that something keeps alive."""
+def differences(module, parameters):
+    """What is wrong with the modes of this thread, and with what is computed under them."""
     modes = thread.modes
     found = [name for name, value in (("grad", True), ("inference", False), ("recorder", DEFAULT), ("observers", ()), ("level", None),
                                       ("keep_values", False), ("batches", ())) if getattr(modes, name) != value]
     found += ["the collection of garbage is off"] * (not gc.isenabled())
-    found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * (unheld and bool(special))
+    found += ["anomaly"] * (all_threads.anomaly is not None or torch.is_anomaly_enabled()) + ["special"] * bool(special)
     found += ["module"] * any(p is not q for p, q in zip(module.parameters(), parameters))
     x = torch.tensor([2.0, 3.0], requires_grad=True)
     with torch.no_grad():

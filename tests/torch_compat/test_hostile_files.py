@@ -14,7 +14,7 @@ import pytest
 import symgrad
 from symgrad.utils.serialization import LoadError
 
-from .hostile import BOMB, CHANGES, FILES, STRUCTURE, attack, members, packed
+from .hostile_files import BOMB, CHANGES, FILES, STRUCTURE, attack, members, packed
 
 ONES = np.ones(2)
 NUMBERS = {"memory": 0, "dtype": "float64", "shape": [2]}
@@ -139,7 +139,7 @@ def test_hostile_files_are_refused_or_hold_what_was_saved():
 def test_many_hostile_files_do_nothing_but_raise(tmp_path):
     root = Path(__file__).parents[2]
     run = subprocess.run([sys.executable, "-c", "import sys, runpy; sys.path.insert(0, sys.argv.pop(1)); "
-                          "runpy.run_module('tests.torch_compat.hostile', run_name='__main__')", str(root), "150", "3150"],
+                          "runpy.run_module('tests.torch_compat.hostile_files', run_name='__main__')", str(root), "150", "3150"],
                          capture_output=True, text=True, timeout=300, cwd=tmp_path)
     assert not run.returncode, run.stderr
     counts = json.loads(run.stdout)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import symgrad
-
-from ..engine.test_interrupts import Interrupted
+from tests.support.interrupts import Interrupted
+from tests.support.threads import run_in_threads
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links, modes and locks of POSIX")
 OLD, NEW = symgrad.zeros(3), {"w": symgrad.ones(2, 3), "step": 3}
@@ -195,23 +195,14 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path):
 
 def test_one_of_several_that_save_at_once_wins_whole(path, tmp_path):
     values = [symgrad.full((50, 50), float(i)) for i in range(4)]
-    wrong = []
 
-    def saves(value):
-        try:
-            for _ in range(15):
-                symgrad.save(value, path)
-                found = symgrad.load(path)
-                wrong.extend([] if len(np.unique(found.numpy())) == 1 else [found])
-        except BaseException as error:
-            wrong.append(error)
+    def saves(i):
+        for _ in range(15):
+            symgrad.save(values[i], path)
+            assert len(np.unique(symgrad.load(path).numpy())) == 1
 
-    threads = [threading.Thread(target=saves, args=[value]) for value in values]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong and names(tmp_path) == ["x.pt"]
+    run_in_threads(saves, len(values))
+    assert names(tmp_path) == ["x.pt"]
 
 
 KILLED = """

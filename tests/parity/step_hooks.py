@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
-def flat(t: Any) -> list[float]:
-    """The elements, in order."""
-    def walk(v: Any) -> list[float]:
-        return [x for w in v for x in walk(w)] if isinstance(v, list) else [v]
-
-    return walk(t.tolist())
+from .asked import flat
 
 
 def _fails() -> Any:

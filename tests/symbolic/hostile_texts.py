@@ -1,7 +1,7 @@
 """Hostile texts: mutations of valid formulas, domains, values and declarations, deep nesting, huge numbers, other scripts, and code.
 
-As a program, `python -m tests.support.hostile SEED COUNT`, it gives texts to every reader and prints what became of them as JSON: it ends with an
-error if a text is evaluated, if a reader raises an undocumented exception, or if it needs more memory than is allowed.
+As a program, `python -m tests.symbolic.hostile_texts SEED COUNT`, it gives texts to every reader and prints what became of them as JSON: it ends
+with an error if a text is evaluated, if a reader raises an undocumented exception, or if it needs more memory than is allowed.
 """
 
 import collections
@@ -22,197 +22,32 @@ SLOW = ("derive", "op_from_sympy")  # the readers that compute derivatives, whic
 
 NAMES = ("x", "y", "z", "x[0]", "A[1, 2]", "alpha", "e", "pi", "E", "I", "oo", "lambda", "def", "None", "_x", "__class__", "__builtins__", "self")
 FUNCTIONS = {  # with a format of their arguments
-    **dict.fromkeys(
-        (
-            "exp",
-            "sin",
-            "log",
-            "sqrt",
-            "abs",
-            "tanh",
-            "gamma",
-            "lgamma",
-            "digamma",
-            "square",
-            "floor",
-            "exp2",
-            "cbrt",
-            "round",
-            "sinc",
-            "erfinv",
-            "expit",
-            "nan_to_num",
-            "ceil",
-            "sigmoid",
-            "erf",
-            "relu",
-            "softplus",
-        ),
-        "{0}",
-    ),
-    **dict.fromkeys(
-        ("zeta", "beta", "maximum", "atan2", "hypot", "ldexp", "gammainc", "remainder", "fmod", "float_power", "logaddexp2", "xlogy"), "{0}, {1}"
-    ),
+    **dict.fromkeys(("exp", "sin", "log", "sqrt", "abs", "tanh", "gamma", "lgamma", "digamma", "square", "floor", "exp2", "cbrt", "round", "sinc",
+                    "erfinv", "expit", "nan_to_num", "ceil", "sigmoid", "erf", "relu", "softplus"), "{0}"),
+    **dict.fromkeys(("zeta", "beta", "maximum", "atan2", "hypot", "ldexp", "gammainc", "remainder", "fmod", "float_power", "logaddexp2", "xlogy"),
+                    "{0}, {1}"),
     **dict.fromkeys(("chebyshev_polynomial_t", "laguerre_polynomial_l", "mvlgamma"), "{0}, {2}"),
     **dict.fromkeys(("polygamma", "jv"), "{2}, {0}"),
     "where": "{0} < {1}, {0}, 1",
     **dict.fromkeys(("clamp", "eval", "exec", "open", "print", "getattr"), "{0}"),
 }
 NUMBERS = (
-    "0",
-    "1",
-    "2",
-    "3",
-    "0.1",
-    "0.3",
-    "96",
-    "1e9",
-    "1e-9",
-    "1e300",
-    "1e-300",
-    "5e-324",
-    "1e999",
-    "9" * 30,
-    "9" * 400,
-    "1000",
-    "1001",
-    "10000",
-    "0.5",
-    "2.5",
-    "100000.5",
-    ".",
-    "1.",
-    "1..2",
-    "0x10",
-    "1_000",
-    "1j",
-    "٣",
-    "２",
-    "²",
-)
+    "0", "1", "2", "3", "0.1", "0.3", "96", "1e9", "1e-9", "1e300", "1e-300", "5e-324", "1e999", "9" * 30, "9" * 400, "1000", "1001", "10000", "0.5",
+    "2.5", "100000.5", ".", "1.", "1..2", "0x10", "1_000", "1j", "٣", "２", "²")
 SIGNS = (
-    "+",
-    "-",
-    "*",
-    "/",
-    "**",
-    "^",
-    "//",
-    "%",
-    "@",
-    "<",
-    "<=",
-    "==",
-    ",",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "}",
-    "=",
-    ";",
-    ":",
-    "..",
-    "->",
-    "...",
-    " ",
-    "\n",
-)
+    "+", "-", "*", "/", "**", "^", "//", "%", "@", "<", "<=", "==", ",", "(", ")", "[", "]", "{", "}", "=", ";", ":", "..", "->", "...", " ", "\n")
 JUNK = (
-    "\0",
-    "\x1b[31m",
-    "\ud800",
-    "\udfff",
-    "é",
-    "Ω",
-    "λ",
-    "м",
-    "名",
-    "مرحبا",
-    "a\u0301",
-    "\u202e",
-    "\u200b",
-    "\ufeff",
-    "ｘ",
-    "𝐱",
-    "﹢",
-    "−",
-    "×",
-    "\u00a0",
-    "{0.__class__}",
-    "%s%n%d",
-    "{x!r:>999999}",
-    "'; DROP TABLE ops;--",
-    "${jndi:x}",
-    "`id`",
-    "$(id)",
-    "\\",
-    "'",
-    '"',
-    "#",
-    "//",
-    "<!--",
-    "\t",
-    "\r",
-    "\x7f",
-    f"__import__('os').system('{CANARY}')",
-    f"eval('{CANARY}()')",
-    f"exec('{CANARY} = 1')",
-    f"open('{CANARY}', 'w')",
-    f"(lambda: {CANARY})()",
-    f"[{CANARY} for _ in x]",
-    "().__class__.__bases__[0].__subclasses__()",
-    "x.__class__",
-    "import os",
-    "x if y else z",
-    "x := 1",
-    "f'{x}'",
-    "not x",
-)
+    "\0", "\x1b[31m", "\ud800", "\udfff", "é", "Ω", "λ", "м", "名", "مرحبا", "a\u0301", "\u202e", "\u200b", "\ufeff", "ｘ", "𝐱", "﹢", "−", "×",
+    "\u00a0", "{0.__class__}", "%s%n%d", "{x!r:>999999}", "'; DROP TABLE ops;--", "${jndi:x}", "`id`", "$(id)", "\\", "'", '"', "#", "//", "<!--",
+    "\t", "\r", "\x7f", f"__import__('os').system('{CANARY}')", f"eval('{CANARY}()')", f"exec('{CANARY} = 1')", f"open('{CANARY}', 'w')",
+    f"(lambda: {CANARY})()", f"[{CANARY} for _ in x]", "().__class__.__bases__[0].__subclasses__()", "x.__class__", "import os", "x if y else z",
+    "x := 1", "f'{x}'", "not x")
 DOMAINS = (
-    "positive",
-    "real",
-    "-1..1",
-    "(0, 1]",
-    "{-1, 1}",
-    "inf..inf",
-    "-inf..inf",
-    "[0, inf)",
-    "1..0",
-    "unit",
-    "integer",
-    "{}",
-    "(,)",
-    "..",
-    "0...1",
-    "nan..1",
-    "pi/2..9**9**9",
-    "{1e999}",
-)
+    "positive", "real", "-1..1", "(0, 1]", "{-1, 1}", "inf..inf", "-inf..inf", "[0, inf)", "1..0", "unit", "integer", "{}", "(,)", "..", "0...1",
+    "nan..1", "pi/2..9**9**9", "{1e999}")
 TEXTS = (
-    "ij,jk->ik",
-    "i,i",
-    "...i->i",
-    "ii->",
-    "i->ii",
-    "float32",
-    "<f8",
-    "f4,f4",
-    "2,3",
-    "cpu",
-    "cuda:1",
-    "cpu:-1",
-    "cpu:" + "9" * 30,
-    "m n",
-    "m*n",
-    "n n symmetric",
-    "99999 99999",
-    "x=1,y=[1, 2]",
-    "x=[[1,2],[3]]",
-    "x=pi/2",
-    "x=9**9**9",
-)
+    "ij,jk->ik", "i,i", "...i->i", "ii->", "i->ii", "float32", "<f8", "f4,f4", "2,3", "cpu", "cuda:1", "cpu:-1", "cpu:" + "9" * 30, "m n", "m*n",
+    "n n symmetric", "99999 99999", "x=1,y=[1, 2]", "x=[[1,2],[3]]", "x=pi/2", "x=9**9**9")
 
 
 def formula(rng: random.Random, depth: int = 4) -> str:
@@ -235,54 +70,25 @@ def formula(rng: random.Random, depth: int = 4) -> str:
 
 def _long(rng: random.Random) -> str:
     """A text whose length, nesting, degree or number of terms is large."""
-    n, part = (
-        rng.choice((3, 10, 30, 99, 101, 400, 3000, 40_000)),
-        rng.choice(("x", "(x+1)", "x+1", "sin(x)", "0.1", " ", "1", "9", "(", "-", "x_", "A[0]", "1/(1+")),
-    )
-    return rng.choice(
-        (
-            lambda: part * n,
-            lambda: rng.choice("+-*/,^").join([part] * n),
-            lambda: "(" * n + part + ")" * n,
-            lambda: "exp(" * n + "x" + ")" * n,
-            lambda: "1/(1+" * n + "x" + ")" * n,
-            lambda: "x**" * n + "2",
-            lambda: "+".join(f"x{i}" for i in range(n)),
-            lambda: "*".join(f"(x+{i})" for i in range(n)),
-            lambda: f"(x+y+z+w)**{n}",
-            lambda: "square(" * min(n, 99) + rng.choice(("x", "0.1", "1.5")) + ")" * min(n, 99),
-            lambda: f"x**{'9' * n}",
-            lambda: f"{'9' * n}*x",
-            lambda: "[" * n + "1" + "]" * n,
-            lambda: "x=" + "[" + "1," * n + "]",
-            lambda: "{" + "1," * n + "}",
-            lambda: " " * n + "1..2",
-            lambda: "1" + " " * n + "..2",
-            lambda: "9**" * n + "9",
-            lambda: "where(x>0," * min(n, 99) + "x" + ",1)" * min(n, 99),
-            lambda: "A[" + "1," * n,
-            lambda: "ij," * n + "->",
-            lambda: "sin(x)*" * n + "x",
-            lambda: f"{rng.choice(list(FUNCTIONS))}(x-x+{rng.choice(NUMBERS[:18])})*x",
-        )
-    )()
+    n = rng.choice((3, 10, 30, 99, 101, 400, 3000, 40_000))
+    part = rng.choice(("x", "(x+1)", "x+1", "sin(x)", "0.1", " ", "1", "9", "(", "-", "x_", "A[0]", "1/(1+"))
+    return rng.choice((
+        lambda: part * n, lambda: rng.choice("+-*/,^").join([part] * n), lambda: "(" * n + part + ")" * n, lambda: "exp(" * n + "x" + ")" * n,
+        lambda: "1/(1+" * n + "x" + ")" * n, lambda: "x**" * n + "2", lambda: "+".join(f"x{i}" for i in range(n)),
+        lambda: "*".join(f"(x+{i})" for i in range(n)), lambda: f"(x+y+z+w)**{n}",
+        lambda: "square(" * min(n, 99) + rng.choice(("x", "0.1", "1.5")) + ")" * min(n, 99), lambda: f"x**{'9' * n}", lambda: f"{'9' * n}*x",
+        lambda: "[" * n + "1" + "]" * n, lambda: "x=" + "[" + "1," * n + "]", lambda: "{" + "1," * n + "}", lambda: " " * n + "1..2",
+        lambda: "1" + " " * n + "..2", lambda: "9**" * n + "9", lambda: "where(x>0," * min(n, 99) + "x" + ",1)" * min(n, 99), lambda: "A[" + "1," * n,
+        lambda: "ij," * n + "->", lambda: "sin(x)*" * n + "x", lambda: f"{rng.choice(list(FUNCTIONS))}(x-x+{rng.choice(NUMBERS[:18])})*x"))()
 
 
 def _mutated(rng: random.Random, text: str) -> str:
     """A text with one change."""
     at, to = sorted(rng.randrange(len(text) + 1) for _ in range(2))
     before, part, after = text[:at], text[at:to], text[to:]
-    return rng.choice(
-        (
-            before + after,
-            before + rng.choice((*SIGNS, *JUNK, *NUMBERS)) + part + after,
-            before + rng.choice(NUMBERS) + after,
-            text + part,
-            f"{before}({part}){after}",
-            before + chr(rng.randrange(1, 0x3000)) + part + after,
-            before + formula(rng, 2) + after,
-        )
-    )
+    return rng.choice((
+        before + after, before + rng.choice((*SIGNS, *JUNK, *NUMBERS)) + part + after, before + rng.choice(NUMBERS) + after, text + part,
+        f"{before}({part}){after}", before + chr(rng.randrange(1, 0x3000)) + part + after, before + formula(rng, 2) + after))
 
 
 def texts(seed: int, count: int) -> list[str]:
@@ -290,19 +96,7 @@ def texts(seed: int, count: int) -> list[str]:
     rng = random.Random(seed)
     out = []
     while len(out) < count:
-        text = rng.choice(
-            (
-                formula,
-                formula,
-                formula,
-                formula,
-                formula,
-                _long,
-                lambda rng: rng.choice(DOMAINS),
-                lambda rng: rng.choice(TEXTS),
-                lambda rng: rng.choice(JUNK),
-            )
-        )(rng)
+        text = rng.choice((*[formula] * 5, _long, *(lambda rng, some=some: rng.choice(some) for some in (DOMAINS, TEXTS, JUNK))))(rng)
         if rng.random() < 0.1:
             text = f"x={text}"
         for _ in range(rng.choice((0, 0, 0, 0, 0, 0, 1, 1, 2, 5))):

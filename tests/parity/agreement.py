@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .modes import SAVING
+from .step_modes import SAVING
 from .steps import Step
 
 PASSES = ("backward", "grad", "second", "edge")
@@ -47,7 +47,7 @@ def _raises_alone(case: Case, words: str) -> bool:
     return bool(case.theirs) and not case.ours and bool(re.search(words, case.theirs))
 
 
-ENDS: dict[str, Callable[[Case], bool]] = {
+BEFORE_MESSAGES: dict[str, Callable[[Case], bool]] = {  # where these hold, messages are not compared
     "a defect of torch": lambda c: bool(re.search(r"INTERNAL ASSERT|'NoneType' object has|Boolean value of Tensor with more than one", c.theirs)),
     "torch has no kernel for the dtype, or no derivative": lambda c: bool(re.search(
         r"not implemented for|not supported for|not support|Could this error message be improved", c.theirs)),
@@ -66,11 +66,12 @@ ENDS: dict[str, Callable[[Case], bool]] = {
     "a value that overlaps is computed before it is written": lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory"),
     "what a view that no operation recorded would receive is not computed":
         lambda c: c.step.form in PASSES and _raises_alone(c, "A view was created in no_grad mode and its base"),
+}
+AFTER_MESSAGES: dict[str, Callable[[Case], bool]] = {
     "torch writes before it refuses": lambda c: "Inplace update to inference tensor" in c.theirs and bool(c.ours),
     "a hook for saved tensors may have written": lambda c: bool(c.theirs and c.ours) and any(mode in c.step.mode for mode in SAVING),
     "a pass failed midway": lambda c: bool(c.theirs and c.ours) and c.step.form in PASSES and not EARLY.search(c.theirs),
 }
-BEFORE_MESSAGES = list(ENDS)[:-3]  # of the others the messages are compared
 
 
 def alike(case: Case, compare: bool = True) -> bool:

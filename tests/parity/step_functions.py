@@ -1,11 +1,11 @@
-"""The custom Functions of programs over aliased tensors."""
+"""The custom Functions that steps of programs over aliased tensors apply."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def customs(lib: Any, told: list) -> dict[str, Any]:
+def functions(lib: Any, told: list) -> dict[str, Any]:
     """The Functions by name; `told` hears what their backward was given."""
     Function = lib.autograd.Function
 
@@ -144,16 +144,6 @@ def customs(lib: Any, told: list) -> dict[str, Any]:
         def backward(ctx: Any, g: Any) -> Any:
             return g.sum_to_size(g.shape), None
 
-    class Nothing(Function):
-        """x -> 2 x, whose backward returns nothing"""
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return None
-
     class Once(Function):
         """x -> x**2, differentiable once"""
         @staticmethod
@@ -177,46 +167,6 @@ def customs(lib: Any, told: list) -> dict[str, Any]:
         def backward(ctx: Any, g: Any) -> Any:
             return g * ctx.number, None
 
-    class WrongCount(Function):
-        """x -> 2 x, whose backward returns two gradients"""
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return g, g
-
-    class WrongShape(Function):
-        """x -> 2 x, whose backward returns a gradient of another shape"""
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return lib.stack([g, g, g, g, g])
-
-    class WrongObject(Function):
-        """x -> 2 x, whose backward returns a number"""
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return 2.0
-
-    class Fails(Function):
-        """x -> 2 x, whose backward raises"""
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            raise ValueError("a backward fails")
-
     class NoTensor(Function):
         """x -> a number"""
         @staticmethod
@@ -227,6 +177,16 @@ def customs(lib: Any, told: list) -> dict[str, Any]:
         def backward(ctx: Any, g: Any) -> Any:
             return g
 
-    found = (Triple, Squared, Exponential, Dirty, DirtyOfTwo, Same, Viewed, Two, TwoUndefined, Constant, NoGradient, Nothing, Once, Scaled,
-             WrongCount, WrongShape, WrongObject, Fails, NoTensor)
-    return {function.__name__: function for function in found}
+    def fails(ctx: Any, g: Any) -> Any:
+        raise ValueError("a backward fails")
+
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    # x -> 2 x, whose backward returns nothing, two gradients, one of another shape, or a number, or raises
+    doubling = {"Nothing": lambda ctx, g: None, "WrongCount": lambda ctx, g: (g, g), "WrongShape": lambda ctx, g: lib.stack([g, g, g, g, g]),
+                "WrongObject": lambda ctx, g: 2.0, "Fails": fails}
+    found = {name: type(name, (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+             for name, backward in doubling.items()}
+    written_out = (Triple, Squared, Exponential, Dirty, DirtyOfTwo, Same, Viewed, Two, TwoUndefined, Constant, NoGradient, Once, Scaled, NoTensor)
+    return found | {function.__name__: function for function in written_out}
