@@ -223,7 +223,7 @@ def check_all(check, seeds):
 @pytest.mark.parametrize("check", CHECKS)
 def test_random_programs(check):
     counts = check_all(check, range(40))
-    assert all(counts[what] > 10 for what in CHECKS[check]), counts
+    assert all(counts[what] >= 3 for what in CHECKS[check]), counts
 
 
 @pytest.mark.sweep

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import operator
 import warnings
+from collections.abc import Iterable, KeysView
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -56,9 +57,9 @@ class Step:
         named = self.word.endswith("_") and self.word not in ("requires_grad_", "detach_")
         return self.form in ("assign", "augment") or self.form == "call" and named
 
-    def needs(self) -> set[str]:
-        """The names the step reads."""
-        return set(_names((*self.args, *(v for _, v in self.options))))
+    def needs(self) -> KeysView[str]:
+        """The names the step reads, in order."""
+        return dict.fromkeys(_names((*self.args, *(v for _, v in self.options)))).keys()
 
 
 def _names(value: Any) -> list[str]:
@@ -85,11 +86,11 @@ class World:
         self.handles: dict[str, Any] = {}
         self.offsets: dict[str, int] = {}
         self.told: list[tuple[str, list]] = []
-        self.recorded: set[int] = set()  # memory that a graph may have saved
+        self.recorded: dict[int, Any] = {}  # storages that a graph may have saved, by address, which none else can have while they are kept
         self.sloped = self.twice = False  # whether tanh or sigmoid were computed, and whether a gradient was recorded
         self.pieces: set[str] = set()  # the results of operations with several outputs
         self.several = False  # whether a hook of several tensors was registered
-        self.unguarded: set[int] = set()  # memory that `.data` has given a second owner
+        self.unguarded: dict[int, Any] = {}  # those whose writes a graph may not see
 
     @functools.cached_property
     def functions(self) -> dict[str, Any]:
@@ -123,7 +124,8 @@ class World:
                     result = self._apply(step)
             except Exception as e:
                 return type(e), str(e)
-        self._follow(step, result)
+        if self.beside is None:  # steps are drawn from this one
+            self._follow(step, result)
         if step.out:
             results = result if isinstance(result, (tuple, list)) else (result,)
             if len(results) > 1 and step.form != "grad":
@@ -151,28 +153,32 @@ class World:
 
     def loose(self, t: Any) -> bool:
         """Whether writes to `t` may go unseen by graphs that saved its memory: then what is saved is a matter of each rule."""
-        return memory(t) in self.recorded & self.unguarded
+        return memory(t) in self.recorded and memory(t) in self.unguarded
+
+    @staticmethod
+    def _keep(storages: dict[int, Any], ts: Iterable[Any]) -> None:
+        storages.update((memory(t), t.untyped_storage()) for t in ts)
 
     def _follow(self, step: Step, result: Any) -> None:
         held = [self.tensors[n] for n in step.needs() if n in self.tensors]
         results = [t for t in (result if isinstance(result, (tuple, list)) else [result]) if hasattr(t, "untyped_storage")]
         if step.word == "detach" and any(t.is_inference() for t in held):
-            self.recorded.update(memory(t) for t in held)  # torch writes to these outside of inference mode
-            self.unguarded.update(memory(t) for t in held)
+            self._keep(self.recorded, held)  # torch writes to these outside of inference mode
+            self._keep(self.unguarded, held)
         if step.word == "data":
-            self.unguarded.update(memory(t) for t in held)
+            self._keep(self.unguarded, held)
         if any(t.requires_grad for t in held):
             held += results
-            self.recorded.update(memory(t) for t in held)
+            self._keep(self.recorded, held)
         self.sloped |= step.word.rstrip("_") in ("tanh", "sigmoid")
         self.twice |= bool(dict(step.options).get("create_graph"))
         # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
         if step.word in KEPT | SHAPES_KEPT or UNCOPIED & set(step.mode.split(" + ")):
-            self.unguarded.update(memory(t) for t in held)
+            self._keep(self.unguarded, held)
         apart = {t.dtype for t in (*held, *results)}
         converted = held if len(apart) > 1 else []  # the copy of another dtype is saved, and not the operand
         picked = [t for t in results if str(t.dtype) == "torch.int64"]  # torch saves indices, which are found again here
-        self.unguarded.update(memory(t) for t in (*converted, *picked))
+        self._keep(self.unguarded, (*converted, *picked))
 
     def _apply(self, step: Step) -> Any:
         form, word, options = step.form, step.word, {k: self.value(v) for k, v in step.options}
