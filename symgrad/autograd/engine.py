@@ -149,7 +149,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         if task is None and seeds[0][1].nbytes <= LEAST and (len(seeds) == 1 or is_short(seeds)):
             out = along_paths(seeds, not retain_graph)
         else:
-            out = run(seeds, NONE, None, bool(retain_graph), False, None if task is None else _accumulate_at_once, task)
+            out = run(seeds, NONE, None, bool(retain_graph), False, None if task is None else functools.partial(_deliver, seeds, False), task)
         while out:  # emptied, so that nothing else refers to the cotangents
             node, g = out.popitem()
             if isinstance(node, Leaf) and (t := node.variable) is not None:
@@ -175,23 +175,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
     delivered: set[Node] = set()
 
-    def give(t: Any, node: Node, g: Any) -> Any:
-        if t is None:
-            return g
-        if create_graph:
-            with in_mode(grad=True):
-                accumulate(t, g := _derivative(g, t, [node]))
-            return g
-        g = numeric.zeros_like(t._value) if g is None else _own_memory(g, t._value)
-        accumulate(t, g := in_dtype(g, t._value))
-        if node.flags & NAMED:
-            t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
-        return g
-
     def deliver(leaf: Any, given: list[Any]) -> None:
         delivered.add(leaf)
-        given.append(give(leaf.variable, leaf, given.pop()))
-        _call_hooks_after_accumulation(leaf)
+        _deliver(seeds, create_graph, leaf, given)
 
     retain = create_graph if retain_graph is None else bool(retain_graph)
     task = task_of(seeds, retain, True)
@@ -200,22 +186,29 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     targets: list[tuple[Any, Any]] = leaves if asked is None else [(x, x._node) for x in asked if x.is_leaf]
     for t, node in targets:
         if node in out and node not in delivered and not isinstance(node, UnrecordedLeaf):
-            give(t, node, out.pop(node))
+            _give(seeds, create_graph, t, node, out.pop(node))
     if task is not None and task.callbacks:
         task.call_back()
 
 
-def _accumulate_at_once(leaf: Any, given: list[Any]) -> None:
-    """Add the cotangent of a leaf that got hooks during the pullback, and call them."""
-    if (t := leaf.variable) is not None:
-        g = given.pop()
-        g = numeric.zeros_like(t._value) if g is None else _own_memory(g, t._value)
-        accumulate(t, g := in_dtype(g, t._value))
-        given.append(g)
-    _call_hooks_after_accumulation(leaf)
+def _give(seeds: Sequence[tuple[Node, Any]], create_graph: bool, t: Any, node: Node, g: Any) -> Any:
+    """Add the cotangent of a node to the `.grad` of its tensor, if that is alive; returns what was added."""
+    if t is None:
+        return g
+    if create_graph:
+        with in_mode(grad=True):
+            accumulate(t, g := _derivative(g, t, [node]))
+        return g
+    g = numeric.zeros_like(t._value) if g is None else _own_memory(g, t._value)
+    accumulate(t, g := in_dtype(g, t._value))
+    if node.flags & NAMED:
+        t._grad._formula = [*getattr(t._grad, "_formula", ()), (seeds, node)]
+    return g
 
 
-def _call_hooks_after_accumulation(leaf: Any) -> None:
+def _deliver(seeds: Sequence[tuple[Node, Any]], create_graph: bool, leaf: Any, given: list[Any]) -> None:
+    """Add the cotangent of a hooked leaf, the only item of a list, as soon as it is complete, and call the hooks that wait for that."""
+    given.append(_give(seeds, create_graph, leaf.variable, leaf, given.pop()))
     holder = leaf.reference()  # alive even if it has left the graph
     for hook in list(leaf.hooks.accumulated.values()) if holder is not None else ():
         found = hook(holder)

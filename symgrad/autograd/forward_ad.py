@@ -130,12 +130,8 @@ class Level(Recorder):
             write(held._value, t._value, "the tangent of a write in place")
             self.tangents[node] = held
 
-    def has_tangent(self, tensor: Tensor) -> bool:
-        """Whether a tensor depends on a dual tensor of this level."""
-        return tensor._node is not None and bool(tensor._node.flags & TANGENT) and self.tangent_of(tensor) is not None
-
     def tangent_of(self, tensor: Tensor) -> Tensor | None:
-        """The tangent of a tensor, for printing."""
+        """The tangent of a tensor, None if it depends on no dual tensor of this level."""
         return unpack_dual(tensor).tangent
 
 

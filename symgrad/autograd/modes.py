@@ -37,26 +37,40 @@ class _Switch(in_mode):
                           FutureWarning, stacklevel=2)
         if inspect.isasyncgenfunction(function):
             raise TypeError(f"{type(self).__name__}: an asynchronous generator cannot be decorated; use the context manager inside of it")
-        fields = self.fields
-        if inspect.isgeneratorfunction(function):
-            @functools.wraps(function)
-            def generator(*args: Any, **kwargs: Any) -> Any:
-                return (yield from _stepwise(function(*args, **kwargs), fields))
+        return _decorated(function, self.fields)
 
-            return generator  # type: ignore[return-value]
-        if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def coroutine(*args: Any, **kwargs: Any) -> Any:
-                return await types.coroutine(_stepwise)(function(*args, **kwargs), fields)
 
-            return coroutine  # type: ignore[return-value]
+class _ImmediateSwitch(ImmediateScope, _Switch):
+    """The base of modes that are set on construction: a decorator undoes that, and sets them in the calls of its function."""
 
+    __slots__ = ()
+
+    def __call__(self, function: F) -> F:
+        self._leave()
+        return super().__call__(function)
+
+
+def _decorated(function: Callable[..., Any], fields: dict[str, Any]) -> Any:
+    """A function, generator function or coroutine function that runs in changed modes, of the same kind."""
+    if inspect.isgeneratorfunction(function):
         @functools.wraps(function)
-        def inside(*args: Any, **kwargs: Any) -> Any:
-            with _Switch(**fields):
-                return function(*args, **kwargs)
+        def generator(*args: Any, **kwargs: Any) -> Any:
+            return (yield from _stepwise(function(*args, **kwargs), fields))
 
-        return inside  # type: ignore[return-value]
+        return generator
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            return await types.coroutine(_stepwise)(function(*args, **kwargs), fields)
+
+        return coroutine
+
+    @functools.wraps(function)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with _Switch(**fields):
+            return function(*args, **kwargs)
+
+    return inside
 
 
 def _stepwise(steps: Any, fields: dict[str, Any]) -> Generator[Any, Any, Any]:
@@ -110,7 +124,7 @@ class enable_grad(no_grad):
         in_mode.__init__(self, grad=True)
 
 
-class set_grad_enabled(ImmediateScope, _Switch):
+class set_grad_enabled(_ImmediateSwitch):
     """Switch recording on or off: at once, or as a context manager until its end."""
 
     __slots__ = ()
@@ -118,12 +132,8 @@ class set_grad_enabled(ImmediateScope, _Switch):
     def __init__(self, mode: bool):
         super().__init__(grad=bool(mode))
 
-    def __call__(self, function: F) -> F:
-        self._leave()
-        return super().__call__(function)
 
-
-class set_multithreading_enabled(ImmediateScope, _Switch):
+class set_multithreading_enabled(_ImmediateSwitch):
     """Allow a backward to use several threads or forbid it: at once, or as a context manager until its end.
 
     A backward here runs in the thread that called it, so that the mode tells what a program asked for and has no other effect.
@@ -134,12 +144,8 @@ class set_multithreading_enabled(ImmediateScope, _Switch):
     def __init__(self, mode: bool):
         super().__init__(multithreading=bool(mode))
 
-    def __call__(self, function: F) -> F:
-        self._leave()
-        return super().__call__(function)
 
-
-class _force_original_view_tracking(ImmediateScope, _Switch):
+class _force_original_view_tracking(_ImmediateSwitch):
     """Choose how the node of a view is made after a write to its base: by the operations that made the view, or by strides.
 
     Both have the same derivatives. At once, or as a context manager until its end.
@@ -149,10 +155,6 @@ class _force_original_view_tracking(ImmediateScope, _Switch):
 
     def __init__(self, mode: bool):
         super().__init__(replays_views=bool(mode))
-
-    def __call__(self, function: F) -> F:
-        self._leave()
-        return super().__call__(function)
 
 
 class inference_mode(_Switch):

@@ -79,8 +79,8 @@ class _Args(tuple):
 @functools.cache
 def _plain_class(kind: type[Node]) -> type[Node]:
     """The class for nodes of a class with a rule of its own, whose rule is that of the op, which reads only the unpacked values."""
-    words = {"__slots__": (), "vjp": staticmethod(kind.op.vjp),  # type: ignore[arg-type]
-             "residual_jvp": None, "__module__": kind.__module__, "__doc__": kind.__doc__}
+    op: Any = kind.op
+    words = {"__slots__": (), "vjp": staticmethod(op.vjp), "residual_jvp": None, "__module__": kind.__module__, "__doc__": kind.__doc__}
     return type(kind.__name__, (kind,), words)
 
 
@@ -102,7 +102,7 @@ def _pack(node: Any, positions: Sequence[int], pack: Pack, unpack: Unpack) -> No
     node.args = _Args(args)
     node.args.kept = kept
     node.flags |= PACKED | CALLS
-    node.__class__ = _plain_class(type(node))  # type: ignore[arg-type]
+    node.__class__ = _plain_class(node.__class__)
 
 
 def _copied(value: Any) -> Any:
@@ -263,9 +263,10 @@ def _saved_attribute(node: Node, name: str) -> Any:
     """The node attributes `_saved_*`, and `_raw_saved_*`, on which hooks are registered."""
     if not name.startswith("_raw_saved_"):
         position = _position(node, name.removeprefix("_saved_")) if node.flags & (PACKED | RELEASED) == PACKED else None
-        if position is None or position not in getattr(node.args, "kept", ()):
+        kept = getattr(node.args, "kept", {})
+        if position is None or position not in kept:
             return saved_as(node, name)
-        return wrap(node.args.kept[position].unpack(), node if position < 0 else node.parents[position])  # type: ignore[union-attr]
+        return wrap(kept[position].unpack(), node if position < 0 else node.parents[position])
     position = _position(node, name.removeprefix("_raw_saved_")) if getattr(type(node), "op", None) is not None else None
     if position is None:
         raise AttributeError(f"{type(node).__name__!r} object has no attribute {name!r}")

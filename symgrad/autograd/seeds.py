@@ -90,6 +90,7 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
     cotangents = tuple(cotangents)
     if len(cotangents) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(cotangents)} gradients; give one gradient (or None) per tensor")
+    cotangents = [g if g is None or isinstance(g, Tensor) else wrap(as_value(g, y.dtype)) for y, g in zip(outputs, cotangents)]
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
         if g is None and y.requires_grad:
             if y._value.size != 1:
@@ -97,7 +98,7 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
                                    f"gradient of that shape, or reduce it with .sum()")
             if y._value.dtype.kind == "c":
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got " + repr(y.dtype))
-        elif isinstance(g, Tensor) and g.shape != y.shape:
+        elif g is not None and g.shape != y.shape:
             raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
     seeds = []
     for i, (y, g) in enumerate(zip(outputs, cotangents)):
@@ -110,10 +111,6 @@ def seeds_of(outputs: Sequence[Tensor], cotangents: Any, create_graph: bool) -> 
         if g is None:
             g = wrap(one(y._value))
         else:
-            if not isinstance(g, Tensor):
-                g = wrap(as_value(g, y.dtype))
-            if g.shape != y.shape:
-                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {y.shape}.")
             if g.is_complex() and not y.is_complex():  # a real gradient of a complex output is a complex one
                 raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
                                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {y.dtype}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Container, Iterable, Sequence
-from contextlib import nullcontext
 from heapq import heappop, heappush
 from typing import Any
 
@@ -32,24 +31,18 @@ from symgrad.engine.cotangents import (
 from symgrad.engine.flat import FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
-from symgrad.engine.saved import traced_args, verify
+from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
-from symgrad.graph.modes import in_mode, special
+from symgrad.graph.modes import special
 from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
-__all__ = ["Task", "along_paths", "is_short", "pullback"]
+__all__ = ["along_paths", "is_short", "pullback"]
 
 UNUSUAL = NAMED | TANGENT | IN_FORWARD | RELEASED | MARKED | PACKED  # nodes with these flags need more than the clean loop's fast path
 vdot = np.vdot
 _selects = operator.attrgetter("selects")
-
-
-class Task:
-    """The identity of a pullback that unpacks saved tensors."""
-
-    __slots__ = ("__weakref__",)
 
 
 def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = None, wanted: set[Node] | None = None,
@@ -76,7 +69,7 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
             heappush(heap, (-node.sequence_nr, node))
     guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded)
     if heap:
-        with in_mode(unpacking=Task()) if all_threads.packed else nullcontext():
+        with unpacking():
             pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
     for node in upstream(zeros, differentiable=True) if zeros else ():
         if not node.parents or node in keep:

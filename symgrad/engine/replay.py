@@ -10,7 +10,7 @@ from symgrad.carriers.batched import has_shape_of
 from symgrad.carriers.guarding import guarded, has_nan
 from symgrad.engine.cotangents import Read, in_dtype, mark_as_guarded
 from symgrad.engine.saved import read as read_saved
-from symgrad.engine.saved import read_traced
+from symgrad.engine.saved import read_traced, unpacking
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.graph.derivative import DerivativeNode
@@ -58,9 +58,11 @@ def pushforward(xp: Any, roots: Sequence[Node], tangents: Mapping[Node, Any], re
     """
     path = upstream(roots) if nodes is None else nodes
     selects = selects or any([node.selects for node in path])
-    out = _pushed(xp, path, tangents, read, selects, False)
+    with unpacking():
+        out = _pushed(xp, path, tangents, read, selects, False)
     if selects and any([has_nan(xp, t) for node in roots or path if (t := out.get(node)) is not None and not isinstance(t, tuple)]):
-        return _pushed(xp, path, tangents, read, True, True)
+        with unpacking():
+            return _pushed(xp, path, tangents, read, True, True)
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.engine.storage.versions import Write, first_write_after, written_since
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.freed import FREED, Released
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import UNCHANGED, in_mode
 from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Leaf, Node, all_threads
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 
-__all__ = ["Changed", "changed", "hold_unpacked", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "verify",
-           "verify_all"]
+__all__ = ["Changed", "Unpacking", "changed", "hold_unpacked", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "unpacking",
+           "verify", "verify_all"]
 
 class _ReadTracer:
     """A tracer for an argument of a rule: it records whether the value is read, and not only shape or dtype."""
@@ -216,12 +217,24 @@ def _unpacked(node: Node) -> tuple[Any, tuple]:
     return values.get(-1, node.value), tuple([values.get(i, a) for i, a in enumerate(args)])
 
 
+class Unpacking:
+    """The identity of a pass that unpacks saved tensors: a hook may compute those of many nodes at the first one that the pass unpacks."""
+
+    __slots__ = ("__weakref__",)
+
+
+def unpacking() -> AbstractContextManager[None]:
+    """A scope for one pass that may unpack saved tensors, each of them once."""
+    return in_mode(unpacking=Unpacking()) if all_threads.packed else UNCHANGED
+
+
 def hold_unpacked(nodes: Sequence[Node]) -> None:
     """Unpack the saved tensors of nodes for good, for passes that read the values of nodes by themselves."""
-    for node in nodes:
-        if node.flags & PACKED:
-            node.value, node.args = read(node)
-            node.flags &= ~PACKED
+    with unpacking():
+        for node in nodes:
+            if node.flags & PACKED:
+                node.value, node.args = read(node)
+                node.flags &= ~PACKED
 
 
 def verify_all(path: Sequence[Node]) -> None:
@@ -248,7 +261,8 @@ def traced_args(node: Node) -> tuple[Any, tuple]:
 
 def read_traced(node: Node, by: Sequence[Node | None] | None = None) -> tuple[Any, tuple]:
     """As `read`, with Tensors at their nodes."""
-    read(node, by)
+    if not node.flags & PACKED:  # else `read` would call the unpack hooks, too
+        read(node, by)
     return traced_args(node)
 
 

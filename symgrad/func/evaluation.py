@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import operator
@@ -27,10 +26,9 @@ from symgrad.graph.node import GRADIENT, NAMED, TRACKED, Node, all_threads, next
 from symgrad.graph.op import Op
 from symgrad.types.trees import LEAVES, Spec, flatten, names
 
-__all__ = ["UNCHANGED", "Evaluation", "Input", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
+__all__ = ["Evaluation", "Input", "as_tensors", "between_nodes", "check_argnums", "detach_tree", "evaluate", "function_name",
            "recording", "scalar_output", "unshared", "unshared_results"]
 
-UNCHANGED = contextlib.nullcontext()  # the scope that sets no modes
 LEAVES.update((Tensor, np.ndarray, np.float64, Batched, Recorded))
 
 

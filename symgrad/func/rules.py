@@ -28,8 +28,8 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator, fork_rng
-from symgrad.func.evaluation import UNCHANGED, Input, _repeat_for_level, recording
-from symgrad.graph.modes import DEFAULT, in_mode, node_by_flags, special, thread
+from symgrad.func.evaluation import Input, _repeat_for_level, recording
+from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op
 

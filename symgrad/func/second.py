@@ -16,9 +16,9 @@ from symgrad.engine.passes import pullback
 from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read, read_by, read_traced
 from symgrad.engine.tensor import Tensor, wrap
-from symgrad.func.evaluation import UNCHANGED, Evaluation, Input
+from symgrad.func.evaluation import Evaluation, Input
 from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
-from symgrad.graph.modes import in_mode
+from symgrad.graph.modes import UNCHANGED, in_mode
 from symgrad.graph.node import HOOKED, Node, all_threads
 from symgrad.program.passes import PassProgram, fits, recording
 

@@ -18,11 +18,11 @@ from symgrad.engine.replay import push
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.derivative import gradient_node
-from symgrad.func.evaluation import UNCHANGED, Evaluation, check_argnums, evaluate, function_name, recording, scalar_output, unshared_results
+from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, recording, scalar_output, unshared_results
 from symgrad.func.rules import in_vmap_levels, merged_levels
 from symgrad.func.steps import unobserved
 from symgrad.graph.derivative import DerivativeNode
-from symgrad.graph.modes import in_mode, thread
+from symgrad.graph.modes import UNCHANGED, in_mode, thread
 from symgrad.types.trees import Spec, flatten, transpose
 
 __all__ = ["ONE_BY_ONE", "as_result", "concatenate_chunks", "grad", "grad_and_value", "input_cotangents", "jacfwd", "jacobian_blocks", "jacobians",

@@ -7,6 +7,7 @@ default modes, and the entries of a thread disappear with it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import weakref
@@ -15,8 +16,8 @@ from typing import Any
 from symgrad.graph.node import NAMED, TRACKED, Node, all_threads, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["DEFAULT", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed", "special",
-           "thread", "turn_hot_path_off"]
+__all__ = ["DEFAULT", "UNCHANGED", "Modes", "ImmediateScope", "Recorder", "Scope", "computed", "computers", "in_mode", "node_by_flags", "observed",
+           "special", "thread", "turn_hot_path_off"]
 
 special: set[weakref.ref[Any]] = set()  # empty: the hot path records in every thread
 computers: set[weakref.ref[Any]] = set()  # the modes in which something else than NumPy gives the values of ops; empty: in no thread
@@ -89,7 +90,7 @@ class Modes:
     saving_refused: str | None  # the error text where saved-tensor hooks are not allowed
     replays_calls: bool  # whether a pass calls the functions of transforms again
     task: Any  # the running pullback, if it may call a user's code
-    unpacking: Any  # the identity of the running pullback, if it may unpack saved tensors
+    unpacking: Any  # the identity of the running pass, if it may unpack saved tensors
     multithreading: bool  # what `set_multithreading_enabled` was told; a pullback runs in one thread either way
     replays_views: bool  # whether the node of a stale view is made by the operations that made the view
     checks: Any  # the anomaly checks of the running pullback
@@ -220,6 +221,9 @@ class in_mode(Scope):
     """Set fields of `Modes` of this thread for a `with` block."""
 
     __slots__ = ()
+
+
+UNCHANGED = contextlib.nullcontext()  # the scope that sets no modes
 
 
 def computed(op: Op, call: Any, xp: Any, *args: Any) -> Any:

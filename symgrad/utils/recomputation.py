@@ -1,6 +1,6 @@
 """Recomputation: what a call saves for its backward is dropped, and the call is made again when a backward needs it.
 
-Saved-tensor hooks put an empty `Holder` in the place of each saved tensor. The first one that a pullback unpacks calls the function again, with hooks
+Saved-tensor hooks put an empty `Holder` in the place of each saved tensor. The first one that a pass unpacks calls the function again, with hooks
 that fill the holders in the order of saving. Checkpoints nest: the arguments of an inner call are saved tensors of the outer one.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from symgrad.autograd.context import Saved
 from symgrad.autograd.saving import saved_tensors_hooks
-from symgrad.engine.passes import Task
+from symgrad.engine.saved import Unpacking
 from symgrad.engine.storage.versions import user_frame
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.checkpointing import CheckpointError, metadata_of
@@ -29,12 +29,12 @@ TIP = ("\nTip: To see a more detailed error message, either pass `debug=True` to
 
 
 class Holder:
-    """The place of one saved tensor: for each pullback that has computed the call again its tensor, and None once that is unpacked."""
+    """The place of one saved tensor: for each pass that has computed the call again its tensor, and None once that is unpacked."""
 
     __slots__ = ("found", "__weakref__")
 
     def __init__(self) -> None:
-        self.found: WeakKeys[Task, Tensor | None] = WeakKeys()
+        self.found: WeakKeys[Unpacking, Tensor | None] = WeakKeys()
 
 
 class _Enough(Exception):
@@ -55,7 +55,7 @@ class Frame:
         self.described: list[dict[str, Any]] = []
         self.completed = False  # whether the first call is over
         self.incomplete = False  # whether it was made again before, by a backward inside of it
-        self.tasks: WeakKeys[Task, bool] = WeakKeys()  # the pullbacks that have made the call again
+        self.tasks: WeakKeys[Unpacking, bool] = WeakKeys()  # the passes that have made the call again
 
     def hooks(self) -> saved_tensors_hooks:
         """The hooks for the first call."""
@@ -68,7 +68,7 @@ class Frame:
         return holder
 
     def unpack(self, holder: Holder) -> Tensor:
-        task = thread.modes.unpacking or Task()
+        task = thread.modes.unpacking or Unpacking()
         if task not in self.tasks:
             self.recompute(task)
         found = holder.found[task]
@@ -79,7 +79,7 @@ class Frame:
         holder.found[task] = None
         return found
 
-    def recompute(self, task: Task) -> None:
+    def recompute(self, task: Unpacking) -> None:
         """Make the call again, and fill the holders that are still in use.
 
         Raises CheckpointError if it saves other tensors, RuntimeError if an argument was written in place since the first call.
@@ -113,7 +113,7 @@ class Frame:
         self.tasks[task] = True
         self.check(task, count)
 
-    def check(self, task: Task, count: int) -> None:
+    def check(self, task: Unpacking, count: int) -> None:
         """Raise CheckpointError if the number, the shapes or the dtypes of the saved tensors differ."""
         if self.incomplete:
             return

@@ -8,6 +8,7 @@ import pytest
 
 import symgrad
 from symgrad import func
+from symgrad.autograd import forward_ad
 from symgrad.autograd.graph import save_on_cpu, saved_tensors_hooks
 from symgrad.utils import checkpoint as module
 from symgrad.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
@@ -96,6 +97,21 @@ def test_how_often_the_function_runs():
     with symgrad.no_grad():
         assert not kept(f)(x).requires_grad
     assert kept(lambda x, n: (x.sin(), n, "word"))(x, 3)[1:] == (3, "word")
+
+
+def tangent(f, x):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(x, symgrad.ones_like(x)))).tangent
+
+
+@pytest.mark.parametrize("differentiate", [
+    lambda f, x: func.grad(f)(x), lambda f, x: func.jacrev(f)(x), lambda f, x: func.jacfwd(f)(x), lambda f, x: func.hessian(f)(x),
+    lambda f, x: func.jvp(f, (x,), (x,)), tangent, lambda f, x: tangent(f, x.requires_grad_())],
+    ids=["grad", "jacrev", "jacfwd", "hessian", "jvp", "tangent", "tangent with a graph"])
+def test_one_pass_makes_the_call_again_once(differentiate):
+    f = Counted(lambda x: (x.sin() * x.cos()).tanh() * x)
+    differentiate(lambda x: kept(f)(x).sum(), T([0.3, 0.7]))
+    assert f.calls <= 2  # a tangent without a graph is computed with the call
 
 
 def test_the_graph_is_that_of_the_plain_call():

@@ -96,6 +96,13 @@ def test_an_unpacked_value_is_used_in_every_order():
     assert first.item() == pytest.approx(np.cos(5.0)) and second.item() == pytest.approx(-np.sin(5.0))
 
 
+def test_a_call_of_a_node_unpacks_a_tensor_once():
+    x, seen = symgrad.tensor(2.0, requires_grad=True), []
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: seen.append(1) or t):
+        y = x.sin()
+    assert y.grad_fn(symgrad.tensor(1.0)).item() == pytest.approx(np.cos(2.0)) and seen == [1]
+
+
 def test_the_graph_does_not_keep_packed_values_alive():
     x = symgrad.ones(1000, requires_grad=True)
     with graph.saved_tensors_hooks(lambda t: None, lambda _: symgrad.ones(1000)):

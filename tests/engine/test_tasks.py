@@ -190,3 +190,10 @@ def test_a_leaf_that_gets_its_first_hooks_during_a_backward():
     assert not all_threads.hooked
     acting(hook)(x).backward()
     assert log == ["registered", "tensor", 3.0] and x.grad == 3.0
+
+
+def test_a_gradient_has_its_formula_if_its_leaf_gets_its_first_hook_during_the_backward(monkeypatch):
+    x = tensor(2.0, requires_grad=True, symbol="x")
+    monkeypatch.setattr(all_threads, "hooked", False)
+    acting(lambda: x.register_post_accumulate_grad_hook(lambda t: None))(x.sin()).backward()
+    assert str(x.grad.expr) == "cos(x)"

@@ -166,7 +166,7 @@ def into(out: Any, name: str, compute: Any, *args: Any, **kwargs: Any) -> Any:
     if modes.grad and any([t.requires_grad for t in given]):
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
                            f"requires grad.")
-    if modes.level is not None and any([modes.level.has_tangent(t) for t in given]):
+    if modes.level is not None and any([modes.level.tangent_of(t) is not None for t in given]):
         raise NotImplementedError(f"Trying to use forward AD with {name}_out that does not support it because it is an out= function. Use the form "
                                   f"without out=, or copy_.")
     if name in CAST and "dtype" not in kwargs and out._value.dtype.kind != "b":

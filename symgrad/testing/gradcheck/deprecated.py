@@ -39,8 +39,11 @@ def get_numerical_jacobian(fn: Callable[[tuple], Any], inputs: Sequence[Any], ta
     """
     problem = FunctionAtPoint(lambda *given: fn(given), tuple(inputs), eps)
     targets = problem.leaves if target is None else [target] if isinstance(target, Tensor) else list(target)
-    return tuple([wrap(_combined([numerical_derivatives(problem, x, [unit * e for e in unit_vectors(x)], problem.places[:1])[0]
-                                  for unit in ((1, 1j) if x.is_complex() else (1,))])) for x in targets])
+
+    def derivative(x: Tensor, unit: complex) -> np.ndarray:
+        return numerical_derivatives(problem, x, [unit * e for e in unit_vectors(x)], problem.places[:1])[0]
+
+    return tuple([wrap(derivative(x, 1) + 1j * derivative(x, 1j) if x.is_complex() else derivative(x, 1)) for x in targets])  # ∂y/∂Re x + i ∂y/∂Im x
 
 
 @_former
@@ -56,12 +59,7 @@ def get_analytical_jacobian(inputs: Sequence[Any], output: Tensor, nondet_tol: f
     leaves = problem.leaves
     passes = [pullbacks(problem, output, list(unit_vectors(output))) for _ in range(2)]
     found = [(g, x) for row in passes[0] for g, x in zip(row, leaves) if g is not None]
-    first, second = ([np.array([np.zeros(x.numel()) if row[j] is None else row[j]._value.reshape(-1) for row in rows]).T  # type: ignore[union-attr]
+    first, second = ([np.array([np.zeros(x.numel()) if (g := row[j]) is None else g._value.reshape(-1) for row in rows]).T
                       for j, x in enumerate(leaves)] for rows in passes)
     reentrant = all(not a.size or np.abs(a - b).max() <= nondet_tol for a, b in zip(first, second))
     return tuple(map(wrap, first)), reentrant, all(g.shape == x.shape for g, x in found), all(g.dtype == x.dtype for g, x in found)
-
-
-def _combined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """∂y/∂Re x + i ∂y/∂Im x."""
-    return parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]
