@@ -90,6 +90,8 @@ def _stepwise(steps: Any, fields: dict[str, Any]) -> Generator[Any, Any, Any]:
                 advance, given = steps.throw, error
     except StopIteration as end:
         return end.value
+    finally:
+        del given  # an error that was thrown in refers to this frame
 
 
 class no_grad(_Switch):

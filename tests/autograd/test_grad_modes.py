@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+import weakref
 
 import pytest
 
 import symgrad
 from symgrad import autograd, tensor
+from symgrad.types.restoring import collection_paused
 
 
 def leaf(*values):
@@ -67,6 +69,23 @@ class TestModes:
             assert next(last)
             last.send("given")
         assert error.value.value == "given"
+
+    def test_an_error_thrown_into_a_generator_does_not_keep_its_tensors(self):
+        held = []
+
+        @symgrad.no_grad()
+        def steps():
+            x = tensor(1.0)
+            held.append(weakref.ref(x))
+            yield x
+
+        running = steps()
+        next(running)
+        with collection_paused():
+            with pytest.raises(ValueError, match="^thrown$"):
+                running.throw(ValueError("thrown"))
+            del running
+            assert held[0]() is None
 
     def test_a_coroutine_runs_in_the_mode_and_others_do_not(self):
         seen = []
