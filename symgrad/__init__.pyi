@@ -37,8 +37,8 @@ from symgrad.codegen.sources import to_torch as to_torch
 from symgrad.compiled.function import compile as compile
 from symgrad.diagnose.kinks.kinks import kinks as kinks
 from symgrad.diagnose.nans import explain_nan as explain_nan
+from symgrad.engine.storage.leaves import detach_ as detach_
 from symgrad.engine.storage.strided import as_strided as as_strided
-from symgrad.engine.storage.views import detach_ as detach_
 from symgrad.engine.tensor import Extreme, Integers, Number, TensorLike
 from symgrad.engine.tensor import Size as Size
 from symgrad.engine.tensor import Tensor as Tensor

@@ -95,7 +95,7 @@ class ParametrizationList(ModuleList):
         if not isinstance(new, (Tensor, Sequence)):
             raise ValueError(f"{SEQUENCE} Got {type(new).__name__}")
         self.is_tensor = isinstance(new, Tensor)
-        parts = [new] if self.is_tensor else list(new)
+        parts: list[Tensor] = [new] if isinstance(new, Tensor) else list(new)
         self.ntensors = len(parts)
         if isinstance(new, Tensor) and new.dtype != original.dtype:
             raise ValueError(f"When `right_inverse` outputs one tensor, it may not change the dtype.\noriginal.dtype: {original.dtype}\n"
