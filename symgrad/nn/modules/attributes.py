@@ -119,17 +119,15 @@ class AttributesMixin:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())
 
-    def _check_name(self, what: str, name: Any, table: str) -> None:
-        """Raise if a name is not valid for a table, or if there are no tables yet."""
-        if table not in self.__dict__:
-            raise AttributeError(f"cannot assign {what} before Module.__init__() call")
+    def _checked(self, what: str, name: Any, table: dict[str, Any]) -> None:
+        """Raise if a name is not valid for a table."""
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {typename(name)}")
         if "." in name:
             raise KeyError(f'{what} name can\'t contain "."' + (f", got: {name}" if what == "module" else ""))
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
-        if hasattr(self, name) and name not in self.__dict__[table]:
+        if hasattr(self, name) and name not in table:
             raise KeyError(f"attribute '{name}' already exists")
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
@@ -137,7 +135,9 @@ class AttributesMixin:
 
         Raises TypeError for an object that is not a Parameter, KeyError for a name that is taken or contains a dot.
         """
-        self._check_name("parameter", name, "_parameters")
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._checked("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)")
         if param is not None and param.grad_fn is not None:
@@ -150,7 +150,9 @@ class AttributesMixin:
 
         Raises TypeError for an object that is not a Tensor, KeyError for a name that is taken or contains a dot.
         """
-        self._check_name("buffer", name, "_buffers")
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._checked("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
         self._buffers[name] = _after_hooks(_global_buffer_registration_hooks, self, name, tensor)
@@ -163,7 +165,7 @@ class AttributesMixin:
         """
         if not isinstance(module, (AttributesMixin, type(None))):
             raise TypeError(f"{typename(module)} is not a Module subclass")
-        self._check_name("module", name, "_modules")
+        self._checked("module", name, self._modules)
         self._modules[name] = _after_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Any) -> None:
