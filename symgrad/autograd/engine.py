@@ -115,8 +115,11 @@ def _own_memory(g: Any, like: Any = None) -> Any:
     """
     alone = sys.getrefcount(g) <= 3  # the references of the caller's variable, of the parameter, and of `getrefcount`
     if type(g) is np.ndarray and type(like) is np.ndarray and like.flags.c_contiguous:
-        if alone and g.base is None and (flags := g.flags).c_contiguous and flags.writeable:
-            return g
+        if alone and (flags := g.flags).c_contiguous and flags.writeable:
+            if (base := g.base) is None:
+                return g
+            if type(base) is np.ndarray and sys.getrefcount(base) <= 3 and base.shape == g.shape and base.strides == g.strides and base.dtype is g.dtype:
+                return base  # of a matrix that was transposed twice
     elif not isinstance(g, np.ndarray):
         return g if alone or not isinstance(g, np.generic) else copied(g)
     packed = isinstance(like, np.ndarray) and not like.flags.c_contiguous and dense(like)

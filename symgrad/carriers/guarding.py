@@ -58,7 +58,8 @@ def has_nan(xp: Any, x: Any) -> bool:
         return False
     if value.dtype.kind == "O":
         return xp.any(xp.isnan(x)).item()
-    total = np.vdot(value, value)  # NaN if an element is, and not else but for infinite complex numbers
+    flat = value.ravel("K")  # without a copy of a transposed array
+    total = np.vdot(flat, flat)  # NaN if an element is, and not else but for infinite complex numbers
     return bool(total != total and np.isnan(value).any())
 
 

@@ -2,6 +2,7 @@
 
 from symgrad.graph.op import composite, linear, multilinear
 from symgrad.ops.rules import expect_dtype
+from symgrad.types.layouts import is_plain
 
 
 def _product_arguments(name, *ranks):
@@ -29,6 +30,13 @@ def matrix_transpose(xp, a):
     return xp.permute(a, (*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
 
 
+def second_cotangent(xp, g, a, b):
+    """aᵀ g, the cotangent of the second matrix of a b, in the layout of b: the weights of a linear map are read transposed."""
+    if is_plain(b) and b.flags.f_contiguous and not b.flags.c_contiguous:
+        return matrix_transpose(xp, xp.mm(matrix_transpose(xp, g), a))
+    return xp.mm(matrix_transpose(xp, a), g)
+
+
 def turned(xp, x, dim):
     """Three slices along a dimension in the orders 1, 2, 0 and 2, 0, 1."""
     twice, before = xp.cat([x, x], dim), (slice(None),) * dim
@@ -44,8 +52,7 @@ def outer_product(xp, a, b):
     return xp.reshape(a, (*a.shape, 1)) * b
 
 
-multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, matrix_transpose(xp, b)),
-            lambda xp, g, a, b: xp.mm(matrix_transpose(xp, a), g),
+multilinear("mm", lambda xp, input, mat2: xp.mm(input, mat2), lambda xp, g, a, b: xp.mm(g, matrix_transpose(xp, b)), second_cotangent,
             prepare=_product_arguments("mm", 2, 2), shapes=((3, 4), (4, 2)), usage="symgrad.mm(a, a.T)", doc="The product of two matrices.")
 multilinear("mv", lambda xp, input, vec: xp.mv(input, vec), lambda xp, g, a, b: outer_product(xp, g, b),
             lambda xp, g, a, b: xp.mv(matrix_transpose(xp, a), g),

@@ -6,7 +6,7 @@ import warnings
 
 from symgrad.graph.op import composite, elementwise, linear, multilinear, primitive
 from symgrad.ops.arithmetic import _is_integer, _sub_arguments
-from symgrad.ops.linalg import cross_product, matrix_transpose, outer_product
+from symgrad.ops.linalg import cross_product, matrix_transpose, outer_product, second_cotangent
 from symgrad.ops.rules import axis, expect_dtype, is_complex, reduced_count, whole_factors
 from symgrad.types.domains import NONZERO, POSITIVE, REAL
 from symgrad.types.indices import largest_of_dtype
@@ -222,7 +222,7 @@ primitive("addmm", lambda xp, input, mat1, mat2, beta, alpha: _scale(alpha, xp.m
           prepare=_addmm_arguments, integers=True, examples=((1, 1), (0.5, 2.0)), shapes=((2,), (3, 4), (4, 2)), saved=("", "mat2", "mat1"),
           vjp=(lambda xp, g, y, input, a, b, beta, alpha: _scale(beta, g),
                lambda xp, g, y, input, a, b, beta, alpha: xp.mm(_scale(alpha, g), matrix_transpose(xp, b)),
-               lambda xp, g, y, input, a, b, beta, alpha: xp.mm(matrix_transpose(xp, a), _scale(alpha, g))),
+               lambda xp, g, y, input, a, b, beta, alpha: second_cotangent(xp, _scale(alpha, g), a, b)),
           jvp=lambda xp, t, ta, tb, y, input, a, b, beta, alpha: _scale(alpha, xp.mm(ta, b) + xp.mm(a, tb)) + _scale(beta, t),
           usage="symgrad.addmm(x, a, symgrad.ones(3, 3))", doc="beta * input + alpha * (mat1 @ mat2), the input broadcast.")
 
