@@ -118,7 +118,8 @@ def _own_memory(g: Any, like: Any = None) -> Any:
         if alone and (flags := g.flags).c_contiguous and flags.writeable:
             if (base := g.base) is None:
                 return g
-            if type(base) is np.ndarray and sys.getrefcount(base) <= 3 and base.shape == g.shape and base.strides == g.strides and base.dtype is g.dtype:
+            sole = type(base) is np.ndarray and sys.getrefcount(base) <= 3
+            if sole and base.shape == g.shape and base.strides == g.strides and base.dtype is g.dtype:
                 return base  # of a matrix that was transposed twice
     elif not isinstance(g, np.ndarray):
         return g if alone or not isinstance(g, np.generic) else copied(g)
