@@ -68,6 +68,21 @@ def test_a_gradient_has_the_layout_of_its_leaf(create_graph, name, strides):
         assert x.grad._value.strides == strides
 
 
+@pytest.mark.parametrize("kept", ["nothing", "by a hook", "by a view that keeps its gradient"])
+def test_a_matrix_that_was_transposed_twice_is_taken_only_if_nothing_else_has_it(kept):
+    """The gradient of a linear layer's weight is computed transposed, and is an array of its own, without a base."""
+    shown, w, x = [], leaf([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]), tensor([[1.0, 1.0, 2.0]])
+    turned = w.t()
+    if kept == "by a hook":
+        turned.register_hook(shown.append)
+    elif kept != "nothing":
+        turned.retain_grad()
+    x.mm(turned).sum().backward()
+    others = [g._value for g in shown] + [turned.grad._value] * turned.retains_grad
+    assert len(others) == (kept != "nothing") and not any(np.shares_memory(w.grad._value, other) for other in others)
+    assert w.grad._value.base is None and w.grad.is_contiguous() and w.grad.tolist() == [[1.0, 1.0, 2.0]] * 2
+
+
 def test_a_signal_handler_may_run_a_backward():
     """It interrupts another backward at any place, also where that adds to `.grad`; no sum is lost."""
     x, count = leaf(1.0, 2.0), 0
