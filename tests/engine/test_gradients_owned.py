@@ -78,7 +78,7 @@ def test_a_matrix_that_was_transposed_twice_is_taken_only_if_nothing_else_has_it
     elif kept != "nothing":
         turned.retain_grad()
     x.mm(turned).sum().backward()
-    others = [g._value for g in shown] + [turned.grad._value] * turned.retains_grad
+    others = [g._value for g in (*shown, *([turned.grad] if turned.retains_grad else []))]
     assert len(others) == (kept != "nothing") and not any(np.shares_memory(w.grad._value, other) for other in others)
     assert w.grad._value.base is None and w.grad.is_contiguous() and w.grad.tolist() == [[1.0, 1.0, 2.0]] * 2
 
