@@ -14,8 +14,8 @@ from symgrad.nn.borders import constant_pad_nd
 from symgrad.ops.rules import in_float32
 from symgrad.types.dtypes import finfo
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm", "native_group_norm",
-           "native_layer_norm", "norm_except_dim", "rms_norm"]
+__all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm",
+           "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]
 
 
 def _normalized(input: Any, dims: Sequence[int], eps: float) -> tuple[Any, Any, Any]:
@@ -48,8 +48,8 @@ def _check_layer(name: str, input: Any, given: int | Sequence[int], **parameters
             raise RuntimeError(f"Expected {word} to be of same shape as normalized_shape, but got {word} of shape {list(w.shape)} and "
                                f"normalized_shape = {list(shape)}")
     if tuple(input.shape[input.ndim - len(shape):]) != shape or input.ndim < len(shape):
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
-                           f"size{list(input.shape)}")
+        expected = ", " * (name == "layer_norm") + ", ".join(map(str, shape))
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{expected}], but got input of size{list(input.shape)}")
     return tuple(range(input.ndim - len(shape), input.ndim))
 
 
@@ -211,6 +211,19 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     squares = constant_pad_nd(traced.square(input), (*(0,) * (2 * (input.ndim - 2)), size // 2, (size - 1) // 2))
     return input / (k + alpha * traced.mean(traced.unfold(squares, 1, size, 1), -1)) ** beta
+
+
+@taking_tensors
+def cross_map_lrn2d(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> Tensor:
+    """x / (k + alpha Σx² / size)^beta for (N, C, H, W), the sum over the channels less than (size + 1) / 2 away.
+
+    Raises ValueError for another number of dimensions.
+    """
+    if input.ndim != 4:
+        raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.ndim}D instead.")
+    reach = (size + 1) // 2 - 1
+    squares = constant_pad_nd(traced.square(input), (0, 0, 0, 0, reach, reach))
+    return input / (k + alpha / size * traced.sum(traced.unfold(squares, 1, 2 * reach + 1, 1), -1)) ** beta
 
 
 @taking_tensors

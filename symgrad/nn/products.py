@@ -147,7 +147,9 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if padding_idx is not None:
         counted = places._value != padding_idx % weight.shape[0]
     kept = wrap(np.flatnonzero(counted))
-    rows: Any = embedding(traced.index_select(places, 0, kept), weight, None, max_norm, norm_type, scale_grad_by_freq)
+    if max_norm is not None:
+        embedding_renorm_(weight.detach(), places, max_norm, norm_type)
+    rows: Any = embedding(traced.index_select(places, 0, kept), weight, scale_grad_by_freq=scale_grad_by_freq)
     if per_sample_weights is not None:
         rows = rows * traced.unsqueeze(traced.index_select(per_sample_weights.reshape(-1), 0, kept), -1)
     sizes = np.diff(np.concatenate([[0], np.cumsum(counted)])[ends])

@@ -1,0 +1,180 @@
+"""A module of symgrad beside torch's: states, text, values and gradients of two orders in training and evaluation, copies, and refusals."""
+
+import copy
+import math
+import pickle
+import warnings
+from collections import OrderedDict
+
+import numpy as np
+import torch
+
+import symgrad
+
+
+def names(m):
+    """What the text of a case may use."""
+    def wave(*shape, at=0.0):
+        """Numbers without a pattern, of which none is 0 or equal to another, as a leaf that requires grad."""
+        n = np.arange(math.prod(shape), dtype=np.float64)
+        return m.tensor((np.sin(1.3 * n * n + n + at + 0.4) + 0.01 * n / (n.size or 1)).reshape(shape).tolist(), dtype=m.float64,
+                        requires_grad=True)
+
+    return {"m": m, "nn": m.nn, "F": m.nn.functional, "wave": wave, "t": m.tensor, "math": math, **{k: getattr(m.nn, k) for k in dir(m.nn)}}
+
+
+def made(m, text):
+    """The module of a text."""
+    return eval(text, names(m))
+
+
+def inputs(m, text):
+    """The inputs of a text, and the keyword inputs."""
+    return eval(f"(lambda *args, **kwargs: (args, kwargs))({text})", names(m))
+
+
+def tensors(value):
+    """The tensors in tuples, lists and dictionaries, in order."""
+    if isinstance(value, dict):
+        return [t for v in value.values() for t in tensors(v)]
+    if isinstance(value, (tuple, list)):
+        return [t for v in value for t in tensors(v)]
+    return [value] if hasattr(value, "grad_fn") else []
+
+
+def structure(value):
+    """The shape of an output, as data."""
+    if isinstance(value, (tuple, list)):
+        return [type(value).__name__, *map(structure, value)]
+    return (tuple(value.shape), str(value.dtype)) if hasattr(value, "shape") else value
+
+
+def close(a, b, what):
+    assert tuple(a.shape) == tuple(b.shape) and str(a.dtype) == str(b.dtype), what
+    np.testing.assert_allclose(np.array(a.tolist()), np.array(b.tolist()), rtol=1e-9, atol=1e-10, err_msg=what)
+
+
+def to(m, state):
+    """A state with the tensors of another library, through NumPy, and its versions."""
+    out = OrderedDict((k, v if v is None else m.tensor(v.detach().numpy().copy())) for k, v in state.items())
+    out._metadata = copy.deepcopy(state._metadata)
+    return out
+
+
+def fill(module):
+    """Give the parameters of a module of torch numbers that are those of no default."""
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            shape = tuple(parameter.shape)
+            parameter.copy_(torch.tensor(rng.uniform(0.2, 0.9, shape) * rng.choice([-1, 1], shape)))
+
+
+def outcome(m, module, text, second=True):
+    """Outputs, first gradients and second gradients by every input and parameter, as a list of tensors, and the structure of the output."""
+    args, kwargs = inputs(m, text)
+    leaves = [t for t in (*tensors(args), *tensors(kwargs)) if t.is_leaf and t.requires_grad]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = module(*args, **kwargs)
+    told = [str(w.message).partition("\n")[0] for w in caught]
+    leaves += list(module.parameters())
+    outputs = tensors(result)
+    found = [y.detach() for y in outputs]
+    counted = [y for y in outputs if y.requires_grad]
+    if counted and leaves:
+        total = sum((y * m.cos(m.arange(float(y.numel()))).reshape(y.shape)).sum() + (y * y).sum() for y in counted)
+        first = m.autograd.grad(total, leaves, create_graph=second, allow_unused=True, materialize_grads=True)
+        found += [g.detach() for g in first]
+        again = [g for g in first if g.requires_grad]
+        if again:
+            try:
+                found_again = m.autograd.grad(sum((g * g).sum() for g in again), leaves, allow_unused=True, materialize_grads=True)
+            except RuntimeError as error:  # torch has no such derivative
+                assert m is torch and "not implemented" in str(error)
+            else:
+                found += [h.detach() for h in found_again]
+    return [structure(result), told], found
+
+
+def agree(ours, theirs, text, modes, given, second):
+    """Compare outcomes in both modes, and the buffers afterwards."""
+    for training in modes:
+        ours.train(training), theirs.train(training)
+        for one in given:
+            (kind, a), (expected, b) = outcome(symgrad, ours, one, second), outcome(torch, theirs, one, second)
+            assert kind == expected, text
+            assert len(a) >= len(b), text
+            for i, (x, y) in enumerate(zip(a, b)):
+                close(x, y, f"{text}({one}), training={training}, entry {i}")
+        same_state(ours.state_dict(), theirs.state_dict(), text)
+
+
+def same_state(ours, theirs, text):
+    assert list(ours) == list(theirs) and ours._metadata == theirs._metadata, text
+    for key, value in ours.items():
+        if not symgrad.nn.parameter.is_lazy(value):
+            close(value, theirs[key], f"{text}.{key}")
+
+
+def compare_module(text, given, modes=(True, False), second=True):
+    """Compare a module with torch's for each text of inputs in turn."""
+    given = [given] if isinstance(given, str) else list(given)
+    ours, theirs = made(symgrad, text), made(torch, text)
+    assert repr(ours) == repr(theirs)
+    assert [(k, type(p).__name__, p.requires_grad, str(p.dtype)) for k, p in ours.named_parameters()] == \
+        [(k, type(p).__name__, p.requires_grad, str(p.dtype)) for k, p in theirs.named_parameters()]
+    assert [k for k, _ in ours.named_buffers()] == [k for k, _ in theirs.named_buffers()]
+    if any(map(torch.nn.parameter.is_lazy, (*theirs.parameters(), *theirs.buffers()))):
+        for m, module in ((symgrad, ours), (torch, theirs)):
+            args, kwargs = inputs(m, given[0])
+            module.eval()(*args, **kwargs)
+        assert repr(ours) == repr(theirs)
+    for buffers in zip(ours.buffers(), theirs.buffers()):
+        close(*buffers, text)  # the first values
+    fill(theirs)
+    assert str(ours.load_state_dict(to(symgrad, theirs.state_dict()))) == "<All keys matched successfully>"
+    agree(ours, theirs, text, modes, given, second)
+    assert str(theirs.load_state_dict(to(torch, ours.state_dict()))) == "<All keys matched successfully>"
+    for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
+        assert repr(again) == repr(ours)
+        agree(again, theirs, text, (False,), given, False)
+
+
+def compare_refusal(text, given):
+    """Compare what is raised by the constructor, or by the call with inputs."""
+    errors = []
+    for m in (symgrad, torch):
+        try:
+            module = made(m, text)
+            if given is not None:
+                args, kwargs = inputs(m, given)
+                module(*args, **kwargs)
+        except Exception as error:
+            errors.append(error)
+    assert len(errors) == 2, f"only one of both refuses: {errors}"
+    ours, theirs = errors
+    assert isinstance(ours, type(theirs)), (ours, theirs)
+    first = str(theirs).partition("\n")[0].rstrip(". ")
+    assert str(ours).startswith(first), f"{ours}\nwas in torch\n{theirs}"
+
+
+def compare_start(text):
+    """Compare the distributions of the parameters of new modules, of which each library makes some."""
+    from scipy.stats import ks_2samp
+
+    found = []
+    for m in (symgrad, torch):
+        m.manual_seed(7)
+        modules = [made(m, text) for _ in range(25)]
+        found.append({k: np.concatenate([np.ravel(dict(module.named_parameters())[k].detach().numpy()) for module in modules])
+                      for k, p in modules[0].named_parameters() if not m.nn.parameter.is_lazy(p)})
+    ours, theirs = found
+    assert list(ours) == list(theirs)
+    for key, a in ours.items():
+        b = theirs[key]
+        if np.ptp(b) == 0 or a.size < 30:
+            assert np.ptp(b) > 0 or (a == b).all(), f"{text}.{key}"
+        else:
+            assert ks_2samp(a, b).pvalue > 1e-5, f"{text}.{key}"
+            assert (a == 0).mean() == (b == 0).mean() or abs((a == 0).mean() - (b == 0).mean()) < 0.05, f"{text}.{key}"
