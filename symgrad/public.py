@@ -9,6 +9,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import by_ranks, traced
 from symgrad.factories import creation
 from symgrad.methods.operators import UNSUPPORTED
+from symgrad.methods.values import PropertyOfNamed
 
 __all__ = ["METHODS", "tensor"]
 
@@ -56,7 +57,7 @@ def matrix_expr(self: Tensor) -> Any:
     return formula(self)
 
 
-METHODS["matrix_expr"] = property(matrix_expr)
+METHODS["matrix_expr"] = PropertyOfNamed(matrix_expr)
 
 
 def _product(a: Any, b: Any) -> Any:

@@ -26,7 +26,7 @@ from symgrad.engine.tables import MethodTable
 from symgrad.engine.tasks import GraphTask
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.graph.derivative import DerivativeNode, joined_inputs
+from symgrad.graph.derivative import DerivativeNode, joined_inputs, sources
 from symgrad.graph.freed import freed
 from symgrad.graph.modes import in_mode, special
 from symgrad.graph.node import CALLS, NAMED, Leaf, Node, all_threads
@@ -237,7 +237,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     """The gradients of `outputs` with respect to `inputs`, returned and not accumulated: Σ gᵢ · ∂yᵢ/∂x.
 
     With `create_graph` the result can be differentiated again, to any order; a derivative that is constant has derivative
-    zero. An input the outputs do not depend on raises, unless `allow_unused` (None is returned) or `materialize_grads` (zeros).
+    zero, or None with `allow_unused`. An input the outputs do not depend on raises, unless `allow_unused` (None is returned) or
+    `materialize_grads` (zeros).
     With `is_grads_batched` every cotangent has one more leading dimension, and so has every gradient: all of them in one pass.
     For a dict of inputs there is a dict of gradients. `only_inputs` has no effect.
 
@@ -276,6 +277,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if task is not None and task.callbacks:
         task.call_back()
     nodes = [x._node for x in xs]
+    if allow_unused and not materialize_grads and (constant := {node for node in nodes if out.get(node, NONE) is None}):  # type: ignore[arg-type]
+        for node in constant - sources([node for node, _ in seeds]):  # what a constant derivative was computed by is unused
+            del out[node]  # type: ignore[arg-type]
     parents = joined_inputs(nodes) if create_graph else ()  # type: ignore[arg-type]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):

@@ -141,9 +141,12 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
         return node.last_push[1]
     if not hasattr(node.function.jvp, "undefined") and xp in (numeric, traced):
         given: list[Any] = [None] * len(node.needs)
-        for i, t, x in zip(node.places, tangents, args):
+        values = node.value if node.many else (node.value,)
+        for i, t, x, kept in zip(node.places, tangents, args, node.args):
             if t is None and node.materialize:
                 t = np.zeros_like(x if xp is numeric else x._value)
+            elif t is not None and any([kept is y for y in values]):
+                t = t.copy() if xp is numeric else traced.clone(t)  # the argument was written in place, and so is its tangent
             given[i] = wrap(t) if t is not None and not isinstance(t, Tensor) else t
 
         def push() -> tuple:

@@ -121,14 +121,21 @@ class Level(Recorder):
     def after_write(self, tensor: Tensor, former: Node | None) -> None:
         """Write the new tangent of a tensor that was written in place into the memory of its former tangent."""
         node = tensor._node
-        if former is None or node is None or node.calls_code or (held := self.tangents.get(former)) is None or held._node is not None:
+        if former is not None and node is not None and not node.calls_code:
+            self.renew(node, former)
+
+    def renew(self, node: Node, former: Node) -> None:
+        """Write the tangent of a node into the memory of that of the former node of its tensor, if neither has a graph."""
+        if (held := self.tangents.get(former)) is None or held._node is not None or (t := _tangent(node)) is None or t._node is not None:
             return
-        if (t := _tangent(node)) is None or t._node is not None:
-            return
-        if t._value is not held._value and t._value.dtype == held._value.dtype and held._value.flags.writeable:
-            self.tangents[former] = wrap(held._value.copy())  # results whose tangents are not computed yet need it
-            write(held._value, t._value, "the tangent of a write in place")
+        if t._value is not held._value and t._value.dtype == held._value.dtype and (array := held._array()).flags.writeable:
+            self.keep(former, held)
+            write(array, t._value, "the tangent of a write in place")
             self.tangents[node] = held
+
+    def keep(self, former: Node, held: Tensor) -> None:
+        """Copy the tangent of a node before it is written: results whose tangents are not computed yet need it."""
+        self.tangents[former] = wrap(held._value.copy())
 
     def tangent_of(self, tensor: Tensor) -> Tensor | None:
         """The tangent of a tensor, None if it depends on no dual tensor of this level."""

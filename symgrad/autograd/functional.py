@@ -19,9 +19,8 @@ from symgrad.func.evaluation import Evaluation, evaluate, recording, unshared_re
 from symgrad.func.hessians import hessian_blocks
 from symgrad.func.second import gradient_tangents
 from symgrad.func.transforms import ONE_BY_ONE, input_cotangents, jacobian_blocks, output_tangents
-from symgrad.graph.derivative import DerivativeNode
+from symgrad.graph.derivative import sources
 from symgrad.graph.modes import in_mode
-from symgrad.graph.node import GRADIENT, Node
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -122,27 +121,14 @@ def _value(ev: Evaluation, outputs_tuple: bool) -> Any:
 # Strict mode
 
 
-def _sources(outputs: Sequence[Tensor | None]) -> set[Node]:
-    """The nodes that tensors were computed from, without the inputs of differentiations."""
-    seen: set[Node] = set()
-    stack = [y._node for y in outputs if y is not None]
-    while stack:
-        node = stack.pop()
-        if node is None or node in seen or not node.flags & GRADIENT:
-            continue
-        seen.add(node)
-        stack.extend(node.parents[:1] if type(node) is DerivativeNode else node.parents)
-    return seen
-
-
 def _constant(y: Tensor) -> bool:
     """Whether nothing that requires a gradient went into a tensor."""
-    return all(node.parents for node in _sources([y]))
+    return all(node.parents for node in sources([y._node]))
 
 
 def _depends(outputs: Sequence[Tensor | None], ev: Evaluation) -> list[bool]:
     """Whether some output depends on each input."""
-    found = _sources(outputs)
+    found = sources([y._node for y in outputs if y is not None])
     return [node in found for node in ev.nodes]
 
 

@@ -42,6 +42,9 @@ def set_tangents(node: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence
     if graph and not shared or any([w and base_of(x) is not None for w, x in zip(written, inputs)]):
         return
     given = [wrap(t._value.copy()) if graph and w and t is not None else t for t, w in zip(held, written)]
+    for former, t, w in zip(node.parents, held, written):
+        if w and not graph and t is not None and former is not None:
+            thread.modes.level.keep(former, t)
     versions = [None if t is None else version(t._value) for t in given]
     found = _returned(node, inputs, given, len(outputs))
     for k, (y, t) in enumerate(zip(outputs, found)):
@@ -58,8 +61,10 @@ def set_tangents(node: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence
             if t is not given[i]:
                 raise RuntimeError("An inplace custom Function is not returning the forward mode gradients as-is. If the forward is modifying an "
                                    "input inplace, then the jvp function must modify the gradient inplace and return it as-is.")
+            if graph:  # its tangent may have no graph
+                thread.modes.level.renew(y._node, node.parents[i])
         viewed = i is None and _check_view(y, t, inputs, given)
-        if not graph or viewed and t._node is None:
+        if not graph or viewed and t._node is None:  # type: ignore[union-attr]
             if t is None or t.shape == y.shape and t.is_complex() <= y.is_complex():
                 thread.modes.level.tangents[y._node] = t
 

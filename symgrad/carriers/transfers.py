@@ -43,7 +43,7 @@ def view(x: Any, shape: tuple[int, ...]) -> Any:
     """A view of `x` with another shape. Raises RuntimeError if this needs a copy."""
     out = x.reshape(shape)
     base = out.base
-    if not isinstance(x, DuckArray) and base is not x and (base is None or base is not x.base) and out.size:
+    if isinstance(x, np.ndarray) and base is not x and (base is None or base is not x.base) and out.size:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
                            "subspaces). Use .reshape(...) instead.")
     return out

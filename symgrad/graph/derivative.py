@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.graph.node import GRADIENT, TRACKED, Node
 from symgrad.graph.op import Op
 
-__all__ = ["DerivativeNode", "joined_inputs"]
+__all__ = ["DerivativeNode", "joined_inputs", "sources"]
 
 _ZERO = np.float64(0.0)
 
@@ -47,3 +47,15 @@ DerivativeNode.__name__ = DerivativeNode.__qualname__ = "ConstantBackward0"
 def joined_inputs(inputs: Sequence[Node]) -> Sequence[Node]:
     """The parents of derivatives by several inputs: one node that joins the inputs, so that n derivatives have n edges and not n²."""
     return inputs if len(inputs) < 2 else (DerivativeNode(_ZERO, None, inputs),)
+
+
+def sources(nodes: Iterable[Node | None]) -> set[Node]:
+    """The nodes that some nodes were computed from, without the inputs of differentiations."""
+    seen, stack = set[Node](), list(nodes)
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen or not node.flags & GRADIENT:
+            continue
+        seen.add(node)
+        stack.extend(node.parents[:1] if type(node) is DerivativeNode else node.parents)
+    return seen

@@ -18,9 +18,10 @@ from symgrad.engine.storage.versions import Alias, carry_over
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import special, thread
+from symgrad.graph.node import NAMED
 from symgrad.types.absent import Absent
 
-__all__ = ["METHODS"]
+__all__ = ["METHODS", "PropertyOfNamed"]
 
 METHODS = MethodTable()
 OPERATORS = "scipy.sparse.linalg._interface"
@@ -50,10 +51,16 @@ def _delete_data(self: Tensor) -> None:
 METHODS["data"] = property(_data, _set_data, _delete_data)
 
 
+class PropertyOfNamed(property):
+    """A property that only a tensor computed from named leaves has."""
+
+
 def _names(self: Tensor) -> list[str]:
     """The names of the attributes that the tensor has: without those of torch that are refused."""
     found = [(name, inspect.getattr_static(type(self), name, None)) for name in object.__dir__(self)]
-    return [name for name, member in found if not isinstance(member, Absent) and (not inspect.ismemberdescriptor(member) or hasattr(self, name))]
+    named = self._node is not None and bool(self._node.flags & NAMED)
+    return [name for name, member in found if not isinstance(member, Absent) and (named or not isinstance(member, PropertyOfNamed))
+            and (not inspect.ismemberdescriptor(member) or hasattr(self, name))]
 
 
 METHODS["__dir__"] = _names

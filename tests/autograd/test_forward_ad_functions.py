@@ -106,6 +106,22 @@ def test_the_tangent_of_an_argument_written_in_place_is_written_in_place(jvp, wo
             assert tangent.tolist() == ([3.0, 4.0] if plain else [6.0, 8.0])
 
 
+@pytest.mark.parametrize("needs", [False, True])
+@pytest.mark.parametrize("value", [1.0, [1.0, 2.0]])
+def test_other_results_keep_the_tangent_before_an_argument_is_written(value, needs):
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    x = symgrad.tensor(value, requires_grad=needs).clone()
+    with fw.dual_level():
+        d = fw.make_dual(x, tangent := symgrad.ones_like(x))
+        before, view = d * 3, d.view_as(d)
+        after = function(forward, lambda t: t.mul_(2)).apply(d)
+        assert [fw.unpack_dual(t).tangent.sum().item() / x.numel() for t in (before, after, view, d)] == [3, 2, 2, 2]
+        assert fw.unpack_dual(after).tangent is tangent
+
+
 def marked(ctx, x):
     y = x.clone()
     ctx.mark_non_differentiable(y)

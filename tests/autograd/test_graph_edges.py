@@ -21,6 +21,14 @@ def test_an_edge_that_is_not_reached_has_no_zeros():
             autograd.grad(x.exp().sum(), inputs, materialize_grads=True)
 
 
+def test_a_constant_derivative_is_unused_where_that_is_allowed():
+    x = leaf(2.0)
+    first = autograd.grad(x * leaf(3.0), x, create_graph=True)
+    for how, expected in ({}, 0.0), ({"materialize_grads": True, "allow_unused": True}, 0.0), ({"allow_unused": True}, None):
+        (found,) = autograd.grad(first, x, retain_graph=True, **how)
+        assert (found if found is None else found.item()) == expected
+
+
 def test_what_was_computed_before_set_belongs_to_the_former_leaf():
     x, log = leaf(1.0, 2.0), []
     x.register_hook(lambda g: log.append(g.tolist()))

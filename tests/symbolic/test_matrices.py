@@ -302,6 +302,7 @@ def test_a_tensor_without_a_compact_form_has_no_such_attribute():
         assert not hasattr(t, "matrix_expr")
         with pytest.raises(AttributeError, match="^matrix_expr: "):
             t.matrix_expr
+    assert "matrix_expr" not in dir(symgrad.ones(2)) and "matrix_expr" in dir(named("x", 2))
 
 
 def test_unsupported_arguments_are_refused():
