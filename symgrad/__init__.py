@@ -226,6 +226,7 @@ _LATER |= dict.fromkeys("""
     pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ threshold_ triplet_margin_loss
 """.split(), "nn.native")
 
+_LATER |= dict.fromkeys("gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell".split(), "nn.recurrent")
 _LATER |= dict.fromkeys(("lobpcg", "pca_lowrank", "svd_lowrank"), "linalg")
 
 _assemble(_METHODS)

@@ -198,6 +198,14 @@ from symgrad.nn.native import rrelu_ as rrelu_
 from symgrad.nn.native import selu_ as selu_
 from symgrad.nn.native import threshold_ as threshold_
 from symgrad.nn.native import triplet_margin_loss as triplet_margin_loss
+from symgrad.nn.recurrent import gru as gru
+from symgrad.nn.recurrent import gru_cell as gru_cell
+from symgrad.nn.recurrent import lstm as lstm
+from symgrad.nn.recurrent import lstm_cell as lstm_cell
+from symgrad.nn.recurrent import rnn_relu as rnn_relu
+from symgrad.nn.recurrent import rnn_relu_cell as rnn_relu_cell
+from symgrad.nn.recurrent import rnn_tanh as rnn_tanh
+from symgrad.nn.recurrent import rnn_tanh_cell as rnn_tanh_cell
 from symgrad.proofs.prove import prove as prove
 from symgrad.public import tensor as tensor
 from symgrad.reports.report import Report as Report

@@ -34,7 +34,6 @@ _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to 
 _CONVOLUTION = "convolution is not written yet; nn.functional.unfold and a matrix product do the same"
 _POOLING = "pooling is not written yet; nn.functional.unfold, or Tensor.unfold, and amax or mean over the elements of a window do the same"
 _GRIDS = "sampling of images at points is not written yet; index the neighbours of each point and add them with their weights"
-_SEQUENCES = "recurrent networks are not written yet; write the cell with nn.functional.linear, sigmoid and tanh, in a loop"
 _ALIGNMENT = "it is not written yet; write its recursion over the sequence with logaddexp"
 _INSIDE = "it is a helper inside torch and no function of tensors"
 
@@ -43,7 +42,6 @@ ABSENT = _table({
     _CONVOLUTION: "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
     _POOLING: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d",
     _GRIDS: "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
-    _SEQUENCES: "gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
     _ALIGNMENT: "ctc_loss",
     "it returns what its own derivative needs; use nn.functional.embedding_bag": "embedding_bag",
     "calls are recorded as they run; use if and while of Python": "cond while_loop",

@@ -17,10 +17,10 @@ def names(m):
     def wave(*shape, at=0.0):
         """Numbers without a pattern, of which none is 0 or equal to another, as a leaf that requires grad."""
         n = np.arange(math.prod(shape), dtype=np.float64)
-        return m.tensor((np.sin(1.3 * n * n + n + at + 0.4) + 0.01 * n / (n.size or 1)).reshape(shape).tolist(), dtype=m.float64,
-                        requires_grad=True)
+        numbers = np.sin(1.3 * n * n + n + at + 0.4) + 0.01 * n / (n.size or 1)
+        return m.tensor(numbers.tolist(), dtype=m.float64).reshape(shape).requires_grad_()
 
-    return {"m": m, "nn": m.nn, "F": m.nn.functional, "wave": wave, "t": m.tensor, "math": math, **{k: getattr(m.nn, k) for k in dir(m.nn)}}
+    return {**vars(m.nn), "m": m, "nn": m.nn, "F": m.nn.functional, "R": m.nn.utils.rnn, "wave": wave, "t": m.tensor, "math": math}
 
 
 def made(m, text):
@@ -78,7 +78,7 @@ def outcome(m, module, text, second=True):
         warnings.simplefilter("always")
         result = module(*args, **kwargs)
     told = [str(w.message).partition("\n")[0] for w in caught]
-    leaves += list(module.parameters())
+    leaves += list(getattr(module, "parameters", tuple)())
     outputs = tensors(result)
     found = [y.detach() for y in outputs]
     counted = [y for y in outputs if y.requires_grad]
@@ -108,6 +108,15 @@ def agree(ours, theirs, text, modes, given, second):
             for i, (x, y) in enumerate(zip(a, b)):
                 close(x, y, f"{text}({one}), training={training}, entry {i}")
         same_state(ours.state_dict(), theirs.state_dict(), text)
+
+
+def compare_function(text, given):
+    """Compare a function with torch's for each text of inputs."""
+    for one in [given] if isinstance(given, str) else given:
+        (kind, a), (expected, b) = outcome(symgrad, made(symgrad, text), one), outcome(torch, made(torch, text), one)
+        assert kind == expected and len(a) >= len(b), text
+        for i, (x, y) in enumerate(zip(a, b)):
+            close(x, y, f"{text}({one}), entry {i}")
 
 
 def same_state(ours, theirs, text):

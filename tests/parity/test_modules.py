@@ -2,23 +2,33 @@
 
 A line of CASES is the text of a constructor and the text of its inputs, or several, which are given in turn; a line of EVALUATED is the same for
 a module that is random in training, and one of FIRST where torch has no second gradients, or wrong ones; a line of REFUSED has inputs that are
-refused, and none where the constructor is.
+refused, and none where the constructor is. FUNCTIONS are what stands beside modules.
 """
 
 import importlib
 import pathlib
 
 import pytest
+import torch
 
-from tests.parity.module_kit import compare_module, compare_refusal, compare_start
+from tests.parity.module_kit import compare_function, compare_module, compare_refusal, compare_start
 
-pytestmark = pytest.mark.usefixtures("double_precision")
+pytestmark = pytest.mark.usefixtures("double_precision", "one_thread")
 
 TABLES = [importlib.import_module(f"tests.parity.module_cases.{path.stem}")
           for path in sorted((pathlib.Path(__file__).parent / "module_cases").glob("[a-z]*.py"))]
-CASES, EVALUATED, FIRST = ({text: given for table in TABLES for text, given in getattr(table, name, {}).items()}
-                           for name in ("CASES", "EVALUATED", "FIRST"))
+CASES, EVALUATED, FIRST, FUNCTIONS = ({text: given for table in TABLES for text, given in getattr(table, name, {}).items()}
+                           for name in ("CASES", "EVALUATED", "FIRST", "FUNCTIONS"))
 REFUSED = [(text, one) for table in TABLES for text, given in getattr(table, "REFUSED", {}).items() for one in given or [None]]
+
+
+@pytest.fixture
+def one_thread():
+    """Torch's threads take longer to meet than these sizes take to compute."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("text", CASES)
@@ -39,6 +49,11 @@ def test_modules_without_second_gradients(text):
 @pytest.mark.parametrize("text", [*CASES, *EVALUATED, *FIRST])
 def test_first_parameters(text):
     compare_start(text)
+
+
+@pytest.mark.parametrize("text", FUNCTIONS)
+def test_functions(text):
+    compare_function(text, FUNCTIONS[text])
 
 
 @pytest.mark.parametrize("text, given", REFUSED)

@@ -1,8 +1,8 @@
 """Helpers for the parameters of a network and their gradients."""
 
-from symgrad.nn.utils import parametrizations, parametrize
+from symgrad.nn.utils import parametrizations, parametrize, rnn
 from symgrad.nn.utils.clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from symgrad.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm", "parameters_to_vector",
-           "parametrizations", "parametrize", "vector_to_parameters"]
+           "parametrizations", "parametrize", "rnn", "vector_to_parameters"]

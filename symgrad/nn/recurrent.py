@@ -1,0 +1,193 @@
+"""Recurrent networks as functions, with the names and arguments of torch's top module: cells, and layers over whole sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.nn.dropout import dropout as random_zeros
+from symgrad.nn.functional import linear
+
+__all__ = ["RECURRENCES", "Recurrence", "gru", "gru_cell", "lstm", "lstm_cell", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell"]
+
+State = tuple[Any, ...]  # the hidden state, and the state of the cell of an LSTM
+
+
+class Recurrence(NamedTuple):
+    """One step: step(terms, state, weight, bias) for the terms of the input, where the weight and the bias are those of the hidden state."""
+
+    gates: int
+    states: int
+    step: Callable[[Any, State, Any, Any], State]
+
+
+def _simple(activation: str) -> Recurrence:
+    def step(terms: Any, state: State, weight: Any, bias: Any) -> State:
+        return (getattr(traced, activation)(terms + linear(state[0], weight, bias)),)
+
+    return Recurrence(1, 1, step)
+
+
+def _lstm_step(terms: Any, state: State, weight: Any, bias: Any) -> State:
+    i, f, g, o = traced.chunk(terms + linear(state[0], weight, bias), 4, -1)
+    cell = traced.sigmoid(f) * state[1] + traced.sigmoid(i) * traced.tanh(g)
+    return traced.sigmoid(o) * traced.tanh(cell), cell
+
+
+def _gru_step(terms: Any, state: State, weight: Any, bias: Any) -> State:
+    (r, z, n), (hr, hz, hn) = traced.chunk(terms, 3, -1), traced.chunk(linear(state[0], weight, bias), 3, -1)
+    new = traced.tanh(n + traced.sigmoid(r + hr) * hn)
+    return (new + traced.sigmoid(z + hz) * (state[0] - new),)
+
+
+RECURRENCES = {"RNN_TANH": _simple("tanh"), "RNN_RELU": _simple("relu"), "LSTM": Recurrence(4, 2, _lstm_step), "GRU": Recurrence(3, 1, _gru_step)}
+
+
+def _cell(mode: str, input: Any, state: State, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> State:
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    for i, hidden in enumerate(state):
+        if hidden.shape[0] != input.shape[0]:
+            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {hidden.shape[0]}")
+        if hidden.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}")
+    return RECURRENCES[mode].step(linear(input, w_ih, b_ih), state, w_hh, b_hh)
+
+
+@taking_tensors
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """tanh(w_ih x + b_ih + w_hh h + b_hh): (N, I) and (N, H) give (N, H).
+
+    Raises RuntimeError for sizes that do not fit.
+
+    >>> import symgrad
+    >>> one = symgrad.ones(1, 1)
+    >>> symgrad.rnn_tanh_cell(one * 0.25, one, one, one * 0.25).item() == symgrad.tanh(one / 2).item()
+    True
+    """
+    return _cell("RNN_TANH", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@taking_tensors
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """`rnn_tanh_cell` with max(·, 0) in place of tanh."""
+    return _cell("RNN_RELU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@taking_tensors
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """A step of a gated recurrent unit: n + z (h - n), n = tanh(xₙ + r hₙ), with gates r and z that are sigmoids of linear maps of x and h.
+
+    (Cho et al., Learning phrase representations using RNN encoder-decoder, 2014.) Raises RuntimeError for sizes that do not fit.
+    """
+    return _cell("GRU", input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
+
+
+@taking_tensors
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """A step of a long short-term memory with state (h, c): c' = f c + i g and h' = o tanh(c'), with the gates i, f, g, o in this order.
+
+    (Hochreiter and Schmidhuber, Long short-term memory, 1997.) Raises RuntimeError for sizes that do not fit.
+    """
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    hidden, cell = _cell("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
+    return hidden, cell
+
+
+# Layers over sequences
+
+
+def _direction(kind: Recurrence, data: Any, sizes: list[int], start: State, weights: Sequence[Any], biased: bool,
+               backwards: bool) -> tuple[Any, State]:
+    """The outputs of all steps, in the order of the data, and the states after each sequence's last step.
+
+    The data has the rows of all steps one after the other: `sizes[t]` rows at step t, of the sequences that are at least so long.
+    """
+    w_ih, w_hh, b_ih, b_hh = weights[:4] if biased else (*weights[:2], None, None)
+    projection = weights[4 if biased else 2] if len(weights) in (3, 5) else None
+    steps = traced.split(linear(data, w_ih, b_ih), sizes)
+    count = sizes[-1] if backwards else sizes[0]
+    state: State = tuple(traced.narrow(s, 0, 0, count) for s in start)
+    outputs, ended = [], list[State]()
+    for t in reversed(range(len(sizes))) if backwards else range(len(sizes)):
+        if sizes[t] < count:
+            ended.append(tuple(traced.narrow(s, 0, sizes[t], count - sizes[t]) for s in state))
+            state = tuple(traced.narrow(s, 0, 0, sizes[t]) for s in state)
+        elif sizes[t] > count:
+            state = tuple(traced.cat([s, traced.narrow(first, 0, count, sizes[t] - count)]) for s, first in zip(state, start))
+        count = sizes[t]
+        state = kind.step(steps[t], state, w_hh, b_hh)
+        if projection is not None:
+            state = (linear(state[0], projection), *state[1:])
+        outputs.append(state[0])
+    last = tuple(traced.cat(parts) for parts in zip(state, *reversed(ended))) if ended else state
+    return traced.cat(outputs[::-1] if backwards else outputs), last
+
+
+def _layers(kind: Recurrence, data: Any, sizes: list[int], start: State, params: Sequence[Any], biased: bool, num_layers: int, dropout: float,
+            train: bool, bidirectional: bool) -> tuple[Any, ...]:
+    directions = 2 if bidirectional else 1
+    each, left = divmod(len(params), num_layers * directions)
+    if left or each not in ((4, 5) if biased else (2, 3)):
+        raise RuntimeError(f"{len(params)} parameters for {num_layers} layers in {directions} direction(s) {'with' if biased else 'without'} biases: "
+                           f"each takes two weights, {'two biases, ' * biased}and may have a projection")
+    states = list[State]()
+    for layer in range(num_layers):
+        outputs = []
+        for i in range(layer * directions, (layer + 1) * directions):
+            own = tuple(traced.select(s, 0, i) for s in start)
+            output, last = _direction(kind, data, sizes, own, params[i * each:(i + 1) * each], biased, i % 2 == 1 and bidirectional)
+            outputs.append(output)
+            states.append(last)
+        data = traced.cat(outputs, -1) if bidirectional else outputs[0]
+        if dropout and layer < num_layers - 1:
+            data = random_zeros(data, dropout, train)
+    return data, *(traced.stack(parts) for parts in zip(*states))
+
+
+PADDED = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
+PACKED = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
+
+
+def _function(name: str, mode: str) -> Callable[..., Any]:
+    kind = RECURRENCES[mode]
+
+    def run(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        packed = "batch_sizes" in kwargs or len(args) > 3 and isinstance(args[3], (list, tuple))
+        order = PACKED if packed else PADDED
+        given = {**dict(zip(order, args)), **kwargs}
+        if len(args) > len(order) or set(given) != set(order):
+            raise TypeError(f"{name}() takes the arguments {', '.join(PADDED)}, or {', '.join(PACKED)}, not {len(args)} and {sorted(kwargs)}")
+        hx = given["hx"]
+        start = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
+        if len(start) != kind.states:
+            raise RuntimeError(f"{name} expects {'two hidden states' if kind.states == 2 else 'one hidden state'}")
+        rest = [given[key] for key in PACKED[3:]]
+        if packed:
+            return _layers(kind, given["data"], given["batch_sizes"].tolist(), start, *rest)
+        input = traced.transpose(given["input"], 0, 1) if given["batch_first"] else given["input"]
+        steps, count, *features = input.shape
+        if not steps:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        data, *last = _layers(kind, traced.reshape(input, (steps * count, *features)), [count] * steps, start, *rest)
+        output = traced.reshape(data, (steps, count, data.shape[-1]))
+        return traced.transpose(output, 0, 1) if given["batch_first"] else output, *last
+
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = f"""The outputs of `{name.partition('_')[0]}` layers over a sequence, and the last states.
+
+    Called with {', '.join(PADDED)} for (L, N, I), or (N, L, I) if batch_first; or with {', '.join(PACKED)} for the
+    data and sizes of a `PackedSequence`. The parameters are those of `nn.{'RNN' if kind.gates == 1 else name.upper()}`, in its order.
+
+    Raises RuntimeError for numbers of parameters and sizes that do not fit.
+    """
+    return run
+
+
+rnn_tanh, rnn_relu = _function("rnn_tanh", "RNN_TANH"), _function("rnn_relu", "RNN_RELU")
+lstm, gru = _function("lstm", "LSTM"), _function("gru", "GRU")

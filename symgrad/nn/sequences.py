@@ -1,0 +1,227 @@
+"""Sequences of different lengths in one tensor: padded, or packed step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.factories.creation import as_tensor, full
+from symgrad.nn.borders import constant_pad_nd
+from symgrad.types.dtypes import DTYPES
+
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpack_sequence",
+           "unpad_sequence"]
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The inverse of a permutation of the indices, and None for None.
+
+    >>> import symgrad
+    >>> invert_permutation(symgrad.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
+    return None if permutation is None else traced.argsort(permutation).to(permutation.dtype)
+
+
+class _Parts(NamedTuple):
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(_Parts):
+    """Sequences of different lengths, longest first: the data has the first elements of all, then the second elements of those that have one, etc.
+
+    `batch_sizes` counts the sequences at each step. `sorted_indices` are the places of the sequences before they were sorted by length.
+    Made by `pack_sequence` and `pack_padded_sequence`.
+    """
+
+    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Tensor | None = None, unsorted_indices: Tensor | None = None) -> Self:
+        if batch_sizes is None:
+            if not isinstance(data, (list, tuple)) or len(data) != 2:
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """The sequences with the data in another dtype, as `Tensor.to`; the indices stay as they are."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, *self[1:])
+
+    def cpu(self, *args: Any, **kwargs: Any) -> Self:
+        """As `to`: the sequences are on the CPU already."""
+        return self.to(*args, **kwargs) if args or kwargs else self
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
+        """Raises what `Tensor.cuda` raises: the only device is the CPU."""
+        return type(self)(self.data.cuda(*args, **kwargs), *self[1:])
+
+    def pin_memory(self) -> Self:
+        """As `Tensor.pin_memory`."""
+        return type(self)(self.data.pin_memory(), *self[1:])
+
+    def is_pinned(self) -> bool:
+        """As `Tensor.is_pinned`."""
+        return self.data.is_pinned()
+
+    @property
+    def is_cuda(self) -> bool:
+        """False: the only device is the CPU."""
+        return self.data.is_cuda
+
+    def double(self) -> Self:
+        """The data as float64."""
+        return self.to(DTYPES["float64"])
+
+    def float(self) -> Self:
+        """The data as float32."""
+        return self.to(DTYPES["float32"])
+
+    def half(self) -> Self:
+        """The data as float16."""
+        return self.to(DTYPES["float16"])
+
+    def long(self) -> Self:
+        """The data as int64."""
+        return self.to(DTYPES["int64"])
+
+    def int(self) -> Self:
+        """The data as int32."""
+        return self.to(DTYPES["int32"])
+
+    def short(self) -> Self:
+        """The data as int16."""
+        return self.to(DTYPES["int16"])
+
+    def char(self) -> Self:
+        """The data as int8."""
+        return self.to(DTYPES["int8"])
+
+    def byte(self) -> Self:
+        """The data as uint8."""
+        return self.to(DTYPES["uint8"])
+
+
+def _steps(sizes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The step and the sequence of each row of packed data."""
+    return np.repeat(np.arange(len(sizes)), sizes), np.concatenate([np.arange(n) for n in sizes])
+
+
+def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
+    """The `PackedSequence` of padded sequences (L, N, ...), or (N, L, ...) if batch_first, with their lengths; differentiable.
+
+    Unless `enforce_sorted` they may have any order. Raises RuntimeError for lengths that do not fit.
+
+    >>> import symgrad
+    >>> pack_padded_sequence(symgrad.tensor([[1, 3], [2, 0]]), [2, 1])
+    PackedSequence(data=tensor([1, 3, 2]), batch_sizes=tensor([2, 1]), sorted_indices=None, unsorted_indices=None)
+    """
+    lengths = as_tensor(lengths, dtype=DTYPES["int64"])
+    order, dim = None, 0 if batch_first else 1
+    if lengths.ndim != 1:
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D cpu {lengths.dtype.scalar_type} tensor")
+    if not enforce_sorted:
+        lengths, order = traced.sort(lengths, descending=True)
+        input = traced.index_select(input, dim, order)
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
+    given = lengths.tolist()
+    if len(given) != input.shape[dim]:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(given)} (batch_size={input.shape[dim]})")
+    if given[-1] <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if any(a < b for a, b in zip(given, given[1:])):
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass `enforce_sorted=False` to "
+                           "pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not need ONNX exportability. "
+                           f"Got {given}.")
+    if given[0] > input.shape[1 - dim]:
+        raise RuntimeError(f"pack_padded_sequence: a length of {given[0]} in an input with {input.shape[1 - dim]} steps, of shape "
+                           f"{list(input.shape)}")
+    sizes = [sum(n > step for n in given) for step in range(given[0])]
+    step, at = _steps(sizes)
+    where = at * input.shape[1] + step if batch_first else step * input.shape[1] + at
+    rows = traced.reshape(input, (input.shape[0] * input.shape[1], *input.shape[2:]))
+    return PackedSequence(traced.index_select(rows, 0, wrap(where)), as_tensor(sizes), order)
+
+
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+    """The padded sequences (L, N, ...), or (N, L, ...) if batch_first, of a `PackedSequence`, and their lengths; the inverse of packing them.
+
+    L is the `total_length` or the longest. Raises ValueError for a total length that is less.
+
+    >>> import symgrad
+    >>> pad_packed_sequence(pack_sequence([symgrad.tensor([1, 2]), symgrad.tensor([3])]))
+    (tensor([[1, 3],
+            [2, 0]]), tensor([2, 1]))
+    """
+    sizes = sequence.batch_sizes.tolist()
+    if total_length is not None and total_length < len(sizes):
+        raise ValueError(f"Expected total_length to be at least the length of the longest sequence in input, but got {total_length=} and max "
+                         f"sequence length being {len(sizes)}")
+    steps, data = len(sizes) if total_length is None else total_length, sequence.data
+    step, at = _steps(sizes)
+    where = at * steps + step if batch_first else step * sizes[0] + at
+    shape = (sizes[0], steps) if batch_first else (steps, sizes[0])
+    rows = full((sizes[0] * steps, *data.shape[1:]), padding_value, dtype=data.dtype)
+    padded = traced.reshape(traced.index_copy(rows, 0, wrap(where), data), (*shape, *data.shape[1:]))
+    lengths = as_tensor([sum(i < n for n in sizes) for i in range(sizes[0])])
+    order = sequence.unsorted_indices
+    if order is None:
+        return padded, lengths
+    return traced.index_select(padded, 0 if batch_first else 1, order), traced.index_select(lengths, 0, order)
+
+
+def pad_sequence(sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
+    """Tensors (Lᵢ, ...) side by side: (L, N, ...), or (N, L, ...) if batch_first, L the longest, with padding after them, or before ("left").
+
+    Raises RuntimeError for no sequence, for trailing sizes that differ and for another side.
+
+    >>> import symgrad
+    >>> pad_sequence([symgrad.tensor([1, 2]), symgrad.tensor([3])], batch_first=True)
+    tensor([[1, 2],
+            [3, 0]])
+    """
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+    given: tuple[Any, ...] = tuple(sequences)
+    if not given:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for i, each in enumerate(given):
+        if not each.ndim or each.shape[1:] != given[0].shape[1:]:
+            raise RuntimeError(f"pad_sequence: sequence {i} has shape {list(each.shape)}, and the first one {list(given[0].shape)}: all dimensions "
+                               f"after the first must be equal")
+    longest = max(len(each) for each in given)
+    padded = []
+    for each in given:
+        missing = longest - len(each)
+        ends = (missing, 0) if padding_side == "left" else (0, missing)
+        padded.append(constant_pad_nd(each, (*(0,) * (2 * each.ndim - 2), *ends), padding_value) if missing else each)
+    return traced.stack(padded, 0 if batch_first else 1)
+
+
+@taking_tensors
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The list of the sequences of given lengths in a padded tensor, the inverse of `pad_sequence`."""
+    rows = padded_sequences if batch_first else traced.transpose(padded_sequences, 0, 1)
+    return [traced.narrow(row, 0, 0, min(n, row.shape[0])) for row, n in zip(traced.unbind(rows), lengths.tolist(), strict=True)]
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """The `PackedSequence` of tensors (Lᵢ, ...), which have decreasing lengths, or any lengths unless `enforce_sorted`."""
+    return pack_padded_sequence(pad_sequence(sequences), [len(each) for each in sequences], enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The list of the sequences of a `PackedSequence`, the inverse of `pack_sequence`."""
+    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
