@@ -28,7 +28,7 @@ from symgrad.engine.traced import traced
 from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.names import Metadata
-from symgrad.graph.node import NAMED, PACKED, Leaf, Node
+from symgrad.graph.node import HOOKED, NAMED, PACKED, Leaf, Node
 from symgrad.graph.op import Op
 from symgrad.types.handles import RemovableHandle, add_hook
 
@@ -185,7 +185,8 @@ class Saved:
             held, node = self.value.tensor(), self.node if self.output is None else owner.output_node(self.output)
             return held if node is None and held._node is None else wrap(held._value, node)
         tensor = None if self.tensor is None else self.tensor()
-        node = tensor._node if tensor is not None else self.node if self.output is None else owner.output_node(self.output)
+        current = None if tensor is None or tensor._node_slot is None else tensor._node_slot.current(True)
+        node = current if tensor is not None else self.node if self.output is None else owner.output_node(self.output)
         if node is None and self.node is not None and not isinstance(self.node, Leaf):
             raise RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
                                "out-of-place `.detach()` instead")
@@ -327,8 +328,10 @@ class FunctionNode(Node):
                                    f"forward input was not a Variable")
             if c is not None and not isinstance(c, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(c).__name__}) for the gradient at position {i + 1} of {self.name()}")
-        return tuple(None if need is None or found[i] is None else self._fitted_to(found[i], a, i)
-                     for i, need, a in zip(self.places, needs, self.args or ()))
+        shown = bool(self.flags & HOOKED)  # posthooks see what is not needed, too, and unfitted what no tensor in a graph would receive
+        return tuple(None if (c := found[i]) is None or need is None and not shown else
+                     c if need is None and (p is None or p.origin is None or not p.requires_grad) else self._fitted_to(c, a, i)
+                     for i, need, p, a in zip(self.places, needs, self.parents, self.args or ()))
 
     def _fitted_to(self, c: Tensor, like: Any, i: int) -> Tensor:
         """A gradient reduced to the shape and converted to the dtype of argument i."""

@@ -226,7 +226,15 @@ def _fresh(y: Any, inputs: Sequence[Tensor], dirty: Sequence[Tensor]) -> Any:
         return y
     if y.requires_grad:
         return y.detach()
-    return y if any(y is t for t in dirty) else register_view(wrap(y._array(), INFERENCE if y._node_slot is INFERENCE else None), y, CUSTOM)
+    return y if any(y is t for t in dirty) else _view_as_self(y, INFERENCE if y._node_slot is INFERENCE else None, CUSTOM)
+
+
+def _view_as_self(y: Tensor, node: Node | None, made: str) -> Tensor:
+    """A view of all of an input that is returned, in every mode as one that a Function made."""
+    view = register_view(wrap(y._array(), node), y, made)
+    if base_of(view) is not None:
+        view._view.made = made
+    return view
 
 
 def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many: bool) -> tuple:
@@ -287,7 +295,7 @@ def _finished(y: Any, kind: str, output_node: Node, inputs: Sequence[Tensor], ma
         rebase_history(y, y._node, output_node)
         y.grad = None
     elif kind == GIVEN:
-        return register_view(wrap(y._array(), output_node), y, MANY if many else CUSTOM)
+        return _view_as_self(y, output_node, MANY if many else CUSTOM)
     elif kind == CONSTANT:
         if not any(y is x for x in inputs):
             y._node = None
@@ -310,7 +318,10 @@ def _saved(t: Tensor, outputs: tuple, finished: tuple, kinds: Sequence[str], inp
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a Function's backward as not differentiable: differentiating it raises RuntimeError."""
+    """Mark a Function's backward as not differentiable: differentiating it raises RuntimeError.
+
+    So does `grad` with `allow_unused`, where torch finds no path to the inputs and returns None.
+    """
 
     @functools.wraps(function)
     def backward(ctx: Any, *args: Any) -> Any:

@@ -17,6 +17,7 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.guarding import guarded, guarded_product, has_nan, truth
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.recording import core
+from symgrad.engine.saved import always_saves
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.freed import freed
@@ -43,9 +44,9 @@ def receivers(node: Node, wanted: Container[Node | None] | None) -> tuple[Node |
     return tuple([p if p is not None and p.flags & GRADIENT else None for p in node.parents]) if node.flags & GRADIENT else ()
 
 
-def any_recorded(parents: Sequence[Node | None]) -> bool:
-    """Whether a node has saved something: of several parents, not all are views that no operation recorded."""
-    return len(parents) < 2 or any(p is not None and p.origin is not None for p in parents)
+def any_recorded(node: Node, parents: Sequence[Node | None]) -> bool:
+    """Whether a node has saved something: not all of its parents are views that no operation recorded, or there is something it always saves."""
+    return any([p is not None and p.origin is not None for p in parents]) or always_saves(node.op)
 
 
 def send(pending: Cotangents, heap: Heap, node: Node, g: Any) -> None:

@@ -88,14 +88,17 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         absent = g is UNDEFINED or g is SYMBOLIC_ZERO
         if absent and node.none_is_undefined:
             g, absent = node.undefined(), False
+        skipped = g is UNDEFINED and node.skips_undefined
+        if skipped and (wrote := parents[1]) is not None:
+            parents = (parents[0], *receivers(wrote, wanted))
         found: Sequence[Any] = (None,) * len(parents)
-        if node.flags & RELEASED and read is None:
-            if any_recorded(parents):
+        if node.flags & RELEASED and read is None and not skipped:
+            if any_recorded(node, parents):
                 raise RuntimeError(FREED)
             absent = True
+        if node.reads_saved and not skipped and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
+            verify(node, receivers(node, None))
         if not absent:
-            if node.reads_saved and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
-                verify(node, receivers(node, None))
             y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
             if is_complex(g):
                 y, args = conjugated(xp, node, y, args)
@@ -131,7 +134,7 @@ def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Se
     out = []
     for p, c in zip(parents, cotangents):
         if p is None or hooked and p.origin is None or c is None and (node.none_is_undefined or not hooked):
-            c = None  # a view that no operation recorded receives nothing
+            c = c if node.none_is_undefined else None  # a view that no operation recorded receives nothing, and a Function computes it all the same
         elif c is None:
             c = xp.zeros_like(p.value)
         elif (node.broadcasts or node.flags & PACKED) and bare(c).shape != p.value.shape:  # a hook may unpack another shape

@@ -108,10 +108,10 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                         send(pending, heap, node, g)
                     return guarded
                 parents = receivers(node, wanted)
-                if not any(parents) or node in ends or flags & RELEASED and not any_recorded(parents):
+                if not any(parents) or node in ends or flags & RELEASED and not any_recorded(node, parents):
                     pending[node], node = g, None
                     continue
-                if flags & RELEASED and read is None:
+                if flags & RELEASED and (read is None or tensors):
                     raise RuntimeError(FREED)
             if written and node.reads_saved and node.sequence_nr < written and not flags & RELEASED:
                 verify(node, receivers(node, None))

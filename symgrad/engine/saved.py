@@ -21,8 +21,9 @@ from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Le
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 
-__all__ = ["Changed", "Unpacking", "changed", "hold_unpacked", "keeps_old", "read", "read_by", "read_traced", "saved_by", "traced_args", "unpacking",
-           "verify", "verify_all"]
+__all__ = ["Changed", "Unpacking", "always_saves", "changed", "hold_unpacked", "keeps_old", "read", "read_by", "read_traced", "saved_by",
+           "traced_args", "unpacking", "verify", "verify_all"]
+
 
 class _ReadTracer:
     """A tracer for an argument of a rule: it records whether the value is read, and not only shape or dtype."""
@@ -52,6 +53,20 @@ def saved_by(op: Op) -> tuple[frozenset[str], ...] | None:
 
 
 @functools.cache
+def _needed_by_several(op: Op) -> frozenset[str]:
+    """The names of the saved values that the cotangents of several arguments need: a node saves them whichever arguments are in a graph."""
+    saved = saved_by(op) or ()
+    return frozenset(name for i, names in enumerate(saved) for name in names if any(name in others for others in saved[:i]))
+
+
+@functools.cache
+def always_saves(op: Op) -> bool:
+    """Whether a node saves something whichever arguments are in a graph."""
+    saved = saved_by(op)
+    return saved is None or len(saved) < 2 or bool(_needed_by_several(op))
+
+
+@functools.cache
 def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
     """For each argument, the names of the values that the rule for its cotangent reads; None for all."""
     if not op.saves or op.kind == "linear":
@@ -72,16 +87,20 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
 
 
 def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
-    """The saved values that the cotangents of these parents need, as name and position; the result has position -1."""
+    """The saved values that the cotangents of these parents need, as name and position; the result has position -1.
+
+    They stand in the order in which torch unpacks them: what the first argument needs comes first.
+    """
     op, count = node.op, len(node.parents)
     saved = saved_by(op)
     names = op.argument_names if op.arity is not None else ("tensors",) * count
     if saved is None:
         return [*((name, i) for i, name in enumerate(names)), ("result", -1)]
-    needed = frozenset[str]().union(*(saved[min(i, len(saved) - 1)] for i, p in enumerate(parents) if p is not None))
+    given = [saved[min(i, len(saved) - 1)] for i, p in enumerate(parents) if p is not None] or [_needed_by_several(op)]
     if op.arity is None:
-        return [("tensors", i) for i in range(count)] if needed else []
-    return [(name, -1 if name == "result" else names.index(name)) for name in (*names, "result") if name in needed]
+        return [("tensors", i) for i in range(count)] if any(given) else []
+    needed = dict.fromkeys([name for each in given for name in (*names, "result") if name in each])
+    return [(name, -1 if name == "result" else names.index(name)) for name in needed]
 
 
 def keeps_old(op: Op, i: int) -> bool:

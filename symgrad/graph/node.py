@@ -71,6 +71,7 @@ class Node(NamedAsInTorch):
     shares_memory = False  # whether its tensor has the memory of its parent's tensor without being a view of it
     in_inference = False  # whether it stands for an inference tensor
     finite = False  # whether the factors of the cotangents are finite if the value is not NaN, so that none comes from elements not selected
+    skips_undefined = False  # whether an undefined cotangent passes by the second parent without a look at what was saved
     none_is_undefined = False  # whether a cotangent of None is undefined; otherwise it is zero
     args: tuple | None
     parents: tuple[Node | None, ...]

@@ -10,13 +10,13 @@ def _check_complex(xp, input):
     return (input,)
 
 
-def _check_place(offset, strides):
+def _check_place(offset, shape, strides):
     """Raise torch's error for pairs that are not where complex numbers can be in memory."""
     if offset % 2:
         raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {offset}: make it contiguous first")
     if strides[-1] != 1:
         raise RuntimeError(f"Tensor must have a last dimension with stride 1, not {strides[-1]}: make it contiguous first")
-    if any(n % 2 for n in strides[:-1]):
+    if any(s % 2 and n != 1 for n, s in zip(shape[:-1], strides)):
         raise RuntimeError(f"Tensor must have a stride divisible by 2 for all but last dimension, not {strides}: make it contiguous first")
 
 
@@ -34,7 +34,7 @@ def _check_pairs(xp, input):
     if input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if hasattr(input, "storage_offset") and type(input._value).__module__ == "numpy":
-        _check_place(input.storage_offset(), input.stride())
+        _check_place(input.storage_offset(), input.shape, input.stride())
     if input.element_size() < 4:
         raise RuntimeError(f"view_as_complex: there is no complex dtype with parts of {input.dtype.scalar_type}; convert with .to(float32) first")
     return (input,)

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .step_modes import SAVING
-from .steps import Step
+from .steps import PASSES, TURNED, Step
 
-PASSES = ("backward", "grad", "second", "edge")
-TURNED = ("t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_")
 CONSTANT = ("argsort", "argmax", "argmin", "gt", "le", "eq", "ne", "all", "any", "count_nonzero")
 PLACING = ("masked_fill_", "index_fill_", "scatter_", "masked_scatter_", "index_put_", "index_copy_", "index_add_", "scatter_add_", "fill_")
 MIDWAY = re.compile(r"modified by an inplace|second time|detached in-place|moved into the graph|is a view and its base|A view was")
@@ -51,6 +49,7 @@ BEFORE_MESSAGES: dict[str, Callable[[Case], bool]] = {  # where these hold, mess
     "a defect of torch": lambda c: bool(re.search(r"INTERNAL ASSERT|'NoneType' object has|Boolean value of Tensor with more than one", c.theirs)),
     "torch has no kernel for the dtype, or no derivative": lambda c: bool(re.search(
         r"not implemented for|not supported for|not support|Could this error message be improved", c.theirs)),
+    "a real gradient of a complex output is a complex one": lambda c: "For complex Tensors" in c.theirs and "For complex Tensors" not in c.ours,
     "dtypes are promoted": lambda c: _raises_alone(
         c, r"expected scalar type|the same dtype|Found dtype|to be equal to src.dtype|dtypes match|dtypes should match"),
     "every op has derivatives": lambda c: _raises_alone(c, r"is not differentiable with respect to|derivative for|automatic differentiation for"),
@@ -62,8 +61,11 @@ BEFORE_MESSAGES: dict[str, Callable[[Case], bool]] = {  # where these hold, mess
     "torch deprecates writes to expanded memory here, and does not refuse them":
         lambda c: not c.theirs and "more than one element of the written-to" in c.ours and (c.step.form == "assign" or c.step.word in PLACING),
     "there are two reasons to refuse":
-        lambda c: bool(c.theirs and c.ours) and "cannot be saved" in c.theirs and any(mode in c.step.mode for mode in SAVING),
+        lambda c: bool(c.theirs and c.ours) and ("cannot be saved" in c.theirs and any(mode in c.step.mode for mode in SAVING)
+                                                 or "no such tensor" in c.theirs and "not packed" in c.step.mode),
     "a value that overlaps is computed before it is written": lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory"),
+    "torch gives no derivative of a backward that may be differentiated once":
+        lambda c: not c.theirs and c.step.form in ("grad", "second") and "function that was marked with @once_differentiable" in c.ours,
     "what a view that no operation recorded would receive is not computed":
         lambda c: c.step.form in PASSES and _raises_alone(c, "A view was created in no_grad mode and its base"),
 }

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES, PASSES, Case, alike, named_alike, normal
+from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES, Case, alike, named_alike, normal
 from .draw import Drawer
-from .steps import Step, World, look, say
+from .steps import PASSES, Step, World, look, say
 
 
 class Difference(AssertionError):

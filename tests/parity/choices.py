@@ -45,6 +45,9 @@ class Choices:
         def good(t: Any) -> bool:
             if not t.numel() or self.world.loose(t) or t.is_inference() and not (plain(t) or t.is_complex()):
                 return False
+            base = t._base
+            if base is not None and base.retains_grad and base.output_nr:
+                return False  # torch's process ends in a pass to it, whose one gradient is looked for at the number of the former output
             return not (fair and t.requires_grad and (t._base if t._is_view() else t).grad_fn is None)
 
         if self.chance(0.2):  # what happens to a retained gradient shows only where it is written

@@ -50,7 +50,7 @@ class Drawer(Graphs, Values):
                 if at < 0:
                     step = draw()
                     break
-            if step is not None and step.word not in self.without:
+            if step is not None and step.word not in self.without and not self.shows_slopes(step):
                 return replace(step, mode="") if step.writes() and UNCOPIED & set(step.mode.split(" + ")) else step
 
     # Steps
@@ -63,7 +63,7 @@ class Drawer(Graphs, Values):
     def unary(self) -> Step | None:
         word = self.random.choice(UNARY)
         a, t = self.any(lambda t: tame(word, t))
-        if a is None or self.world.twice and word in ("tanh", "sigmoid"):
+        if a is None:
             return None
         if self.chance(0.15):
             return Step("call", "clamp", (a, *self.bounds()), self.fresh(), mode=self.mode())
@@ -206,7 +206,7 @@ class Drawer(Graphs, Values):
     def unary_(self) -> Step | None:
         word = self.random.choice(UNARY_)
         a, t = self.written(lambda t: tame(word, t))
-        if a is None or self.world.twice and word in ("tanh_", "sigmoid_"):
+        if a is None:
             return None
         if self.chance(0.1):
             return Step("call", "clamp_", (a, *self.bounds()), mode=self.mode())
@@ -241,13 +241,15 @@ class Drawer(Graphs, Values):
         if kind == "array" and t.dim() and t.shape[0]:
             index = Array(tuple(self.random.randrange(t.shape[0]) for _ in range(1 + self.random.randrange(2))))
             distinct = len(set(index.values)) == len(index.values)  # which of two writes to one place is the last is nobody's promise
-            return Step("assign", "", (a, index, self.assigned(t.detach()[list(index.values)], distinct)), mode=self.mode())
+            return Step("assign", "", (a, index, self.assigned(t.detach()[list(index.values)], t, distinct)), mode=self.mode())
         basic = self.basic_index(t)
-        return Step("assign", "", (a, basic, self.assigned(t.detach()[basic])), mode=self.mode())
+        piece = t.detach()[basic]
+        return Step("assign", "", (a, basic, self.assigned(piece, piece)), mode=self.mode())
 
-    def assigned(self, t: Any, distinct: bool = True) -> Any:
+    def assigned(self, like: Any, t: Any, distinct: bool = True) -> Any:
+        """A value for a piece of `t` that is of a shape like this."""
         fits = distinct and self.chance(0.55)
-        b, _ = self.any(lambda s: fits and fits_in(s.shape, t.shape) and not unordered(s, t) and fills(t, s))
+        b, _ = self.any(lambda s: fits and fits_in(s.shape, like.shape) and not unordered(s, t) and fills(t, s))
         return self.number() if b is None else b
 
     def augment(self) -> Step | None:
@@ -292,14 +294,15 @@ class Drawer(Graphs, Values):
         return None if b is None else Step("set", "data", (a, b))
 
     def second(self) -> Step | None:
-        if self.world.sloped and (self.world.handles or any(t.retains_grad for t in self.world.tensors.values())):
-            return None
         a, t = self.any(lambda t: t.requires_grad and size(t) < 4)
         b, _ = self.any(lambda t: t.requires_grad and not self.piece(t))
         return None if a is None or b is None else Step("second", "", (a, b), self.fresh())
 
     def delete(self) -> Step | None:
-        """Leaves that require grad stay: torch's graph keeps them alive, where here a leaf nobody holds receives no gradient."""
+        """Leaves that require grad stay: torch's graph keeps them alive, where here a leaf nobody holds receives no gradient.
+
+        So do those that did, whose graphs tell what they have become.
+        """
         names = [n for n, t in self.world.tensors.items() if t._is_view() and not t.requires_grad or not t._is_view() and not (
-            t.is_leaf and (t.requires_grad or memory(t) in self.world.recorded))]
+            n in self.world.variables or t.is_leaf and memory(t) in self.world.recorded)]
         return Step("delete", "", (Ref(self.random.choice(names)),)) if names else None

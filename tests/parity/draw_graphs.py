@@ -7,7 +7,7 @@ from typing import Any
 from .asked import dtype_name, memory, size
 from .choices import Choices, plain
 from .step_hooks import NODE_HOOKS, TENSOR_HOOKS
-from .steps import Array, Edge, Ref, Step
+from .steps import PASSES, Array, Edge, Ref, Step, watches
 
 GOOD = ["", "", "double", "double", "post", "sine", "cut", "once", "more"]
 ONE = ["Triple", "Triple", "Squared", "Exponential", "Dirty", "Same", "Viewed", "Once", "Nothing"]
@@ -18,12 +18,25 @@ TWO = ["Two", "TwoUndefined", "Constant"]
 class Graphs(Choices):
     """Steps that make, use and change graphs."""
 
-    def hook(self) -> Step:
+    def shows_slopes(self, step: Step) -> bool:
+        """Whether cotangents of results of ops in SLOPED are shown in a second pass."""
+        world = self.world
+        twice = world.twice or step.form == "second" or bool(dict(step.options).get("create_graph"))
+        watched = world.watched | watches(step)
+        if world.twice and step.form in PASSES:
+            watched |= Step("", "", (step.args[1:], dict(step.options).get("inputs"))).needs()
+        return twice and not watched.isdisjoint(world.sloped | world.slopes(step))
+
+    def hook(self) -> Step | None:
         word = self.random.choice(GOOD if self.chance(0.9) else list(TENSOR_HOOKS))
-        return Step("hook", word, (self.tracked(),), (), (("name", f"h{next(self.hooks)}"),))
+        a = self.tracked()
+        if a.name in self.world.turned:
+            return None  # torch keeps hooks at the former node, the new ones, too
+        return Step("hook", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
 
     def node_hook(self) -> Step | None:
-        apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0", "MaskedScatterBackward0")  # of several inputs
+        apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0", "MaskedScatterBackward0",  # of several inputs
+                 "CopySlices")  # with the operation that wrote, which has a node of its own here
         a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and not self.piece(t) and (
             type(t.grad_fn).__name__ not in apart and not type(t.grad_fn).__name__.endswith("_copy")))  # copies of views are two nodes here
         word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
@@ -66,10 +79,10 @@ class Graphs(Choices):
         return "" if "inference" in mode else mode
 
     def backward(self) -> Step:
-        """backward() of one tensor; second derivatives of tanh and sigmoid pass by their results in torch, by their operands here."""
+        """backward() of one tensor."""
         a = self.tracked()
         options: tuple = (("retain_graph", True),) if self.chance(0.5) else ()
-        if self.chance(0.08) and not self.world.sloped:
+        if self.chance(0.08):
             options += (("create_graph", True),)
         if self.chance(0.08) and not self.world.several:
             options += (("inputs", ends),) if (ends := self.ends()) else ()
@@ -112,7 +125,7 @@ class Graphs(Choices):
         options: tuple = (("grad_outputs", [self.weights(a) for a in outputs]),) if self.chance(0.8) else ()
         for word, value, p in (("retain_graph", True, 0.5), ("create_graph", True, 0.3), ("materialize_grads", True, 0.2),
                                ("allow_unused", False, 0.1)):
-            if self.chance(p) and not (word == "create_graph" and self.world.sloped):
+            if self.chance(p):
                 options += ((word, value),)
         by = [Edge(b.name) if self.chance(0.15) else b for b in inputs]
         return Step("grad", "grads", (outputs, by), self.fresh(len(inputs)), options, self.pass_mode())

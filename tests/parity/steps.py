@@ -62,6 +62,11 @@ class Step:
         return dict.fromkeys(_names((*self.args, *(v for _, v in self.options)))).keys()
 
 
+def watches(step: Step) -> set[str]:
+    """The names of the tensors whose cotangents a step shows."""
+    return {*step.needs()} if step.form in ("hook", "node", "several") or step.word == "retain_grad" else set()
+
+
 def _names(value: Any) -> list[str]:
     if isinstance(value, (Ref, Edge)):
         return [value.name]
@@ -70,6 +75,10 @@ def _names(value: Any) -> list[str]:
     return []
 
 
+# Of these, second derivatives pass by the result in torch and by the operands here, so that the cotangents of the result differ in a second pass.
+SLOPED = {"tanh", "sigmoid", "div", "itruediv", "norm", "std", "logsumexp", "prod", "cumprod", "logcumsumexp"}
+PASSES = ("backward", "grad", "second", "edge")
+TURNED = ("t_", "transpose_", "unsqueeze_", "squeeze_", "swapaxes_")
 SHAPES_KEPT = {"gather", "take_along_dim", "masked_select", "take", "cummax", "cummin", "index_add", "index_add_", "index_copy", "index_copy_"}
 UNCOPIED = {"cpu", "saved", "halved"}  # the modes that save tensors themselves, and not copies
 KEPT = {"max", "min", "amax", "amin", "aminmax"}  # of these the values are kept for the gradient of ties, where torch keeps indices
@@ -86,8 +95,13 @@ class World:
         self.handles: dict[str, Any] = {}
         self.offsets: dict[str, int] = {}
         self.told: list[tuple[str, list]] = []
+        self.variables: set[str] = set()  # the tensors that have been leaves that require grad
         self.recorded: dict[int, Any] = {}  # storages that a graph may have saved, by address, which none else can have while they are kept
-        self.sloped = self.twice = False  # whether tanh or sigmoid were computed, and whether a gradient was recorded
+        self.twice = False  # whether a gradient was recorded
+        self.sloped: set[str] = set()  # the results of ops in SLOPED
+        self.sloping: dict[int, Any] = {}  # the storages of these and of the operands
+        self.watched: set[str] = set()  # the tensors whose cotangents are shown, by hooks or as retained gradients
+        self.turned: set[str] = set()  # the tensors with hooks whose sizes were changed in place
         self.pieces: set[str] = set()  # the results of operations with several outputs
         self.several = False  # whether a hook of several tensors was registered
         self.unguarded: dict[int, Any] = {}  # those whose writes a graph may not see
@@ -136,6 +150,9 @@ class World:
                         continue  # integers are no inference tensors here
                     self.tensors[name] = t
                     self.offsets[name] = 0 if t.is_inference() else t._version if self._starts_anywhere(step) else self._inherited(step, t)
+        if self.beside is None:
+            touched = [(name, self.tensors[name]) for name in (*step.needs(), *step.out) if name in self.tensors]
+            self.variables.update(name for name, t in touched if t.requires_grad and not t._is_view() and t.is_leaf)
         return None
 
     def _starts_anywhere(self, step: Step) -> bool:
@@ -149,11 +166,18 @@ class World:
         held = [n for n in step.needs() if n in self.tensors]
         shared = [n for n in held if t.numel() and memory(self.tensors[n]) == memory(t)]
         same = [n for n, other in self.tensors.items() if other is t and n not in step.out]
-        return next((self.offsets[n] for n in (*same, *shared, *(held if t._is_view() else ()))), 0)
+        return next((self.offsets[n] for n in (*same, *shared, *(held if t._is_view() or step.word == "detach" else ()))), 0)
+
+    def slopes(self, step: Step) -> set[str]:
+        """The names of the results of a step, and of what has their memory, if its op is in SLOPED."""
+        held = [self.tensors[n] for n in step.needs() if n in self.tensors]
+        if step.word.rstrip("_") not in SLOPED:
+            return set()
+        return {*step.out} if step.out else {n for n, t in self.tensors.items() if memory(t) == memory(held[0])}
 
     def loose(self, t: Any) -> bool:
         """Whether writes to `t` may go unseen by graphs that saved its memory: then what is saved is a matter of each rule."""
-        return memory(t) in self.recorded and memory(t) in self.unguarded
+        return memory(t) in self.recorded and (memory(t) in self.unguarded or self.twice and memory(t) in self.sloping)
 
     @staticmethod
     def _keep(storages: dict[int, Any], ts: Iterable[Any]) -> None:
@@ -170,7 +194,12 @@ class World:
         if any(t.requires_grad for t in held):
             held += results
             self._keep(self.recorded, held)
-        self.sloped |= step.word.rstrip("_") in ("tanh", "sigmoid")
+        if slopes := self.slopes(step):
+            self.sloped |= slopes
+            self._keep(self.sloping, (*held, *results))  # what second derivatives save
+        self.watched |= watches(step)
+        if step.word in TURNED and held[0]._backward_hooks:
+            self.turned |= step.needs()
         self.twice |= bool(dict(step.options).get("create_graph"))
         # Of some operations torch saves an operand for its shape alone; what hooks have saved is not checked for writes.
         if step.word in KEPT | SHAPES_KEPT or UNCOPIED & set(step.mode.split(" + ")):

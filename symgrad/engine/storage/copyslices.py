@@ -6,23 +6,26 @@ so that a derivative raises instead of being wrong.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from symgrad.engine.hooks import hooks_of, move_retained, unhooked
 from symgrad.engine.storage.views import Base, Stale, View, recast
 from symgrad.engine.tensor import Tensor, new
 from symgrad.graph.modes import thread
-from symgrad.graph.node import BARRED, Node, node_class
+from symgrad.graph.node import BARRED, Node, all_threads, node_class
 from symgrad.graph.op import REGISTRY
 
 __all__ = ["INTERRUPTED", "interrupt", "rebase_history"]
 
 
 class CopySlices(node_class(REGISTRY["strided_put"])):  # type: ignore[misc]
-    """The node of a tensor after a view of it was written in place."""
+    """The node of a tensor after a view of it was written in place; it refers to that view weakly."""
 
-    __slots__ = ()
+    __slots__ = ("view",)
     saves = True  # as in torch, a pullback releases it
+    skips_undefined = True
+    view: weakref.ref[Tensor]
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -65,8 +68,8 @@ def rebase_history(t: Tensor, old: Node | None, node: Node, before: Any = None) 
     meta, base, piece = t._view, t, node
     if type(meta) is View:
         base = meta.base
-        if old is not None and hooks_of(old) is not None:  # hooks of a view stay on its old node, as in torch
-            node.parents = (unhooked(old), *node.parents[1:])
+        if all_threads.hooked and old is not None and node.parents and node.parents[0] is old:
+            node.parents = (_without_hooks(old, base._node_slot), *node.parents[1:])
         node = _copy_slices(meta, node, t, before)
     former, recorder = base._node_slot, thread.modes.recorder
     recorder.rebase_history((t, old), (base, former))
@@ -82,6 +85,21 @@ def rebase_history(t: Tensor, old: Node | None, node: Node, before: Any = None) 
     recorder.after_write(base, former)
 
 
+def _without_hooks(node: Node, end: Node | None) -> Node:
+    """The nodes of a view down to that of its base, without their hooks: these stay on the former nodes of views, as in torch."""
+    path, below = list[Node](), node
+    while below is not end and below.parents and below.parents[0] is not None:
+        path.append(below)
+        below = below.parents[0]
+    if not any(map(hooks_of, path)):
+        return node
+    for each in reversed(path):
+        duplicate = unhooked(each)
+        duplicate.parents = (below, *each.parents[1:])
+        below = duplicate
+    return below
+
+
 def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     """The node of a base after a view of it was written."""
     view, base = t._value, meta.base
@@ -92,6 +110,7 @@ def _copy_slices(meta: View, piece: Node, t: Tensor, before: Any) -> Node:
     if beyond is not None:
         raise RuntimeError("a view whose base got other memory, by `.data` or set_, cannot be written in place in a graph; clone() the view first")
     node = CopySlices((units, piece.value, place), (source, piece), base._value, flags)
+    node.view = weakref.ref(t)
     if view.dtype == array.dtype:
         return node
     node.value = recast(array, None, view.dtype)[0]

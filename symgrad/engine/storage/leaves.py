@@ -6,6 +6,7 @@ import weakref
 
 from symgrad.engine.hooks import hooks_of, move_hooks
 from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.storage.copyslices import CopySlices
 from symgrad.engine.storage.versions import written_since
 from symgrad.engine.storage.views import Base, Stale, UnrecordedLeaf, base_of
 from symgrad.engine.tables import MethodTable
@@ -37,6 +38,8 @@ def _leave_graph(t: Tensor) -> None:
     if isinstance(node, Leaf):
         t._former_leaf = ref(node) if hooks_of(node) is None else (lambda: node)  # a leaf keeps its hooks
     elif node is not None and node.flags is not BARRED:
+        if type(node) is CopySlices and (view := node.view()) is not None and isinstance(last := view._node_slot, Stale):
+            last.current(True)  # the view that was written last keeps its history, as in torch, which renews it in the write
         node.flags |= DETACHED
         all_threads.written = next_sequence()
     t._node = INFERENCE if node is INFERENCE else None
@@ -58,7 +61,10 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     if isinstance(node, Stale):  # requires grad as its base does
         if not requires_grad and node.recorded is not None:
             raise RuntimeError(NOT_A_LEAF)
-        return self
+        if not requires_grad or node.requires_grad:
+            return self
+        self._view.renew(self)
+        node = self._node_slot = None
     former = self._former_leaf() if requires_grad and hasattr(self, "_former_leaf") else None
     if requires_grad and isinstance(node, UnrecordedLeaf):
         self._make_leaf(True)
