@@ -165,6 +165,14 @@ from symgrad.nn.native import cdist as cdist
 from symgrad.nn.native import celu_ as celu_
 from symgrad.nn.native import channel_shuffle as channel_shuffle
 from symgrad.nn.native import constant_pad_nd as constant_pad_nd
+from symgrad.nn.native import conv1d as conv1d
+from symgrad.nn.native import conv2d as conv2d
+from symgrad.nn.native import conv3d as conv3d
+from symgrad.nn.native import conv_tbc as conv_tbc
+from symgrad.nn.native import conv_transpose1d as conv_transpose1d
+from symgrad.nn.native import conv_transpose2d as conv_transpose2d
+from symgrad.nn.native import conv_transpose3d as conv_transpose3d
+from symgrad.nn.native import convolution as convolution
 from symgrad.nn.native import cosine_embedding_loss as cosine_embedding_loss
 from symgrad.nn.native import cosine_similarity as cosine_similarity
 from symgrad.nn.native import dropout as dropout

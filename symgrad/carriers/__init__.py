@@ -5,6 +5,7 @@
 a name that is not in the protocol is an error in the rule.
 """
 
+from symgrad.carriers.convolving import CONVOLUTIONS
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.special.table import SPECIAL
 
@@ -27,7 +28,7 @@ STRUCTURE = (
     "matmul", "mm", "mv", "dot", "einsum", "diag", "diagonal_place", "trace", "tril", "triu", "astype",
     "diagonal", "unfold", "view_as_real", "view_as_complex", "dft", "zeros_like", "ones_like", "eye_like", "strided", "strided_put", "strided_add",
     "batch", "unbatch",
-    *MATRIX_WORDS,
+    *CONVOLUTIONS, *MATRIX_WORDS,
 )
 
 PROTOCOL = frozenset(ELEMENTWISE + STRUCTURE)

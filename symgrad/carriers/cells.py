@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symgrad.carriers.batched import Batched, raw
+from symgrad.carriers.convolving import CONVOLUTIONS
+from symgrad.carriers.convolving import of_carrier as _convolutions
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.matrices import of_cells as _matrix_functions
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
@@ -27,7 +29,7 @@ __all__ = [
     "ones_like", "permute", "place", "pow", "prod", "put", "reciprocal", "reference", "relu", "reshape", "roll", "rsqrt", "sech_square",
     "sigmoid", "sigmoid_slope", "softplus", "square", "stack", "strided", "strided_add", "strided_put", "sub", "sum", "sum_to_size", "trace",
     "tril", "triu", "trunc", "unbatch", "unfold", "view", "view_as_complex", "view_as_real", "zeros_like",
-    *MATRIX_WORDS,
+    *CONVOLUTIONS, *MATRIX_WORDS,
 ]
 
 FILLS = {np.zeros_like: 0, np.ones_like: 1}
@@ -250,4 +252,4 @@ def reference(g: Any, y: Any, dim: Any) -> Any:
     return zeros_like(g, tuple(1 if i in dim else n for i, n in enumerate(g.shape)))
 
 
-globals().update(_matrix_functions())
+globals().update(_matrix_functions() | _convolutions(lambda x, y: raw(x if isinstance(raw(x), Cells) else y).carrier))

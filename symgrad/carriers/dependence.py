@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.carriers import numeric
 from symgrad.carriers.blocks import LIMIT, broadcast_block, compact
+from symgrad.carriers.convolving import of_carrier as _convolutions
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.sets import (
     MANY,
@@ -330,6 +331,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "batch": _batch, "unbatch": _unbatch,
     "strided": lambda x, geometry: elements_at(x, geometry.positions),
     "strided_put": lambda x, piece, geometry: with_written(x, piece, geometry.positions),
+    **_convolutions(lambda x, y: dependence),
     "strided_add": lambda x, geometry, shape: reshape(scatter(x, geometry.positions, (geometry.size,)), shape),
 }
 

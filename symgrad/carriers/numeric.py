@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ from symgrad.carriers import recording as _recording  # noqa: F401  registers Nu
 from symgrad.carriers import structure
 from symgrad.carriers.batched import Batched, raw
 from symgrad.carriers.choosing import MANY, where
+from symgrad.carriers.convolving import of_arrays as _convolutions
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.lengths import direction as direction
 from symgrad.carriers.lengths import hypot as hypot
@@ -319,3 +321,4 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
 
 globals().update(_special_functions())
 globals().update(_matrix_functions())
+globals().update(_convolutions(sys.modules[__name__]))

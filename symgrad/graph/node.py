@@ -192,6 +192,7 @@ Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"
 
 
 _classes: dict[tuple[Op, bool], type[Node]] = {}
+NAME_INPUT = ("ConvolutionBackward0",)  # whose first tensor torch calls "input" and not "self"
 
 
 @functools.cache
@@ -280,7 +281,8 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         if op.view == "many":
             words["output_nr"] = property(lambda self: self.args[-1])
         indices = ("indices",) if op.saved is not None and "index" in op.saved else ()
-        for name in ("self" if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
+        first = "input" if op.node_name in NAME_INPUT else "self"
+        for name in (first if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
             for prefix in ("_saved_", "_raw_saved_"):
                 words[prefix + name] = property(operator.methodcaller("saved_as", prefix + name))
         found = type(op.node_name, (Node,), words)

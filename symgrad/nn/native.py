@@ -11,12 +11,20 @@ from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional
 from symgrad.nn.borders import constant_pad_nd
+from symgrad.nn.convolution import convolution
 from symgrad.nn.distances import cdist
 from symgrad.nn.dropout import feature_dropout, native_dropout
 from symgrad.nn.functional import (
     bilinear,
     celu_,
     channel_shuffle,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_tbc,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
     cosine_similarity,
     native_channel_shuffle,
     pairwise_distance,
@@ -32,7 +40,8 @@ from symgrad.nn.products import embedding_renorm_
 from symgrad.nn.reductions import reduced
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "batch_norm", "bilinear", "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle",
-           "constant_pad_nd", "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding", "embedding_renorm_",
+           "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution",
+           "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding", "embedding_renorm_",
            "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "group_norm",
            "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "native_batch_norm",
            "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "norm_except_dim",

@@ -4,6 +4,7 @@ from symgrad.ops import (
     activations,
     arithmetic,
     arranging,
+    convolution,
     elementary,
     elimination,
     factorizations,
@@ -38,7 +39,7 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "elementary", "elimination", "factorizations", "floats", "fourier", "indexing", "ldl", "linalg",
-           "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "placing", "products", "reduction",
-           "reflections", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma", "special_integrals",
+__all__ = ["activations", "arithmetic", "arranging", "convolution", "elementary", "elimination", "factorizations", "floats", "fourier", "indexing",
+           "ldl", "linalg", "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "placing", "products",
+           "reduction", "reflections", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma", "special_integrals",
            "special_polynomials", "special_zeta", "spectra", "spreads", "statistics", "writing"]

@@ -31,7 +31,6 @@ _SPARSE = "there are no sparse tensors; use dense ones"
 _QUANTIZED = "there are no quantized tensors; use floats"
 _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to choose"
 
-_CONVOLUTION = "convolution is not written yet; nn.functional.unfold and a matrix product do the same"
 _POOLING = "pooling is not written yet; nn.functional.unfold, or Tensor.unfold, and amax or mean over the elements of a window do the same"
 _GRIDS = "sampling of images at points is not written yet; index the neighbours of each point and add them with their weights"
 _ALIGNMENT = "it is not written yet; write its recursion over the sequence with logaddexp"
@@ -39,7 +38,6 @@ _INSIDE = "it is a helper inside torch and no function of tensors"
 
 # By reason. Attributes of the module
 ABSENT = _table({
-    _CONVOLUTION: "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution",
     _POOLING: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d",
     _GRIDS: "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
     _ALIGNMENT: "ctc_loss",
@@ -103,7 +101,6 @@ OF_TENSOR = _table({
 })
 # Attributes of nn.functional
 OF_FUNCTIONAL = _table({
-    _CONVOLUTION: "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d",
     _POOLING: """
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
         adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d

@@ -1,0 +1,73 @@
+"""Convolutions over any number of dimensions, and the bilinear maps that are their derivatives."""
+
+from symgrad.graph.op import multilinear, primitive
+from symgrad.types.layouts import is_plain
+
+
+def _cut(xp, x, size):
+    """The first places along each dimension of an image."""
+    return x if tuple(x.shape[2:]) == tuple(size) else xp.getitem(x, (slice(None), slice(None), *[slice(0, n) for n in size]))
+
+
+def _places(shape, kernel, stride, padding, dilation, output_padding=None):
+    """The sizes of a transposed convolution of images of a shape."""
+    more = output_padding or (0,) * len(kernel)
+    return tuple((n - 1) * s - 2 * p + d * (k - 1) + 1 + m for n, k, s, p, d, m in zip(shape[2:], kernel, stride, padding, dilation, more))
+
+
+PLACED = ((2, 1), (1, 0), (1, 1), 2)
+
+multilinear("convolve", lambda xp, input, weight, stride, padding, dilation, groups: xp.convolve(input, weight, stride, padding, dilation, groups),
+            lambda xp, g, x, w, *place: xp.convolve_input(g, w, tuple(x.shape[2:]), *place),
+            lambda xp, g, x, w, *place: xp.convolve_weight(x, g, tuple(w.shape[2:]), *place), public=False, node_name="ConvolutionBackwardBackward0",
+            shapes=((2, 4, 4, 3), (2, 2, 2, 2)), examples=(PLACED, ((1, 2), (0, 1), (2, 1), 2)),
+            doc="The sums of products of each kernel with the elements of the images under it, at the places that a stride and a border give.")
+multilinear("convolve_input", lambda xp, cotangent, weight, size, stride, padding, dilation, groups:
+            xp.convolve_input(cotangent, weight, size, stride, padding, dilation, groups),
+            lambda xp, g, c, w, size, *place: _cut(xp, xp.convolve(g, w, *place), c.shape[2:]),
+            lambda xp, g, c, w, size, *place: xp.convolve_weight(g, c, tuple(w.shape[2:]), *place), public=False,
+            node_name="ConvolutionBackwardBackward0", shapes=((2, 2, 3, 2), (2, 2, 2, 2)), examples=(((4, 3), *PLACED), ((5, 3), *PLACED)),
+            doc="The transpose of a convolution by its images, whose size is given.")
+multilinear("convolve_weight", lambda xp, input, cotangent, kernel, stride, padding, dilation, groups:
+            xp.convolve_weight(input, cotangent, kernel, stride, padding, dilation, groups),
+            lambda xp, g, x, c, kernel, *place: xp.convolve_input(c, g, tuple(x.shape[2:]), *place),
+            lambda xp, g, x, c, kernel, *place: _cut(xp, xp.convolve(x, g, *place), c.shape[2:]), public=False,
+            node_name="ConvolutionBackwardBackward0", shapes=((2, 4, 4, 3), (2, 2, 3, 2)), examples=(((2, 2), *PLACED),),
+            doc="The transpose of a convolution by its kernels, whose size is given.")
+
+
+def _product(xp, input, weight, stride, padding, dilation, transposed, output_padding, groups):
+    if transposed:
+        size = _places(input.shape, weight.shape[2:], stride, padding, dilation, output_padding)
+        return xp.convolve_input(input, weight, size, stride, padding, dilation, groups)
+    return xp.convolve(input, weight, stride, padding, dilation, groups)
+
+
+def _with_bias(xp, y, bias):
+    if isinstance(bias, int):  # 0 in the place of none
+        return y
+    bias = xp.reshape(bias, (*bias.shape, *(1,) * (len(y.shape) - 2)))
+    if is_plain(y) and is_plain(bias):
+        y += bias
+        return y
+    return y + bias
+
+
+def _input_cotangent(xp, g, y, x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
+    if transposed:
+        return _cut(xp, xp.convolve(g, w, stride, padding, dilation, groups), x.shape[2:])
+    return xp.convolve_input(g, w, tuple(x.shape[2:]), stride, padding, dilation, groups)
+
+
+def _weight_cotangent(xp, g, y, x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
+    image, cotangent = (g, x) if transposed else (x, g)
+    return xp.convolve_weight(image, cotangent, tuple(w.shape[2:]), stride, padding, dilation, groups)
+
+
+primitive("convolution", lambda xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups:
+          _with_bias(xp, _product(xp, input, weight, stride, padding, dilation, transposed, output_padding, groups), bias), arity=3, public=False,
+          vjp=(_input_cotangent, _weight_cotangent, lambda xp, g, y, x, w, bias, *place: xp.sum(g, (0, *range(2, len(g.shape))), False)),
+          jvp=lambda xp, t, tw, tb, y, x, w, bias, *place: _with_bias(xp, _product(xp, t, w, *place) + _product(xp, x, tw, *place),
+                                                                      bias if isinstance(bias, int) else tb),
+          saved=("weight", "input", ""), integers=True, shapes=((2, 4, 4, 3), (4, 2, 2, 2), (4,)),
+          examples=(((2, 1), (1, 0), (1, 1), False, (0, 0), 2),), doc="The convolution of images with kernels, or its transpose, plus a bias.")
