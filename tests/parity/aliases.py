@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import argparse
 import cmath
-import collections
+import functools
 import importlib
+import itertools
+import multiprocessing
+import operator
 import random
-import re
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .agreement import AFTER_MESSAGES, BEFORE_MESSAGES, Case, alike, named_alike, normal
 from .draw import Drawer
-from .steps import PASSES, Step, World, look, say
+from .seen import look
+from .steps import PASSES, Step, World, say
 
 
 class Difference(AssertionError):
@@ -70,15 +75,15 @@ class Pair:
         theirs, ours = self.worlds
         if list(theirs.tensors) != list(ours.tensors):
             raise Difference(f"names: torch {list(theirs.tensors)}; symgrad {list(ours.tensors)}")
-        if any(not t._is_view() and not _laid_out_alike(t, ours.tensors[name]) for name, t in theirs.tensors.items()):
+        seen = [(name, a, b) for (name, a), b in zip(look(theirs, closely).items(), look(ours, closely).values())]
+        if any(a.facts[what] != b.facts[what] for _, a, b in seen if not a.facts["_is_view()"] for what in ("stride()", "storage_offset()")):
             self.over = "NumPy chooses another order for a result of operands in different layouts"
             return
-        self.rough |= any(str(t.dtype) == "torch.float32" for t in theirs.tensors.values())
+        self.rough |= any(a.facts["dtype"] == "float32" for _, a, _ in seen)
         twice = any(dict(step.options).get("create_graph") for step in self.program)  # constant derivatives have gradients here, which are zero
         freed = any(step.form in PASSES and not dict(step.options).get("retain_graph") for step in self.program)
-        for name in theirs.tensors:
-            a, b = look(theirs, name, closely), look(ours, name, closely)
-            if any("INTERNAL ASSERT" in str(fact) for fact in a.facts.values()):
+        for name, a, b in seen:
+            if any("INTERNAL ASSERT" in fact for fact in a.facts.values() if isinstance(fact, str)):
                 self.over = "a defect of torch"
                 return
             if twice and a.facts.get("grad", "") is None and not any(b.numbers.get("grad", [])):
@@ -96,10 +101,6 @@ class Pair:
             raise Difference(f"hooks: torch {theirs.told}; symgrad {ours.told}")
         theirs.told.clear()
         ours.told.clear()
-
-
-def _laid_out_alike(a: Any, b: Any) -> bool:
-    return 0 in a.shape or a.storage_offset() == b.storage_offset() and all(n == 1 or s == t for n, s, t in zip(a.shape, a.stride(), b.stride()))
 
 
 def _same(a: list[float], b: list[float] | None, rough: bool) -> bool:
@@ -171,49 +172,85 @@ def one(seed: int, ours: Any, theirs: Any, length: int, without: frozenset[str],
     return pair, None
 
 
+class Tally(NamedTuple):
+    """What some programs did."""
+
+    programs: list[int]  # the seeds
+    forms: Counter[str]
+    words: Counter[str]
+    raised: Counter[str]
+    ends: Counter[str]
+    different: list[int]  # the seeds of the programs with a difference
+
+
+def run(seeds: Sequence[int], options: argparse.Namespace) -> Tally:
+    """Run programs in torch's double precision."""
+    ours, theirs, without, ignored = _libraries(options)
+    tally, default = Tally([], Counter(), Counter(), Counter(), Counter(), []), theirs.get_default_dtype()
+    theirs.set_default_dtype(theirs.float64)
+    try:
+        for seed in seeds:
+            pair, told = one(seed, ours, theirs, options.length, without, ignored)
+            tally.programs.append(seed)
+            tally.forms.update(step.form for step in pair.program)
+            tally.words.update(f"{step.form} {step.word}".strip() for step in pair.program)
+            tally.raised.update(pair.raised)
+            tally.ends[pair.over] += bool(pair.over)
+            tally.different.extend([seed] * (told is not None))
+    finally:
+        theirs.set_default_dtype(default)
+    return tally
+
+
+def _libraries(options: argparse.Namespace) -> tuple[Any, Any, frozenset[str], frozenset[str]]:
+    without, ignored = (frozenset(filter(None, names.split(","))) for names in (options.without, options.ignore))
+    return importlib.import_module(options.ours), importlib.import_module("torch"), without, ignored
+
+
+def show(seed: int, options: argparse.Namespace) -> None:
+    """Print the shortest program with the difference that a seed shows."""
+    ours, theirs, without, ignored = _libraries(options)
+    default = theirs.get_default_dtype()
+    theirs.set_default_dtype(theirs.float64)
+    try:
+        pair, _ = one(seed, ours, theirs, options.length, without, ignored)
+        program, told = shrink(pair.program, ours, theirs, pair.closely, ignored)
+    finally:
+        theirs.set_default_dtype(default)
+    print(f"seed {seed}, looked at {'after every step' if pair.closely else 'quietly'}: {told}")
+    print("\n".join(f"    {say(step)}" for step in program), flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run so many programs, and print what they did, or the first differences; the number of differences."""
+    """Run so many programs, and print what they did, and the first differences; the number of differences."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--programs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="that of the first program; the others follow")
     parser.add_argument("--length", type=int, default=40, help="the steps of a program")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--ours", default="symgrad", help="the library beside torch; torch itself shows that the machine is deterministic")
-    parser.add_argument("--differences", type=int, default=1, help="how many kinds of differences to show before giving up")
+    parser.add_argument("--differences", type=int, default=3, help="how many differences to show")
     parser.add_argument("--without", default="", help="kinds of steps or words to leave out, such as set_data,swapaxes,modes,types")
     parser.add_argument("--ignore", default="", help="what not to compare, such as grad_fn,stride(),messages")
     parser.add_argument("--statistics", action="store_true")
     options = parser.parse_args(arguments)
-    ours, theirs = importlib.import_module(options.ours), importlib.import_module("torch")
-    without, ignored = (frozenset(filter(None, names.split(","))) for names in (options.without, options.ignore))
-    forms, words, raised, ends, kinds = (collections.Counter[str]() for _ in range(5))
-    programs, start, default = 0, time.perf_counter(), theirs.get_default_dtype()
-    theirs.set_default_dtype(theirs.float64)
-    try:
-        while programs < options.programs and len(kinds) < options.differences:
-            seed = options.seed * 1_000_003 + programs
-            pair, told = one(seed, ours, theirs, options.length, without, ignored)
-            programs += 1
-            forms.update(step.form for step in pair.program)
-            words.update(f"{step.form} {step.word}".strip() for step in pair.program)
-            raised.update(pair.raised)
-            ends[pair.over] += bool(pair.over)
-            if told is not None:
-                kind = re.sub(r"\(.*\)|\[.*\]|-?\d[\d.e-]*", "#", told)
-                kinds[kind] += 1
-                if kinds[kind] == 1:
-                    program, told = shrink(pair.program, ours, theirs, pair.closely, ignored)
-                    print(f"seed {seed}, looked at {'after every step' if pair.closely else 'quietly'}: {told}")
-                    print("\n".join(f"    {say(step)}" for step in program), flush=True)
-    finally:
-        theirs.set_default_dtype(default)
-    print(f"{programs} programs, {forms.total()} steps of {len(words)} words, of which {raised.total()} raised in both libraries, "
-          f"{ends.total()} programs ended by a rule, {kinds.total()} differences of {len(kinds)} kinds, {time.perf_counter() - start:.0f} s")
+    start, seeds = time.perf_counter(), range(options.seed, options.seed + options.programs)
+    if options.processes == 1:
+        tallies = [run(seeds, options)]
+    else:
+        with ProcessPoolExecutor(options.processes, multiprocessing.get_context("spawn")) as pool:
+            tallies = list(pool.map(run, [seeds[i:i + 100] for i in range(0, len(seeds), 100)], itertools.repeat(options)))
+    programs, forms, words, raised, ends, different = (functools.reduce(operator.iadd, found) for found in zip(*tallies))
+    for seed in different[:options.differences]:
+        show(seed, options)
+    print(f"{len(programs)} programs, {forms.total()} steps of {len(words)} words, of which {raised.total()} raised in both libraries, "
+          f"{ends.total()} programs ended by a rule, {len(different)} differences, {time.perf_counter() - start:.0f} s")
     print(", ".join(f"{form} {n}" for form, n in forms.most_common()))
     if options.statistics:
         print("\n".join(f"{n:6} programs end: {reason}" for reason, n in ends.most_common() if n))
         print(", ".join(f"{word} {n}" for word, n in words.most_common()))
         print("\n".join(f"{n:6} {message[:150]}" for message, n in raised.most_common()))
-    return kinds.total()
+    return len(different)
 
 
 if __name__ == "__main__":

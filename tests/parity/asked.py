@@ -8,10 +8,12 @@ from typing import Any
 
 def flat(t: Any) -> list[float]:
     """The elements, in order."""
-    def walk(v: Any) -> list[float]:
-        return [x for w in v for x in walk(w)] if isinstance(v, list) else [v]
-
-    return walk(t.tolist())
+    found = t.tolist()
+    if not t.ndim:
+        return [found]
+    for _ in range(t.ndim - 1):
+        found = [x for row in found for x in row]
+    return found
 
 
 def nested(values: list, shape: tuple[int, ...]) -> Any:

@@ -7,10 +7,10 @@ import functools
 import operator
 import warnings
 from collections.abc import Iterable, KeysView
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .asked import dtype_name, flat, memory
+from .asked import flat, memory
 from .step_functions import functions
 from .step_hooks import SAID, node_hook, tensor_hook
 from .step_modes import MODES
@@ -354,48 +354,3 @@ def _index(index: Any) -> str:
         return ":".join("" if part is None else str(part) for part in ((index.start, index.stop) if index.step is None else
                                                                       (index.start, index.stop, index.step)))
     return "..." if index is Ellipsis else _written(index)
-
-
-@dataclass
-class Seen:
-    """What can be asked of one tensor, as comparable data."""
-
-    facts: dict[str, Any] = field(default_factory=dict)
-    numbers: dict[str, list[float]] = field(default_factory=dict)
-
-
-def look(world: World, name: str, closely: bool) -> Seen:
-    """Everything about a tensor; `closely` includes what makes torch bring a view's history up to date."""
-    t, seen = world.tensors[name], Seen()
-    facts = seen.facts
-    facts["shape"], facts["requires_grad"], facts["_is_view()"] = tuple(t.shape), t.requires_grad, t._is_view()
-    facts["dtype"] = dtype_name(t)
-    facts["is_inference()"] = t.is_inference() and (t.is_floating_point() or t.is_complex())
-    facts["_version"] = None if t.is_inference() or not (t.is_floating_point() or t.is_complex()) else t._version - world.offsets[name]
-    facts["stride()"] = [s if n > 1 else None for n, s in zip(t.shape, t.stride())] if 0 not in t.shape else None
-    facts["storage_offset()"] = t.storage_offset() if t.numel() else None
-    base = t._base
-    facts["_base"] = None if base is None else [n for n, other in world.tensors.items() if other is base]
-    facts["is"] = [n for n, other in world.tensors.items() if other is t]
-    facts["retains_grad"] = t.retains_grad
-    seen.numbers["values"] = flat(t)
-    if closely:
-        facts["is_leaf"] = _asked(lambda: t.is_leaf)
-        facts["grad_fn"] = _asked(lambda: None if t.grad_fn is None else type(t.grad_fn).__name__)
-        facts["output_nr"] = _asked(lambda: t.output_nr)
-    if closely or not t._is_view():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            g = _asked(lambda: t.grad)
-        if g is None or isinstance(g, str):
-            facts["grad"] = g
-        else:
-            facts["grad"], seen.numbers["grad"] = tuple(g.shape), flat(g)
-    return seen
-
-
-def _asked(question: Any) -> Any:
-    try:
-        return question()
-    except RuntimeError as e:
-        return f"raises {str(e).split('. ')[0]}"
