@@ -51,6 +51,7 @@ from symgrad.nn.convolution import conv1d, conv2d, conv3d, conv_tbc, conv_transp
 from symgrad.nn.distances import cosine_similarity, pairwise_distance, pdist
 from symgrad.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax
 from symgrad.nn.likelihood import cross_entropy, nll_loss
+from symgrad.nn.multihead import multi_head_attention_forward
 from symgrad.nn.normalization import batch_norm, group_norm, instance_norm, layer_norm, local_response_norm, rms_norm
 from symgrad.nn.products import bilinear, embedding, embedding_bag, linear_cross_entropy, scaled_dot_product_attention
 from symgrad.nn.reductions import checked_reduction, of_one_size, reduced, reduction_of, warn_about_sizes
@@ -80,8 +81,8 @@ __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "b
            "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
            "hinge_embedding_loss", "huber_loss", "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",
            "linear", "linear_cross_entropy", "local_response_norm", "log_softmax", "logsigmoid", "margin_ranking_loss", "mish",
-           "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "native_channel_shuffle",
-           "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+           "mse_loss", "multi_head_attention_forward", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+           "native_channel_shuffle", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
            "poisson_nll_loss", "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_", "scaled_dot_product_attention",
            "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink",
            "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss",

@@ -111,7 +111,6 @@ OF_FUNCTIONAL = _table({
     "it is not written yet; enlarge with repeat_interleave, or with a product with the matrix of weights along each dimension": """
         interpolate upsample upsample_bilinear upsample_nearest""",
     _ALIGNMENT: "ctc_loss",
-    "it is not written yet; project with linear, and use scaled_dot_product_attention": "multi_head_attention_forward",
     "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group": "grouped_mm scaled_grouped_mm scaled_mm",
     _INSIDE: """
         Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",

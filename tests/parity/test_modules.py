@@ -13,7 +13,7 @@ import torch
 
 from tests.parity.module_kit import compare_function, compare_module, compare_refusal, compare_start
 
-pytestmark = pytest.mark.usefixtures("double_precision", "one_thread")
+pytestmark = [pytest.mark.usefixtures("double_precision", "one_thread"), pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")]
 
 TABLES = [importlib.import_module(f"tests.parity.module_cases.{path.stem}")
           for path in sorted((pathlib.Path(__file__).parent / "module_cases").glob("[a-z]*.py"))]

@@ -32,6 +32,7 @@ from symgrad.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from symgrad.nn.modules.attention import MultiheadAttention
 from symgrad.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -81,6 +82,13 @@ from symgrad.nn.modules.normalization import CrossMapLRN2d, GroupNorm, LayerNorm
 from symgrad.nn.modules.parameter_container import ParameterDict, ParameterList
 from symgrad.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from symgrad.nn.modules.sparse import Embedding, EmbeddingBag
+from symgrad.nn.modules.transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "ELU", "Flatten",
            "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss",
@@ -96,3 +104,5 @@ __all__ += ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceN
 __all__ += ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 __all__ += ["Embedding", "EmbeddingBag"]
 __all__ += ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+__all__ += ["MultiheadAttention"]
+__all__ += ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]

@@ -13,7 +13,7 @@ from symgrad.nn.modules.lazy import LazyModuleMixin
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter, UninitializedParameter
 
-__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear", "NonDynamicallyQuantizableLinear"]
 
 
 class Identity(Module):
@@ -65,6 +65,10 @@ class Linear(Module):
     def extra_repr(self) -> str:
         """The sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    """`Linear` under the name that the printed text of attention has in torch; there are no quantized tensors."""
 
 
 class Bilinear(Module):
