@@ -74,6 +74,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         if needed and node in keep:
             out[node] = g
         if own is not None:
+            g = node.undefined() if g is UNDEFINED and node.none_is_undefined else g  # one for each output
             g = own.at_outputs(_typed(g, node))
             if runs_hooks:
                 if node in keep and deliver is not None:

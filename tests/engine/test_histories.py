@@ -146,6 +146,25 @@ def test_posthooks_of_a_function_see_the_gradients_that_nobody_receives():
     assert seen == [[[3, 4], [1, 2]]] * 3
 
 
+def test_a_function_of_several_outputs_is_told_that_no_gradient_arrived_where_one_output_has_a_hook():
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, *gs):
+            seen.append(gs)
+            return gs[0]
+
+    x, seen = leaf(1.0), []
+    y, z = Two.apply(x)
+    z.register_hook(seen.append)
+    Nothing.apply(y).sum().backward()
+    assert seen == [None, (None, None)] and x.grad is None
+
+
 def test_hooks_of_a_view_do_not_see_writes_through_its_views():
     x, seen = leaf(0.5, 1.0), []
     view = x.sin().view(1, 2)

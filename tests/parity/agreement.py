@@ -66,6 +66,8 @@ BEFORE_MESSAGES: dict[str, Callable[[Case], bool]] = {  # where these hold, mess
     "a value that overlaps is computed before it is written": lambda c: c.step.form == "assign" and _raises_alone(c, "refer to a single memory"),
     "torch gives no derivative of a backward that may be differentiated once":
         lambda c: not c.theirs and c.step.form in ("grad", "second") and "function that was marked with @once_differentiable" in c.ours,
+    "torch has no backward of a write to expanded memory":
+        lambda c: c.step.form in PASSES and _raises_alone(c, "more than one element of the written-to"),
     "what a view that no operation recorded would receive is not computed":
         lambda c: c.step.form in PASSES and _raises_alone(c, "A view was created in no_grad mode and its base"),
 }

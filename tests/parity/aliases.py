@@ -227,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="that of the first program; the others follow")
     parser.add_argument("--length", type=int, default=40, help="the steps of a program")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="0 for one on each core")
     parser.add_argument("--ours", default="symgrad", help="the library beside torch; torch itself shows that the machine is deterministic")
     parser.add_argument("--differences", type=int, default=3, help="how many differences to show")
     parser.add_argument("--without", default="", help="kinds of steps or words to leave out, such as set_data,swapaxes,modes,types")
@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.processes == 1:
         tallies = [run(seeds, options)]
     else:
-        with ProcessPoolExecutor(options.processes, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(options.processes or None, multiprocessing.get_context("spawn")) as pool:
             tallies = list(pool.map(run, [seeds[i:i + 100] for i in range(0, len(seeds), 100)], itertools.repeat(options)))
     programs, forms, words, raised, ends, different = (functools.reduce(operator.iadd, found) for found in zip(*tallies))
     for seed in different[:options.differences]:
