@@ -57,8 +57,8 @@ def _place(mode: str, n: int, before: int, after: int, dim: int, shape: Any) -> 
         low, high = max(-before, 0), n + min(after, 0)  # what a negative width leaves is repeated
         return low + (at - low) % (high - low)
     if max(before, after) >= n:
-        raise RuntimeError(f"Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension "
-                           f"{dim} of input {list(shape)}")
+        raise RuntimeError(f"Argument #{2 * (len(shape) - dim) + 2}: Padding size should be less than the corresponding input dimension, but got: "
+                           f"padding ({before}, {after}) at dimension {dim} of input {list(shape)}")
     return n - 1 - abs(n - 1 - abs(at))
 
 

@@ -42,10 +42,26 @@ from symgrad.nn.modules.batchnorm import (
     LazyBatchNorm3d,
     SyncBatchNorm,
 )
+from symgrad.nn.modules.channelshuffle import ChannelShuffle
 from symgrad.nn.modules.container import ModuleDict, ModuleList, Sequential
+from symgrad.nn.modules.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+)
 from symgrad.nn.modules.distance import CosineSimilarity, PairwiseDistance
 from symgrad.nn.modules.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
 from symgrad.nn.modules.flatten import Flatten, Unflatten
+from symgrad.nn.modules.fold import Fold, Unfold
 from symgrad.nn.modules.instancenorm import (
     InstanceNorm1d,
     InstanceNorm2d,
@@ -79,7 +95,25 @@ from symgrad.nn.modules.loss import (
 )
 from symgrad.nn.modules.module import Module
 from symgrad.nn.modules.normalization import CrossMapLRN2d, GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
+from symgrad.nn.modules.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
 from symgrad.nn.modules.parameter_container import ParameterDict, ParameterList
+from symgrad.nn.modules.pixelshuffle import PixelShuffle, PixelUnshuffle
 from symgrad.nn.modules.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from symgrad.nn.modules.sparse import Embedding, EmbeddingBag
 from symgrad.nn.modules.transformer import (
@@ -98,6 +132,11 @@ __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingL
            "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
            "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten"]
 # One line or more for each file
+__all__ += ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+__all__ += ["LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d"]
+__all__ += ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d"]
+__all__ += ["ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+__all__ += ["ChannelShuffle", "Fold", "PixelShuffle", "PixelUnshuffle", "Unfold"]
 __all__ += ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "SyncBatchNorm"]
 __all__ += ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 __all__ += ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d"]

@@ -1,10 +1,24 @@
-"""Helpers for the names of a state."""
+"""Helpers for sizes, and for the names of a state."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 __all__ = ["consume_prefix_in_state_dict_if_present"]
+
+
+def _ntuple(n: int) -> Callable[[Any], tuple]:
+    """The function that repeats a number `n` times; a sequence becomes a tuple."""
+    return lambda x: tuple(x) if isinstance(x, Iterable) else (x,) * n
+
+
+_single, _pair, _triple, _quadruple = map(_ntuple, (1, 2, 3, 4))
+
+
+def _reverse_repeat_tuple(t: Sequence[Any], n: int) -> tuple:
+    """Each element `n` times, from the last to the first."""
+    return tuple(x for x in reversed(t) for _ in range(n))
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
