@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from symgrad.carriers import numeric
+from symgrad.carriers.batched import Batched, levels_of, raw
 from symgrad.carriers.guarding import has_nan
 from symgrad.engine.replay import push
 from symgrad.engine.storage.views import register_view
@@ -22,11 +23,13 @@ from symgrad.graph.modes import ImmediateScope, Modes, Recorder, in_mode, thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, NAMED, REASONS, SELECTED, TANGENT, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 from symgrad.graph.order import upstream
+from symgrad.types.strides import overlaps, zeros_in_layout
 from symgrad.types.weakkeys import WeakKeys
 
 __all__ = ["Dual", "Primal", "Pushed", "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "set_fwd_grad_enabled", "unpack_dual"]
 
+ndarray = np.ndarray
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -157,9 +160,9 @@ def _tangent(node: Node) -> Tensor | None:
     if t is None and starts:
         t = wrap(numeric.zeros_like(node.value))
     elif t is not None and t._node is None and isinstance(t._value, np.ndarray) and not node.op.view:
-        t = wrap(t._value.copy())  # it may be a tangent that was given; only that of a view shares memory
+        t = wrap(t._value.copy("K"))  # it may be a tangent that was given; only that of a view shares memory
     elif t is not None and t._node is None and node.op.view and (held := tangents.get(node.parents[0])) is not None and held._node is None:
-        if np.may_share_memory(t._value, held._value):
+        if type(t._value) is ndarray and np.may_share_memory(t._value, held._value):
             register_view(t, held)
     if t is None or t._node is None:
         tangents[node] = t  # a tangent with a graph is not cached, since it refers to the node
@@ -295,7 +298,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if unpack_dual(tangent).tangent is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if not _same_layout(tensor, tangent):
-        tangent = tangent.clone()
+        tangent = _in_layout_of(tensor, tangent)
     value, source = tensor._array(), tensor._node
     node = Dual(value, source, TANGENT if source is None else source.flags & (GRADIENT | NAMED) | TANGENT)
     tangents[node] = tangent
@@ -303,15 +306,32 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def _same_layout(tensor: Tensor, tangent: Tensor) -> bool:
-    """Whether the tangent can be written in place together with the tensor: both have the same strides, and storages of one size.
-
-    In a batch there are no such writes.
-    """
+    """Whether the views of the tensor exist for the tangent, too: both have the same strides, and storages of one size, which batches do not have."""
     x, t = tensor._value, tangent._value
-    if not isinstance(x, np.ndarray) or not isinstance(t, np.ndarray) or x.base is t.base is None and x.strides == t.strides and x.dtype == t.dtype:
+    if type(x) is ndarray is type(t) and x.base is t.base is None and x.strides == t.strides and x.dtype == t.dtype:
         return True
+    if type(x) is not ndarray or type(t) is not ndarray:
+        return not x.ndim or all([n == 1 or s * t.itemsize == r * x.itemsize for n, s, r in zip(x.shape, x.strides, t.strides)])
     return (tensor.stride() == tangent.stride() and tensor.untyped_storage().nbytes() == tangent.untyped_storage().nbytes()
             and (tensor.storage_offset() == tangent.storage_offset() or not tensor.numel()))
+
+
+def _in_layout_of(tensor: Tensor, tangent: Tensor) -> Tensor:
+    """A copy of the tangent in memory like that of the tensor; in any memory if elements of the tensor share theirs."""
+    x, out = tensor._value, tangent.clone()
+    strides = tuple([s // x.itemsize for s in x.strides])
+    if any([s < 0 for s in strides]) or type(x) is ndarray and overlaps(x):
+        return out
+    offset, room = 0, 1 + sum([s * (n - 1) for n, s in zip(x.shape, strides)])
+    if type(x) is ndarray is type(out._value):
+        offset, room = tensor.storage_offset(), tensor.untyped_storage().nbytes() // x.itemsize
+    value, levels = raw(out._value), levels_of(out._value)
+    array: Any = zeros_in_layout(value.shape[:len(levels)], tuple(x.shape), strides, offset, room, value.dtype)
+    array[...] = value
+    out._value = functools.reduce(Batched, reversed(levels), array)
+    if out._node is not None:
+        out._node.value = out._value
+    return out
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

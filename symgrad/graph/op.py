@@ -152,11 +152,12 @@ def elementwise(name: str, forward: Rule | None, *partials: Any, domain: Any = R
     return _register(name, "elementwise", rule, pull, jvp or elementwise_jvp(partials), len(partials), partials=partials, domain=domain, **rest)
 
 
-def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, **rest: Any) -> Op:
+def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, jvp: Rule | None = None, **rest: Any) -> Op:
     """Register an op that is linear in its tensor arguments jointly.
 
     Each transpose is a rule `(xp, g, shape, *parameters)` that carries a cotangent back to an argument of that shape. A
-    variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all.
+    variadic op takes a sequence of tensors and one transpose `(xp, g, shapes, *parameters)` that returns them all. `jvp` replaces the pushforward
+    of an op with one argument whose forward asks more of it than a tangent has, such as its layout in memory.
     """
     if "index" in signature_of(forward).parameters and not rest.get("view"):
         rest = {"saved": ("index",) * len(transposes), "saves": True, **rest}
@@ -166,12 +167,12 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
             count = len(needs)
             return tuple(transposes[0](xp, g, [x.shape for x in args[:count]], *args[count:]))
 
-        def jvp(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
+        def push_all(xp: Any, tangents: Sequence, y: Any, args: tuple) -> Any:
             count = len(tangents)
             filled = [xp.zeros_like(x) if t is None else t for t, x in zip(tangents, args)]
             return forward(xp, filled, *args[count:])
 
-        return _register(name, "linear", forward, vjp, jvp, None, **rest)
+        return _register(name, "linear", forward, vjp, push_all, None, **rest)
 
     arity = len(transposes)
     if arity == 1:
@@ -182,7 +183,8 @@ def linear(name: str, forward: Rule, *transposes: Rule, variadic: bool = False, 
             return (transpose(xp, g, args[0].shape, *args[1:]),)
 
         pull.transpose = transpose  # type: ignore[attr-defined]
-        return _register(name, "linear", forward, pull, lambda xp, tangents, y, args: forward(xp, tangents[0], *args[1:]), 1, **rest)
+        push = jvp or (lambda xp, tangents, y, args: forward(xp, tangents[0], *args[1:]))
+        return _register(name, "linear", forward, pull, push, 1, **rest)
 
     def vjp_each(xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
         rest = args[arity:]

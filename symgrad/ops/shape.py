@@ -61,7 +61,7 @@ def _view_arguments(xp, input, *size, dtype=None):
 
 
 linear("view", lambda xp, input, shape: xp.view(input, shape), _reshape_transpose, view=True, examples=(((4, 3),), ((12,),)),
-       prepare=_view_arguments, usage="a.view(3, 2)",
+       jvp=lambda xp, tangents, y, args: xp.reshape(tangents[0], args[1]), prepare=_view_arguments, usage="a.view(3, 2)",
        doc="The same elements in another shape, or the same bytes as elements of a dtype, sharing memory; raises if that needs a copy.")
 
 

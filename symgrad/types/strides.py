@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Geometry", "address", "dense", "overlaps"]
+__all__ = ["Geometry", "address", "dense", "overlaps", "zeros_in_layout"]
 
 
 def address(array: np.ndarray) -> int:
@@ -37,6 +37,13 @@ def dense(array: np.ndarray) -> bool:
             return False
         reach *= n
     return True
+
+
+def zeros_in_layout(batch: tuple[int, ...], shape: tuple[int, ...], strides: tuple[int, ...], offset: int, room: int, dtype: Any) -> np.ndarray:
+    """Zeros of the shape batch + shape; each member of the batch is a view by strides and an offset, in elements, of its own `room` elements."""
+    memory = np.zeros((*batch, room), dtype)
+    steps = (*memory.strides[:-1], *(s * memory.itemsize for s in strides))
+    return np.ndarray((*batch, *shape), dtype, memory, offset * memory.itemsize if memory.size and all(shape) else 0, steps)
 
 
 def _offsets(shape: tuple[int, ...], strides: tuple[int, ...], start: int) -> np.ndarray:

@@ -98,6 +98,32 @@ def test_a_tangent_of_another_layout_is_copied(primal, tangent, shared):
         assert (fw.unpack_dual(d).tangent is given) == shared and tangent_of(d) == given.tolist()
 
 
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("needs", [False, True])
+@pytest.mark.parametrize(("primal", "view", "alike"), [
+    (lambda: symgrad.arange(6.0).reshape(2, 3).t(), lambda d: d.t().view(-1), lambda t: t.t().reshape(-1)),
+    (lambda: symgrad.arange(6.0).reshape(3, 2), lambda d: d.view(-1), lambda t: t.reshape(-1)),
+    (lambda: symgrad.arange(9.0)[3:].view(2, 3).t(), lambda d: d[1:].t(), lambda t: t[1:].t())])
+def test_views_of_the_primal_exist_for_tangents_of_every_layout(primal, view, alike, needs, batched):
+    def derivatives(tangent):
+        found = [alike(tangent), alike(x * 2 * tangent)]
+        with fw.dual_level():
+            d = fw.make_dual(x, tangent)
+            return [fw.unpack_dual(view(y)).tangent for y in (d, d * d)], found
+
+    x, tangents = primal().requires_grad_(needs), symgrad.arange(12.0).reshape(2, 2, 3).transpose(1, 2)
+    for tangent in (tangents, tangents.contiguous()):
+        found = symgrad.func.vmap(derivatives)(tangent) if batched else derivatives(tangent[0])
+        assert [t.tolist() for t in found[0]] == [t.tolist() for t in found[1]]
+
+
+def test_a_copied_tangent_has_the_memory_of_the_primal():
+    primal = symgrad.arange(9.0)[3:].view(2, 3).t()
+    with fw.dual_level():
+        t = fw.unpack_dual(fw.make_dual(primal, symgrad.ones(3, 2))).tangent
+    assert (t.stride(), t.storage_offset(), t.untyped_storage().nbytes()) == ((1, 3), 3, primal.untyped_storage().nbytes())
+
+
 def test_a_copied_tangent_keeps_its_graph():
     w = symgrad.arange(3.0).requires_grad_()
     with fw.dual_level():
