@@ -221,7 +221,7 @@ _LATER = {
 _LATER |= dict.fromkeys("""
     alpha_dropout alpha_dropout_ batch_norm bilinear binary_cross_entropy_with_logits cdist celu_ channel_shuffle constant_pad_nd
     conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution
-    cosine_embedding_loss cosine_similarity dropout dropout_ embedding embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_
+    cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ embedding embedding_renorm_ feature_alpha_dropout feature_alpha_dropout_
     feature_dropout feature_dropout_ group_norm hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss native_batch_norm
     native_channel_shuffle native_dropout native_group_norm native_layer_norm norm_except_dim pairwise_distance pdist
     pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ threshold_ triplet_margin_loss

@@ -175,6 +175,7 @@ from symgrad.nn.native import conv_transpose3d as conv_transpose3d
 from symgrad.nn.native import convolution as convolution
 from symgrad.nn.native import cosine_embedding_loss as cosine_embedding_loss
 from symgrad.nn.native import cosine_similarity as cosine_similarity
+from symgrad.nn.native import ctc_loss as ctc_loss
 from symgrad.nn.native import dropout as dropout
 from symgrad.nn.native import dropout_ as dropout_
 from symgrad.nn.native import embedding as embedding

@@ -1,10 +1,18 @@
 """Neural networks, with torch's names: modules, parameters, layers, losses, and functions."""
 
-from symgrad.nn import functional, init, modules, parallel, parameter, utils
+from typing import Any
+
+from symgrad.nn import common_types, functional, init, modules, parallel, parameter, utils
 from symgrad.nn.modules import *  # noqa: F403  the names that its __all__ lists
 from symgrad.nn.parallel import DataParallel
-from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, factory_kwargs
+from symgrad.types.absent import OF_NN as _ABSENT
 
-__all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init", "modules", "parallel",
-           "parameter", "utils"]
+__all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "common_types", "factory_kwargs", "functional",
+           "init", "modules", "parallel", "parameter", "utils"]
 __all__ += modules.__all__
+
+
+def __getattr__(name: str) -> Any:
+    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
+    raise AttributeError(f"module 'symgrad.nn' has no attribute {name!r}{reason}")

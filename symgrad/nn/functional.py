@@ -48,6 +48,7 @@ from symgrad.nn.activations import (
 )
 from symgrad.nn.borders import channel_shuffle, fold, native_channel_shuffle, pad, pixel_shuffle, pixel_unshuffle, unfold
 from symgrad.nn.convolution import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from symgrad.nn.ctc import ctc_loss
 from symgrad.nn.distances import cosine_similarity, pairwise_distance, pdist
 from symgrad.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout, gumbel_softmax
 from symgrad.nn.likelihood import cross_entropy, nll_loss
@@ -76,7 +77,7 @@ from symgrad.types.absent import OF_FUNCTIONAL as ABSENT
 __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
            "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc",
            "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
-           "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d",
+           "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d",
            "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold", "gaussian_nll_loss", "gelu",
            "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
            "hinge_embedding_loss", "huber_loss", "instance_norm", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "leaky_relu_",

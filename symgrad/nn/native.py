@@ -40,13 +40,12 @@ from symgrad.nn.products import embedding_renorm_
 from symgrad.nn.reductions import reduced
 
 __all__ = ["alpha_dropout", "alpha_dropout_", "batch_norm", "bilinear", "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle",
-           "constant_pad_nd", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution",
-           "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding", "embedding_renorm_",
-           "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "group_norm",
-           "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "native_batch_norm",
-           "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "norm_except_dim",
-           "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
-           "selu_", "threshold_", "triplet_margin_loss"]
+           "constant_pad_nd", "ctc_loss", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+           "convolution", "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding", "embedding_renorm_",
+           "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "group_norm", "hinge_embedding_loss",
+           "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "native_batch_norm", "native_channel_shuffle", "native_dropout",
+           "native_group_norm", "native_layer_norm", "norm_except_dim", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
+           "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_", "selu_", "threshold_", "triplet_margin_loss"]
 
 NONE = 0
 WORDS = {NONE: "none", 1: "mean", 2: "sum"}
@@ -77,6 +76,12 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = NONE) -> Tensor:
     """`nn.functional.cosine_embedding_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
     return functional.cosine_embedding_loss(input1, input2, target, margin, reduction=_word(reduction))
+
+
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 1,
+             zero_infinity: bool = False) -> Tensor:
+    """`nn.functional.ctc_loss`; the reduction is 0 for none, 1 for the mean and 2 for the sum."""
+    return functional.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _word(reduction), zero_infinity)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = NONE) -> Tensor:

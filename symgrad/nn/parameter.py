@@ -9,7 +9,8 @@ from symgrad.factories.creation import empty
 from symgrad.graph.node import Leaf
 from symgrad.methods.printing import text
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "factory_kwargs",
+           "is_lazy"]
 
 
 def _shared(cls: type, data: Any, requires_grad: bool) -> Any:
@@ -185,3 +186,22 @@ def is_lazy(param: Any) -> bool:
     (True, False)
     """
     return isinstance(param, UninitializedTensorMixin)
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments for functions such as `empty` among those of a module: device, dtype and memory_format, or a dictionary `factory_kwargs` of them.
+
+    Raises TypeError for any other argument, and for one that is given twice.
+
+    >>> factory_kwargs({"dtype": None, "factory_kwargs": {"device": "cpu"}})
+    {'device': 'cpu', 'dtype': None}
+    """
+    simple = {"device", "dtype", "memory_format"}
+    given = dict(kwargs or {})
+    out = dict(given.pop("factory_kwargs", {}))
+    if given.keys() - simple:
+        raise TypeError(f"unexpected kwargs {given.keys() - simple}")
+    for name in given:
+        if name in out:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+    return out | given

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_TENSOR", "Absent"]
+__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_NN", "OF_TENSOR", "Absent"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
@@ -33,14 +33,12 @@ _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to 
 
 _POOLING = "pooling is not written yet; nn.functional.unfold, or Tensor.unfold, and amax or mean over the elements of a window do the same"
 _GRIDS = "sampling of images at points is not written yet; index the neighbours of each point and add them with their weights"
-_ALIGNMENT = "it is not written yet; write its recursion over the sequence with logaddexp"
 _INSIDE = "it is a helper inside torch and no function of tensors"
 
 # By reason. Attributes of the module
 ABSENT = _table({
     _POOLING: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d",
     _GRIDS: "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
-    _ALIGNMENT: "ctc_loss",
     "it returns what its own derivative needs; use nn.functional.embedding_bag": "embedding_bag",
     "calls are recorded as they run; use if and while of Python": "cond while_loop",
     _SPARSE: """
@@ -99,6 +97,12 @@ OF_TENSOR = _table({
     "there are no first-class dimensions; index with x[...]": "index",
     "there is no complex dtype with half precision in NumPy; use .to(complex64)": "chalf",
 })
+# Attributes of nn
+OF_NN = _table({
+    _QUANTIZED: "intrinsic qat quantizable quantized",
+    "its kernels are for GPUs; use nn.functional.scaled_dot_product_attention": "attention",
+    "the product of a linear map is computed at once; there is nothing to choose": "LinearCrossEntropyOptions",
+})
 # Attributes of nn.functional
 OF_FUNCTIONAL = _table({
     _POOLING: """
@@ -110,7 +114,6 @@ OF_FUNCTIONAL = _table({
     _GRIDS: "affine_grid grid_sample",
     "it is not written yet; enlarge with repeat_interleave, or with a product with the matrix of weights along each dimension": """
         interpolate upsample upsample_bilinear upsample_nearest""",
-    _ALIGNMENT: "ctc_loss",
     "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group": "grouped_mm scaled_grouped_mm scaled_mm",
     _INSIDE: """
         Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",

@@ -1,5 +1,7 @@
 """Modules beyond what the tables of modules beside PyTorch's cover."""
 
+import itertools
+
 import pytest
 
 import symgrad
@@ -40,3 +42,54 @@ def test_dropout_keeps_the_mean_and_drops_whole_channels():
     assert set(y.unique().tolist()) == set(z.unique().tolist()) == {0.0, 4 / 3} and abs(y.mean() - 1) < 0.05 and abs(z.mean() - 1) < 0.1
     assert (z == z[..., :1]).all() and not (y == y[..., :1]).all()
     assert nn.Dropout(0.5, inplace=True)(x) is x and (x == 0).any()
+
+
+def alignments(labels, steps):
+    """All sequences of labels and blanks (0) that become the labels where repetitions are one and blanks vanish."""
+    for path in itertools.product(range(3), repeat=steps):
+        if [label for label, _ in itertools.groupby(path) if label] == labels:
+            yield path
+
+
+@pytest.mark.parametrize("labels", [[], [1], [1, 2], [2, 2], [1, 2, 1]])
+def test_an_alignment_loss_sums_over_all_alignments(labels):
+    """The definition itself, with derivatives of two orders by the log-probabilities."""
+    logs = symgrad.randn(4, 1, 3, generator=symgrad.Generator().manual_seed(2)).requires_grad_()
+    paths = list(alignments(labels, 4))
+
+    def defined(x):
+        return -symgrad.stack([sum(x[t, 0, label] for t, label in enumerate(path)) for path in paths]).logsumexp(0)
+
+    def ours(x):
+        return nn.functional.ctc_loss(x, symgrad.tensor([labels], dtype=symgrad.int64), (4,), (len(labels),), reduction="sum")
+
+    for order in (lambda f: f, symgrad.func.grad, symgrad.func.hessian):
+        assert symgrad.allclose(order(ours)(logs), order(defined)(logs), rtol=1e-9, atol=1e-9)
+
+
+def test_a_target_without_an_alignment_has_no_derivative():
+    logs = symgrad.randn(2, 1, 3, requires_grad=True)
+    for zero, value in ((False, float("inf")), (True, 0.0)):
+        loss = nn.CTCLoss(zero_infinity=zero, reduction="sum")(logs, symgrad.tensor([[1, 1]]), (2,), (2,))
+        assert loss == value and (symgrad.autograd.grad(loss, logs)[0] == 0).all()
+    with pytest.raises(RuntimeError, match="targets must be labels from 0 to 2"):
+        nn.CTCLoss()(logs, symgrad.tensor([[3]]), (2,), (1,))
+    impossible = logs.detach().clone()
+    impossible[:, :, 1] = -float("inf")
+    assert nn.CTCLoss()(impossible, symgrad.tensor([[1]]), (2,), (1,)) == float("inf")
+
+
+def test_an_adaptive_softmax_is_a_softmax_over_all_classes():
+    layer, x = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [2, 5], div_value=2.0), symgrad.randn(9, 4)
+    logs = layer.log_prob(x)
+    assert symgrad.allclose(logs.exp().sum(1), symgrad.ones(9)) and symgrad.allclose(layer(x, symgrad.arange(9)).output, logs.diagonal())
+    assert (layer.predict(x)[:, None] == symgrad.arange(9)).any(1).all()
+    head = layer.head(x).argmax(1)
+    assert (layer.predict(x) == symgrad.where(head < 2, head, logs.argmax(1))).all()
+
+
+@pytest.mark.parametrize("name, reason", [("qat", "there are no quantized tensors"), ("attention", "scaled_dot_product_attention"),
+                                          ("LinearCrossEntropyOptions", "nothing to choose")])
+def test_names_that_are_not_there_say_why(name, reason):
+    with pytest.raises(AttributeError, match=f"module 'symgrad.nn' has no attribute '{name}': .*{reason}"):
+        getattr(nn, name)

@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.usefixtures("double_precision", "one_thread"), pytest.
 
 TABLES = [importlib.import_module(f"tests.parity.module_cases.{path.stem}")
           for path in sorted((pathlib.Path(__file__).parent / "module_cases").glob("[a-z]*.py"))]
-CASES, EVALUATED, FIRST, FUNCTIONS = ({text: given for table in TABLES for text, given in getattr(table, name, {}).items()}
-                           for name in ("CASES", "EVALUATED", "FIRST", "FUNCTIONS"))
+CASES, EVALUATED, FIRST, FUNCTIONS, FIRST_FUNCTIONS = ({text: given for table in TABLES for text, given in getattr(table, name, {}).items()}
+                           for name in ("CASES", "EVALUATED", "FIRST", "FUNCTIONS", "FIRST_FUNCTIONS"))
 REFUSED = [(text, one) for table in TABLES for text, given in getattr(table, "REFUSED", {}).items() for one in given or [None]]
 
 
@@ -54,6 +54,11 @@ def test_first_parameters(text):
 @pytest.mark.parametrize("text", FUNCTIONS)
 def test_functions(text):
     compare_function(text, FUNCTIONS[text])
+
+
+@pytest.mark.parametrize("text", FIRST_FUNCTIONS)
+def test_functions_without_second_gradients(text):
+    compare_function(text, FIRST_FUNCTIONS[text], second=False)
 
 
 @pytest.mark.parametrize("text, given", REFUSED)

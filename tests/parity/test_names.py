@@ -35,8 +35,8 @@ def test_absent_names_are_names_of_torch_that_are_not_here(place):
 def test_an_absent_name_says_why_and_what_to_use():
     with pytest.raises(AttributeError, match="has no attribute 'symeig': torch has removed it; use linalg.eigh"):
         symgrad.symeig  # noqa: B018
-    with pytest.raises(AttributeError, match="has no attribute 'conv2d': convolution is not written yet; nn.functional.unfold and a matrix product"):
-        symgrad.nn.functional.conv2d  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'grouped_mm': it is for numbers of eight bits and for GPUs; use matmul"):
+        symgrad.nn.functional.grouped_mm  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'coalesce': there are no sparse tensors; use dense ones"):
         symgrad.zeros(2).coalesce  # noqa: B018
     for owner in (symgrad, symgrad.nn.functional):

@@ -32,6 +32,7 @@ from symgrad.nn.modules.activation import (
     Tanhshrink,
     Threshold,
 )
+from symgrad.nn.modules.adaptive import AdaptiveLogSoftmaxWithLoss
 from symgrad.nn.modules.attention import MultiheadAttention
 from symgrad.nn.modules.batchnorm import (
     BatchNorm1d,
@@ -43,7 +44,7 @@ from symgrad.nn.modules.batchnorm import (
     SyncBatchNorm,
 )
 from symgrad.nn.modules.channelshuffle import ChannelShuffle
-from symgrad.nn.modules.container import ModuleDict, ModuleList, Sequential
+from symgrad.nn.modules.container import Container, ModuleDict, ModuleList, Sequential
 from symgrad.nn.modules.conv import (
     Conv1d,
     Conv2d,
@@ -76,17 +77,20 @@ from symgrad.nn.modules.loss import (
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LinearCrossEntropyLoss,
     MarginRankingLoss,
     MSELoss,
     MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
+    NLLLoss2d,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
@@ -145,3 +149,4 @@ __all__ += ["Embedding", "EmbeddingBag"]
 __all__ += ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 __all__ += ["MultiheadAttention"]
 __all__ += ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
+__all__ += ["AdaptiveLogSoftmaxWithLoss", "CTCLoss", "Container", "LinearCrossEntropyLoss", "NLLLoss2d"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import operator
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from symgrad.engine.tensor import Tensor
 from symgrad.nn.modules.module import Module
 
-__all__ = ["ModuleDict", "ModuleList", "Sequential", "check_iterable", "pairs_of", "position"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "Sequential", "check_iterable", "pairs_of", "position"]
 
 
 def position(index: Any, length: int) -> int:
@@ -41,6 +42,17 @@ def pairs_of(container: Any, values: Any) -> Iterable[Any]:
         if len(list(pair)) != 2:
             raise ValueError(f"{what} #{i} has length {len(list(pair))}; 2 is required")
     return pairs
+
+
+class Container(Module):
+    """Modules with names, given as keywords; deprecated, since a `Module` does the same."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__()
+        warnings.warn("`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that instead.",
+                      FutureWarning, stacklevel=2)
+        for name, module in kwargs.items():
+            self.add_module(name, module)
 
 
 class _Ordered(Module):

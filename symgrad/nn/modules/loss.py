@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from functools import partial
 from typing import Any
 
@@ -9,12 +11,14 @@ from symgrad.engine.tensor import Tensor
 from symgrad.nn import functional as F
 from symgrad.nn.modules.activation import OfFunction, module_of
 from symgrad.nn.modules.distance import PairwiseDistance
+from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.reductions import reduction_of
 
-__all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss",
-           "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
-           "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss",
+           "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss",
+           "MultiMarginLoss", "NLLLoss", "NLLLoss2d", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+           "TripletMarginWithDistanceLoss"]
 
 
 class _Loss(Module):
@@ -93,6 +97,15 @@ class NLLLoss(_WeightedLoss):
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
+class NLLLoss2d(NLLLoss):
+    """`NLLLoss` under a deprecated name."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        warnings.warn("`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+                      "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.", FutureWarning, stacklevel=2)
+        super().__init__(*args, **kwargs)
+
+
 class CrossEntropyLoss(_WeightedLoss):
     """The cross entropy of logits (N, C, ...) and classes (N, ...), or class probabilities (N, C, ...).
 
@@ -111,6 +124,56 @@ class CrossEntropyLoss(_WeightedLoss):
         """The loss of an input for a target."""
         options: dict[str, Any] = {"ignore_index": self.ignore_index, "reduction": self.reduction, "label_smoothing": self.label_smoothing}
         return F.cross_entropy(input, target, weight=self.weight, **options)
+
+
+class CTCLoss(_Loss):
+    """-log of the probability of labels, summed over all alignments to the steps of log-probabilities (T, N, C); see `nn.functional.ctc_loss`."""
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
+        """The loss of log-probabilities for labels."""
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """`CrossEntropyLoss` of a linear map of the input: (N, in_features) and classes (N,), or (N, *out_features).
+
+    Raises RuntimeError for weights of another shape and for a smoothing outside [0, 1]. The `options` of torch's kernel have no effect.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> nn.LinearCrossEntropyLoss(3, 4)(symgrad.zeros(2, 3), symgrad.tensor([0, 3])).item() == symgrad.tensor(4.0).log().item()
+    True
+    """
+
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
+                 dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,
+                 label_smoothing: float = 0.0, options: Any = None):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features, self.ignore_index = num_classes, out_features, ignore_index
+        self.label_smoothing, self.options = label_smoothing, options
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias, device, dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The loss of an input for a target."""
+        shape = (self.num_classes, *self.out_features)
+        bias = None if self.linear.bias is None else self.linear.bias.reshape(shape)
+        return F.linear_cross_entropy(input, self.linear.weight.reshape(*shape, self.linear.in_features), target, linear_bias=bias,
+                                      weight=self.weight, reduction=self.reduction, ignore_index=self.ignore_index,
+                                      label_smoothing=self.label_smoothing)
+
+    def extra_repr(self) -> str:
+        """The sizes and options."""
+        names = ("num_classes", "out_features", "bias", "reduction", "ignore_index", "label_smoothing", "options")
+        shown = {**vars(self), "bias": self.linear.bias is not None}
+        return f"in_features={self.linear.in_features}, " + ", ".join(f"{name}={shown[name]}" for name in names)
 
 
 class _LossOfFunction(OfFunction):

@@ -1,0 +1,109 @@
+"""Connectionist temporal classification: the probability of a sequence of labels, summed over its alignments to the steps of an input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.engine.traced import traced
+from symgrad.nn.reductions import checked_reduction, reduced
+
+__all__ = ["ctc_loss"]
+
+CHECKING = "ctc_loss_allocate_outputs"  # torch's word for it
+IMPOSSIBLE = -1e30  # as a logarithm of 0: finite, so that derivatives of every order are, and lost by rounding beside all others
+
+
+def _lengths(name: str, given: Any, count: int, most: int | None = None) -> np.ndarray:
+    """Lengths as an array. Raises RuntimeError for another number of them and for values out of range, TypeError for numbers that are no integers."""
+    array = given._value if isinstance(given, Tensor) else np.array(given, np.int64 if given == () else None)
+    if array.dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral, not {array.dtype.name}")
+    array = array.reshape(-1)
+    if len(array) != count:
+        raise RuntimeError(f"{name} must be of size batch_size, {count}, but has {len(array)} elements")
+    for word, wrong in (("least 0", array < 0), (f"most {most}", array > (math.inf if most is None else most))):
+        if wrong.any():
+            raise RuntimeError(f"Expected {name} to have value at {word}, but got value {array[wrong][0]} (while checking arguments for {CHECKING})")
+    return array.astype(np.int64)
+
+
+def _rows_of_labels(targets: Any, lengths: np.ndarray, blank: int, classes: int) -> np.ndarray:
+    """The labels of each sequence in a row, with blanks after them, from a matrix or from all of them one after the other."""
+    given, (count, longest) = targets._value, (len(lengths), int(max(lengths, default=0)))
+    expected = [(0, count), (1, longest)] if given.ndim == 2 else [(0, int(lengths.sum()))]
+    for dim, size in expected:
+        if given.shape[dim] < size or given.shape[dim] > size and dim == 0:
+            least = "at least " if dim else ""
+            raise RuntimeError(f"Expected tensor to have size {least}{size} at dimension {dim}, but got size {given.shape[dim]} for argument #2 "
+                               f"'targets' (while checking arguments for {CHECKING})")
+    used = np.arange(longest) < lengths[:, None]
+    rows = np.full((count, longest), blank)
+    rows[used] = given[:, :longest][used] if given.ndim == 2 else given
+    if ((rows < 0) | (rows >= classes)).any():
+        raise RuntimeError(f"ctc_loss: targets must be labels from 0 to {classes - 1}, but they are {given.tolist()}")
+    return rows
+
+
+@taking_tensors
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+             zero_infinity: bool = False) -> Tensor:
+    """-log of the sum over all alignments of the product of their probabilities: an alignment repeats labels, with blanks between them.
+
+    log_probs (T, N, C) are the logarithms of the probabilities of C labels, targets (N, S) or all labels one after the other; N may be missing.
+    The mean is over the batch, of losses divided by the lengths of their targets. A target without an alignment has an infinite loss, or 0 with
+    `zero_infinity`, and the gradient 0. Derivatives are those by log_probs, of every order, by the recursion of Graves et al. 2006.
+
+    Raises RuntimeError for sizes, lengths and labels that do not fit, ValueError for an unknown reduction.
+
+    >>> import symgrad
+    >>> half = symgrad.full((2, 1, 2), -math.log(2.0))
+    >>> symgrad.exp(-ctc_loss(half, symgrad.tensor([[1]]), (2,), (1,)))
+    tensor(0.7500)
+    """
+    checked_reduction(reduction)
+    if log_probs.ndim not in (2, 3):
+        raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs' "
+                           f"(while checking arguments for {CHECKING})")
+    if not log_probs.numel():
+        raise RuntimeError(f"log_probs tensor must not be empty, but its shape is {list(log_probs.shape)}")
+    if log_probs.dtype.name not in ("float32", "float64"):
+        raise NotImplementedError(f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype.scalar_type}'; convert log_probs with .float()")
+    alone = log_probs.ndim == 2
+    logs = traced.unsqueeze(log_probs, 1) if alone else log_probs
+    steps, count, classes = logs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"blank must be in label range, from 0 to {classes - 1}, but is {blank}")
+    sizes, lengths = _lengths("input_lengths", input_lengths, count, steps), _lengths("target_lengths", target_lengths, count)
+    labels = _rows_of_labels(targets.reshape(-1) if alone or targets.ndim == 0 else targets, lengths, blank, classes)
+    states = np.full((count, 2 * labels.shape[1] + 1), blank)  # a blank before, between and after the labels
+    states[:, 1::2] = labels
+    jumps = np.zeros(states.shape, bool)  # past a blank, to another label
+    jumps[:, 3::2] = labels[:, 1:] != labels[:, :-1]
+    width = states.shape[1]
+    at = np.broadcast_to(states, (steps, *states.shape))
+    each = traced.gather(traced.clamp(logs, min=IMPOSSIBLE), 2, wrap(np.ascontiguousarray(at)))
+    first = np.full(states.shape, IMPOSSIBLE, log_probs._value.dtype)
+    first[:, 0] = 0
+    paths: Any = wrap(first)  # the logarithms of the sums over all paths to each state, before the first step: to the first two from the blank
+    borders = wrap(first[:, :1] + IMPOSSIBLE)
+    for t in range(steps):
+        before = traced.cat([borders, traced.narrow(paths, 1, 0, width - 1)], 1)
+        new = traced.logaddexp(paths, before)
+        if t and jumps.any():
+            earlier = traced.cat([borders, borders, traced.narrow(paths, 1, 0, max(width - 2, 0))], 1)
+            new = traced.logaddexp(new, traced.where(wrap(jumps), earlier, IMPOSSIBLE))
+        new = new + traced.select(each, 0, t)
+        paths = new if (sizes > t).all() else traced.where(wrap((sizes > t)[:, None]), new, paths)
+    ends = [traced.gather(paths, 1, wrap(np.maximum(2 * lengths - i, 0)[:, None])) for i in (0, 1)]
+    total = traced.where(wrap(lengths[:, None] > 0), traced.logaddexp(*ends), ends[0])
+    losses = -traced.squeeze(total, 1)
+    losses = traced.where(losses < -IMPOSSIBLE / 10, losses, 0.0 if zero_infinity else math.inf)
+    if reduction == "mean":
+        losses = losses / wrap(np.maximum(lengths, 1).astype(log_probs._value.dtype))
+    losses = traced.squeeze(losses, 0) if alone and reduction == "none" else losses
+    return reduced(losses, reduction)
