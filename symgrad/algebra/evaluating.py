@@ -6,6 +6,7 @@ a value (a pole, a jump within the error) is an exception, which is raised by th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -179,6 +180,7 @@ def _constant(e: Any) -> Step | None:
     return None
 
 
+@functools.lru_cache(1024)
 def expand_function(e: Any) -> Any:
     """A function of SymPy's code generation (expm1, log1p, hypot) or of this package in elementary functions, None for other functions."""
     for method in ("_eval_expand_func", "_eval_rewrite_as_tractable"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import mpmath
@@ -20,11 +21,13 @@ from symgrad.algebra.catalogue import has_number
 from symgrad.algebra.evaluating import STEPS, Evaluator, Unknown
 from symgrad.algebra.ladder import rungs, settle
 from symgrad.algebra.stable_functions import DEFINITIONS, elementary
-from symgrad.algebra.stochastic import Gaussian
-from symgrad.carriers.digits import Undefined, context, cosh, exponential, sech, sinh, with_bounded_arguments, working_precision
+from symgrad.algebra.stochastic import Arithmetic, Gaussian, Sample
+from symgrad.carriers.digits import Undecided, Undefined, context, cosh, exponential, sech, sinh, with_bounded_arguments, working_precision
 
 __all__ = ["Real", "Unknown", "accurate_value", "value"]
 
+MEASURED = 65  # the digits with which special functions are tried with measured errors
+STEP = 58  # digits, which are doubled: constants such as those of the gamma function are kept for each precision, so there are few
 LARGE = 10**7  # a power with a larger exponent has no correct digits
 GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth, *DEFINITIONS)
 
@@ -143,21 +146,66 @@ def _spans_sizes(e: Any) -> bool:
     return not ((e.is_Add or type(e) in FUNCTIONS or has_number(e)) and all(map(_is_exact, e.args)))
 
 
+class _Measured(Evaluator):
+    """An expression as a real function of numbers with measured errors, whose intermediate values are real."""
+
+    def __init__(self, expression: Any, symbols: Sequence[Any]):
+        super().__init__([expression], symbols)
+        self.arithmetic = Arithmetic(MEASURED)
+
+    def check_result(self, x: Any) -> Any:
+        """The result of a step. Raises Undefined for a complex number."""
+        if isinstance(x, Gaussian) or isinstance(x, Sample) and any(hasattr(part, "_mpc_") for part in x):
+            raise Undefined("no real value")
+        return x
+
+    def __call__(self, xs: Sequence[Any], right: int, most: int) -> Any:
+        """The value at numbers with `right` certain digits, computed with at most so many; None if it is not found."""
+        point = [_fraction(x) for x in xs]
+        for digits in rungs(MEASURED, most):
+            self.arithmetic.set_digits(digits)
+            (found,) = self.at(point, self.arithmetic)
+            if isinstance(found, ArithmeticError):
+                if isinstance(found, Undecided):
+                    continue
+                return None
+            y, error = self.arithmetic.sample(found).value, self.arithmetic.error(found)
+            if y and error < self.arithmetic.magnitude(y) - 4 * right:
+                return context.convert(y)
+        return None
+
+
+def _fraction(x: Any) -> Fraction:
+    """The exact value of a float or of a number of mpmath."""
+    return Fraction(*map(int, mpmath.libmp.to_rational(context.convert(x)._mpf_)))
+
+
 def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
-    """Like `value`, with enough digits for `right` correct ones (25 by default); NaN if there is no value."""
+    """Like `value`, with enough digits for `right` correct ones (25 by default); NaN if there is no value.
+
+    Special functions are slow with the many digits that the sizes of the arguments may need; where measured errors show that few digits suffice,
+    these are the value.
+    """
     plain = elementary(expr)
     evaluate, grows, spans = Real(plain, symbols), _loses_digits(expr), any(map(_spans_sizes, sympy.Add.make_args(plain)))
+    measured = _Measured(plain, symbols) if any(map(has_number, plain.atoms(sympy.Function))) else None
 
     def at(xs: Sequence[Any], right: int = 25) -> Any:
         sizes = [abs(math.log10(abs(x))) for x in xs if spans and x and abs(x) < math.inf]
         largest = max((abs(float(x)) for x in xs), default=0.0) if grows else 0.0
         first = right + 25 + int(6 * max(sizes, default=0) + min(largest, 2000.0))  # plus the powers of ten that the computation may span
+        most = max(8000, 4 * first)
+        if measured is not None:
+            found = measured(xs, right, first) if first > MEASURED and all(map(math.isfinite, xs)) else None
+            if found is not None:
+                return found
+            first, most = STEP << max(0, math.ceil(math.log2(first / STEP))), max(2000, 4 * first)
 
         def computed(digits: int, places: Sequence[int]) -> list[Any]:
             with working_precision(digits):
                 return [evaluate(*xs)]
 
-        (found,) = settle(computed, 1, rungs(first, max(8000, 4 * first)), right)
+        (found,) = settle(computed, 1, rungs(first, most), right)
         return context.nan if found is None else context.convert(found)
 
     return at

@@ -39,6 +39,30 @@ def _asymptotic() -> list[tuple[Any, Any]]:
     return out
 
 
+def _digits(order: int) -> Any:
+    """The function of mpmath, or for large arguments the asymptotic series, which needs none of mpmath's constants. DLMF 9.7.5 to 9.7.10."""
+    def call(mp: Any, x: Any) -> Any:
+        if not mp.isfinite(x) or abs(x) ** 3 < mp.mpf(mp.prec) ** 2:
+            return mp.airyai(x, derivative=order)
+        more = 20 + max(0, 3 * mp.mag(x) // 2)
+        with mp.extraprec(more):
+            size = abs(x)
+            exponent = 2 * size * mp.sqrt(size) / 3
+            u, terms = mp.one, list[Any]()
+            while mp.mag(u) > more - mp.prec - 20:
+                k = len(terms)
+                terms.append(u * (6 * k + 1) / (1 - 6 * k) if order else u)
+                u = u * (6 * k + 1) * (6 * k + 3) * (6 * k + 5) / (216 * (k + 1) * (2 * k + 1)) / exponent
+            factor = size ** (mp.mpf(2 * order - 1) / 4) / mp.sqrt(mp.pi)
+            if x > 0:
+                return (-1) ** order * mp.exp(-exponent) * factor / 2 * mp.fsum((-1) ** k * t for k, t in enumerate(terms))
+            even, odd = (mp.fsum((-1) ** k * t for k, t in enumerate(terms[i::2])) for i in (0, 1))
+            cosine, sine = mp.cos_sin(exponent - mp.pi / 4)
+            return factor * (sine * even - cosine * odd if order else cosine * even + sine * odd)
+
+    return call
+
+
 @cache
 def _pieces(order: int) -> Pieces:
     return Pieces(lambda x: NEAR(x, order), lambda mp, x: mp.airyai(x, derivative=order), LOW, HIGH, 288)
@@ -159,9 +183,9 @@ def _spherical_bessel_j0_derivative(x, order):
 """
 # name: arrays, digits, formula, balls, arity, sources; SciPy's airy, which is the source in NumPy, has errors of 80 ULP at 62
 ROWS: dict[str, tuple[Any, ...]] = {
-    "airy_ai": (_airy(0), lambda mp, x: mp.airyai(x), lambda sp, x: sp.airyai(x), lambda x: x.airy_ai(), 1,
+    "airy_ai": (_airy(0), _digits(0), lambda sp, x: sp.airyai(x), lambda x: x.airy_ai(), 1,
                 {"NumPy": "9 scipy.special.airy({0})[0]"}),
-    "airy_ai_prime": (_airy(1), lambda mp, x: mp.airyai(x, derivative=1), lambda sp, x: sp.airyaiprime(x), lambda x: x.airy_ai(derivative=1), 1,
+    "airy_ai_prime": (_airy(1), _digits(1), lambda sp, x: sp.airyaiprime(x), lambda x: x.airy_ai(derivative=1), 1,
                       {"NumPy": "9 scipy.special.airy({0})[1]"}),
     "spherical_bessel_j0_derivative": (_j0, _exact_j0, _formula, _j0_of_ball, 1, {"Python": IN_PYTHON}),
 }
