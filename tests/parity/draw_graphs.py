@@ -35,10 +35,11 @@ class Graphs(Choices):
         return Step("hook", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
 
     def node_hook(self) -> Step | None:
-        apart = ("DirtyOfTwoBackward", "NoGradientBackward", "StackBackward0", "CatBackward0", "MaskedScatterBackward0",  # of several inputs
-                 "CopySlices")  # with the operation that wrote, which has a node of its own here
+        # Not of one operation in both libraries: a write with its operation, a product of a vector, a source without gaps, a copy of a view.
+        # Of a list of tensors torch computes the gradients that nobody receives, too.
+        apart = ("CopySlices", "SqueezeBackward4", "MaskedScatterBackward0", "CatBackward0", "StackBackward0")
         a, _ = self.any(lambda t: not t._is_view() and t.grad_fn is not None and not self.piece(t) and (
-            type(t.grad_fn).__name__ not in apart and not type(t.grad_fn).__name__.endswith("_copy")))  # copies of views are two nodes here
+            type(t.grad_fn).__name__ not in apart and not type(t.grad_fn).__name__.endswith("_copy")))
         word = self.random.choice(["", "double", "pre", "pre double"] if self.chance(0.7) else list(NODE_HOOKS))
         return None if a is None else Step("node", word, (a,), (), (("name", f"h{next(self.hooks)}"),))
 

@@ -238,7 +238,7 @@ class Values(Choices):
         elif word in ("long", "bool"):
             a, _ = self.any(lambda t: not t.is_complex() and t.numel() and least(t) > 0.1 and not plain(t))
         else:
-            a, _ = self.any()
+            a, _ = self.any(lambda t: word != "view" or not t.is_inference())  # of which torch's result is an ordinary tensor
         if a is None:
             return None
         if word == "to":
