@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from symgrad.graph.common import Bundle
 from symgrad.graph.node import HOOKED, TRACKED, Node, make_node
 from symgrad.graph.op import Op
 
-__all__ = ["STOP", "Bundle", "Output", "Refused", "Values", "refusal"]
-
-
-class Bundle:
-    """The cotangents of the outputs of one node; None for an undefined one."""
-
-    __slots__ = ("parts",)
-    dtype, shape = np.dtype(np.float64), None  # the engine reads these of a cotangent; a bundle is neither reduced nor conjugated
-
-    def __init__(self, parts: Iterable[Any]):
-        self.parts = tuple(parts)
-
-    def __add__(self, other: Bundle) -> Bundle:
-        return Bundle(a if b is None else b if a is None else a + b for a, b in zip(self.parts, other.parts))
+__all__ = ["STOP", "Output", "Refused", "Values", "refusal"]
 
 
 class Values(tuple):
@@ -51,18 +37,14 @@ class Output(Node):
     def __init__(self, node: Any, k: int):
         super().__init__((None, k, len(node.value)), (node,), node.value[k], node.flags & ~HOOKED)
 
-    @property
-    def origin(self) -> Node:
-        return self.parents[0]  # type: ignore[return-value]
-
     def short_name(self) -> str:
         return self.origin.short_name()
 
     @property
-    def output_nr(self) -> int:
-        return self.args[1]  # type: ignore[index]
+    def output_of(self) -> tuple[Node, int]:  # type: ignore[override]
+        return self.parents[0], self.args[1]  # type: ignore[index, return-value]
 
-    output_index = output_nr
+    output_index = property(lambda self: self.args[1])
 
     def release(self) -> None:
         """Do nothing: the node saves no arguments."""

@@ -9,6 +9,7 @@ from symgrad.engine.saved import read_traced
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
+from symgrad.graph.common import CommonNode
 from symgrad.graph.node import Leaf, Node
 
 __all__ = ["NODE_METHODS"]
@@ -19,11 +20,22 @@ def _call(self: Node, *gradients: Tensor) -> Any:
 
     Raises TypeError for another number of gradients, and for a leaf, whose gradient `backward` accumulates.
     """
+    if isinstance(self, CommonNode):
+        if len(gradients) != len(self.outputs):
+            raise TypeError(f"expected {len(self.outputs)} arguments, got {len(gradients)} instead")
+        found = self.added([(node, _pulled(node, g)) for node, g in [(self.output_node(k), g) for k, g in enumerate(gradients) if g is not None]])
+        return found[0] if len(found) == 1 else tuple(found)
     if isinstance(self, Leaf) or self.op.kind == "function":
         raise TypeError(f"{self.name()} is not a function of gradients; call backward or autograd.grad")
     if len(gradients) != 1:
         raise TypeError(f"expected 1 arguments, got {len(gradients)} instead")
-    (g,), parents = gradients, receivers(self, None)
+    out = _pulled(self, gradients[0])
+    return out[0] if len(out) == 1 else out
+
+
+def _pulled(self: Node, g: Tensor) -> tuple[Any, ...]:
+    """The gradients of the operands of a node with one output."""
+    parents = receivers(self, None)
     shape = tuple(self.value.shape) if self.value is not None else None
     if not isinstance(g, Tensor):
         raise TypeError(f"expected Variable (got {type(g).__name__})")
@@ -33,8 +45,7 @@ def _call(self: Node, *gradients: Tensor) -> Any:
     if is_complex(g):
         y, args = conjugated(traced, self, y, args)
     found = self.vjp(traced, g, y, args, parents)
-    out = tuple(c if c is None or p is None or c.shape == p.value.shape else fitted(traced, c, self.value, p.value) for c, p in zip(found, parents))
-    return out[0] if len(out) == 1 else out
+    return tuple(c if c is None or p is None or c.shape == p.value.shape else fitted(traced, c, self.value, p.value) for c, p in zip(found, parents))
 
 
 NODE_METHODS = MethodTable(__call__=_call)

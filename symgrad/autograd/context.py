@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Bundle, Output
+from symgrad.autograd.bundles import Output
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.graph import Node as PublicNode
 from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
@@ -25,6 +25,7 @@ from symgrad.engine.storage.versions import first_write_after
 from symgrad.engine.tasks import note_node
 from symgrad.engine.tensor import Tensor, new, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.common import Bundle
 from symgrad.graph.freed import FREED
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.names import Metadata
@@ -200,7 +201,7 @@ class FunctionNode(Node):
     """The node of a custom Function."""
 
     __slots__ = ("attributes", "ctx_reference", "output_attributes", "to_save", "to_save_for_forward", "dirty", "constant", "unmaterialized",
-                 "materialize", "places", "needs", "call", "inner", "span", "saved", "saved_for_jvp", "last_push", "_op")
+                 "materialize", "places", "needs", "call", "inner", "span", "outputs", "saved", "saved_for_jvp", "last_push", "_op")
     broadcasts = selects = False
     saves = None  # `release` decides
     calls_code = none_is_undefined = True  # an undefined cotangent does not change `.grad`
@@ -209,6 +210,7 @@ class FunctionNode(Node):
     places: tuple[int, ...]  # the positions of the tensors among the arguments
     needs: tuple[bool, ...]
     span: Span
+    outputs: tuple[weakref.ref[Node], ...]  # the nodes of the outputs, if they are a tuple
 
     def __init__(self) -> None:
         super().__init__((), (), None, 0)
@@ -225,6 +227,7 @@ class FunctionNode(Node):
         self.to_save_for_forward: tuple = ()
         self.dirty: tuple = ()
         self.constant: tuple = ()
+        self.outputs = ()
         self.unmaterialized = frozenset[int]()  # the numbers of outputs whose gradients stay None
         self.materialize = True
 
@@ -256,7 +259,7 @@ class FunctionNode(Node):
         duplicate = new(type(self))
         for name in (*FunctionNode.__slots__, "args", "parents", "value", "sequence_nr", "flags"):
             setattr(duplicate, name, getattr(self, name))
-        duplicate.ctx_reference = None
+        duplicate.ctx_reference, duplicate.outputs = None, ()
         return duplicate
 
     @property
@@ -265,8 +268,10 @@ class FunctionNode(Node):
         return isinstance(self.value, tuple)
 
     def output_node(self, k: int) -> Node:
-        """The node of output number k."""
-        return Output(self, k) if self.many else self
+        """The node of output number k, a new one if no reference to it is left."""
+        if not self.many:
+            return super().output_node(k)
+        return self.outputs and self.outputs[k]() or Output(self, k)
 
     def output(self, k: int) -> Tensor:
         """Output number k as a tensor."""

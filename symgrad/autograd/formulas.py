@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Bundle, Refused, Values
+from symgrad.autograd.bundles import Refused, Values
 from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
 from symgrad.engine.replay import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.graph.common import Bundle
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import DEFAULT, in_mode
 from symgrad.graph.node import Leaf, Node

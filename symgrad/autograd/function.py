@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -258,6 +259,7 @@ def _recorded(node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple, many
     if node.attributes.get("_materialize_non_diff_grads") is False:
         node.unmaterialized = frozenset(k for k, kind in enumerate(kinds) if kind == CONSTANT)
     output_nodes = [Output(node, k) for k in reversed(range(len(outputs)))][::-1] if many else [node]  # the latest is visited first
+    node.outputs = tuple(map(weakref.ref, output_nodes)) if many else ()
     finished = tuple(_finished(y, kind, output_node, inputs, len(outputs) > 1) for y, kind, output_node in zip(outputs, kinds, output_nodes))
     observed(node)
     node.saved, node.saved_for_jvp = (tuple(None if t is None else _saved(t, outputs, finished, kinds, inputs, since) for t in kept)

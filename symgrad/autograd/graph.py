@@ -121,7 +121,9 @@ class GradientEdge(NamedTuple):
     @property
     def place(self) -> Any:
         """The node that the pullback uses: that of the output."""
-        return self.node if self.ownership_token is None else self.ownership_token
+        if self.ownership_token is not None:
+            return self.ownership_token
+        return getattr(self.node, "_node", self.node).output_node(self.output_nr)  # of a `ctx` its node
 
 
 def current(t: Tensor) -> Any:

@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
+from symgrad.graph.common import CommonNode
 from symgrad.graph.node import HOOKED, Leaf, Node, all_threads
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 from symgrad.types.locks import after_fork, reentrant_lock
@@ -134,7 +135,8 @@ def _replaced(value: Tensor | None, found: Any, hook: Hook) -> Tensor | None:
     if not isinstance(found, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(found).__name__}'")
     if value is None:
-        return found
+        raise RuntimeError(f"can't replace a None gradient with a non-None value: {_name(hook)} was called with None, since no gradient reached it; "
+                           f"let it return None then")
     if found._value.dtype != value._value.dtype:
         raise RuntimeError(f"{_name(hook)} has changed the type of value (was {value.type()} got {found.type()})")
     if found._value.shape != value._value.shape:
@@ -161,8 +163,10 @@ def _attached(node: Node) -> Hooks:
         found = node.hooks = Hooks()
         node.flags |= HOOKED
         all_threads.hooked = True
-        if node.output_index is not None:
-            attach(node.parents[0]).output_nodes[node.output_index] = weakref.ref(node)  # type: ignore[arg-type]
+        if (place := getattr(node, "output_of", None)) is not None:
+            attach(place[0]).output_nodes[place[1]] = weakref.ref(node)
+        for output in node.live() if isinstance(node, CommonNode) else ():
+            attach(output)
     return found
 
 

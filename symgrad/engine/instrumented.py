@@ -26,6 +26,7 @@ from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.saved import read as read_saved
 from symgrad.engine.saved import verify
 from symgrad.engine.tasks import note_node
+from symgrad.graph.common import Bundle, CommonNode
 from symgrad.graph.freed import FREED
 from symgrad.graph.node import HOOKED, PACKED, RELEASED, Node, all_threads
 from symgrad.graph.order import upstream
@@ -56,70 +57,124 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             deliver(leaf, given)
         own.outgoing((), given[0])
 
-    last = _last_consumers(pending, wanted) if hooks is not None else {}
-    for leaf in last.pop(mark, ()):
-        finish_leaf(leaf)
-    while heap:
-        node = heappop(heap)[1]
-        if node is mark:
-            continue
-        note_node(node)
+    def reach(node: Node, own: Any) -> tuple[Any, Sequence[Node | None], bool]:
+        """The cotangent of a node after its tensor hooks, the parents that need one from it, and whether the hooks of the node run."""
         g = pending.pop(node)
         parents = () if node in ends else receivers(node, wanted)
-        own = None if hooks is None else hooks(node)
         needed = any(parents)
         if g is SYMBOLIC_ZERO and (own is not None or node in keep or node.none_is_undefined or node.output_index is not None):
             g = xp.zeros_like(node.value)
-        runs_hooks = needed or deliver is not None and node in keep  # an input of `backward` counts as run
+        given = deliver is not None and node in keep  # an input of `backward` counts as run
         if needed and node in keep:
             out[node] = g
         if own is not None:
             g = node.undefined() if g is UNDEFINED and node.none_is_undefined else g  # one for each output
             g = own.at_outputs(_typed(g, node))
-            if runs_hooks:
-                if node in keep and deliver is not None:
-                    out[node] = g
-                g = own.incoming(g)
-        if not needed:
-            if own is not None and runs_hooks:
-                own.outgoing((None,) * len(node.parents), g)
-            else:
-                out[node] = g
-            continue
-        absent = g is UNDEFINED or g is SYMBOLIC_ZERO
-        if absent and node.none_is_undefined:
-            g, absent = node.undefined(), False
-        skipped = g is UNDEFINED and node.skips_undefined
-        if skipped and (wrote := parents[1]) is not None:
-            parents = (parents[0], *receivers(wrote, wanted))
-        found: Sequence[Any] = (None,) * len(parents)
-        if node.flags & RELEASED and read is None and not skipped:
-            if any_recorded(node, parents):
-                raise RuntimeError(FREED)
-            absent = True
-        if node.reads_saved and not skipped and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
-            verify(node, receivers(node, None))
-        if not absent:
-            y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
-            if is_complex(g):
-                y, args = conjugated(xp, node, y, args)
-            guarded = guarded or node.selects
-            found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
-            found = _settled(xp, node, parents, found, own is not None)
+        if not needed or own is not None and given:
+            out[node] = g
+        return g, parents, needed or given
+
+    def pull(node: Node, g: Any, parents: Sequence[Node | None], hooked: bool) -> Sequence[Any] | None:
+        """The cotangents of a node's arguments, by its rule; None if that of the node is undefined."""
+        nonlocal guarded
+        if g is not UNDEFINED or not node.skips_undefined:
+            if node.flags & RELEASED and read is None:
+                if any_recorded(node, parents):
+                    raise RuntimeError(FREED)
+                return None
+            if node.reads_saved and node.sequence_nr < all_threads.written and not node.flags & RELEASED:
+                verify(node, receivers(node, None))
+        if g is UNDEFINED or g is SYMBOLIC_ZERO:
+            return None
+        y, args = (node.value, node.args) if read is None and not node.flags & PACKED else (read or read_saved)(node)
+        if is_complex(g):
+            y, args = conjugated(xp, node, y, args)
+        guarded = guarded or node.selects
+        found = guarded_vjp(xp, node, g, y, args, parents) if guarded else node.vjp(xp, g, y, args, parents)
+        return _settled(xp, node, parents, found, hooked)
+
+    def send_back(node: Node, g: Any, parents: Sequence[Node | None], found: Sequence[Any] | None, own: Any) -> None:
+        """Run the posthooks, and send the cotangents to the arguments."""
+        absent = found is None
+        found = found or (None,) * len(parents)
         if own is not None:
             found = own.outgoing(found, None if absent else g)
         elif hooks is not None and node.flags & HOOKED:  # an unpack hook has registered a posthook
-            found = hooks(node).outgoing(found, UNDEFINED)
+            found = hooks(node).outgoing(found, Bundle(()))
         for p, c in zip(parents, found):
             if p is not None:
                 if c is None:
                     c = g if absent else UNDEFINED if node.none_is_undefined or own is not None else SYMBOLIC_ZERO
                 send(pending, heap, p, c)
-        if release:
+
+    def visit(node: Node) -> None:
+        """Visit a node that stands for itself."""
+        own = None if hooks is None else hooks(node)
+        g, parents, runs_hooks = reach(node, own)
+        if own is not None and runs_hooks:
+            g = own.incoming(g)
+        if any(parents):
+            if (g is UNDEFINED or g is SYMBOLIC_ZERO) and node.none_is_undefined:
+                g = node.undefined()
+            if g is UNDEFINED and node.skips_undefined and (wrote := parents[1]) is not None:
+                parents = (parents[0], *receivers(wrote, wanted))
+            send_back(node, g, parents, pull(node, g, parents, own is not None), own)
+            if release:
+                release_node(node)
+        elif own is not None and runs_hooks:
+            own.outgoing((None,) * len(node.parents), g)
+
+    def visit_call(call: CommonNode, outputs: Sequence[Node]) -> None:
+        """Visit together the nodes of the outputs of one call, those that have a cotangent."""
+        own, parts, absent = hooks(call), [None] * len(call.outputs), UNDEFINED  # type: ignore[misc]
+        needed = runs_hooks = False
+        for node in call.live():
+            if node in outputs:
+                part, parents, runs = reach(node, hooks(node))  # type: ignore[misc]
+                needed, runs_hooks = needed or any(parents), runs_hooks or runs
+                if part is SYMBOLIC_ZERO:
+                    absent = part
+                elif part is not UNDEFINED:
+                    parts[node.output_nr] = part
+            elif (unreached := hooks(node)) is not None:  # type: ignore[misc]
+                unreached.at_outputs(UNDEFINED)
+        g = Bundle(parts)
+        if own is not None and runs_hooks:
+            g = own.incoming(g)
+        if not needed:
+            if own is not None and runs_hooks:
+                own.outgoing((None,) * len(call.parents), g)
+            return
+        pulled: list[tuple[Node, Sequence[Any]]] = []
+        for node in outputs:
+            parents, part = () if node in ends else receivers(node, wanted), g.parts[node.output_nr]
+            if any(parents) and (cotangents := pull(node, UNDEFINED if part is None else part, parents, own is not None)) is not None:
+                pulled.append((node, cotangents))
+        below = {p for node in outputs for p in node.parents}
+        parents = tuple([p if p in below else None for p in receivers(call, wanted)])
+        send_back(call, g if pulled else absent, parents, call.added(pulled) if pulled else None, own)
+        for node in outputs if release else ():
             release_node(node)
-        for leaf in last.get(node, ()):
-            if leaf in pending:
-                finish_leaf(leaf)
+
+    last = _last_consumers(pending, wanted) if hooks is not None else {}
+    for leaf in last.pop(mark, ()):
+        finish_leaf(leaf)
+    while heap:
+        node = heappop(heap)[1]
+        if node is mark or node not in pending:  # visited already, with another output of its call
+            continue
+        note_node(node)
+        call = _call_of(node) if hooks is not None and node.flags & (HOOKED | PACKED) else None
+        if call is None:
+            together = [node]
+            visit(node)
+        else:
+            together = [each for each in call.live() if each in pending]
+            visit_call(call, together)
+        for node in together:
+            for leaf in last.get(node, ()):
+                if leaf in pending:
+                    finish_leaf(leaf)
     for leaf in [p for p in pending if _hooked_leaf(p)] if hooks is not None else ():
         finish_leaf(leaf)
     pending.update(out)
@@ -128,6 +183,12 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
             del pending[node]
         elif g is SYMBOLIC_ZERO:
             pending[node] = None
+
+
+def _call_of(node: Node) -> CommonNode | None:
+    """The node of the call of which a node is one of several outputs; None for any other node, and for a copy."""
+    call, k = getattr(node, "output_of", (None, 0))
+    return call if isinstance(call, CommonNode) and call.outputs[k]() is node else None
 
 
 def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:

@@ -139,7 +139,7 @@ def current_graph_task_execution_order() -> list[Any]:
     roots = [node for node in nodes if isinstance(node, Leaf) and node not in seen]
     chosen = set(nodes)
     order = [*roots, *(x for node in reversed(nodes) if not isinstance(node, Leaf) for x in (node, *last[node]) if x in chosen)]
-    return [node.public_node for node in order if node.output_index is None]
+    return list(dict.fromkeys([node.public_node for node in order if node.output_index is None]))  # the outputs of a call have one node
 
 
 def will_engine_execute_node(node: Any) -> bool:

@@ -21,6 +21,7 @@ from symgrad.engine.storage.writes import into
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.closures import specialized
+from symgrad.graph.common import join
 from symgrad.graph.op import REGISTRY, Op, signature_of
 from symgrad.types.promotion import common_dtype, result_dtype
 
@@ -142,6 +143,8 @@ def _public_function(op: Op, core: Lifted, signature: inspect.Signature) -> Lift
                 out = core(traced, *args, **kwargs)
                 if type(out) is not Tensor or out._view is not None:
                     out = own(out, args)
+                if op.joined and type(out) is not Tensor:
+                    join(op.joined, [x._node_slot for x in out])
                 return out if op.saved is None else named_as_one(op, out, args[:arity])
             if op.prepare:
                 prepared = op.prepare(traced, *args, **kwargs)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.autograd.bundles import Bundle, Output, Refused, Values
+from symgrad.autograd.bundles import Output, Refused, Values
 from symgrad.autograd.engine import grad
 from symgrad.autograd.formulas import _replayed
 from symgrad.carriers import numeric
@@ -29,6 +29,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.generators import default_generator, fork_rng
 from symgrad.func.evaluation import Input, _repeat_for_level, recording
+from symgrad.graph.common import Bundle
 from symgrad.graph.modes import DEFAULT, UNCHANGED, in_mode, node_by_flags, special, thread
 from symgrad.graph.node import IN_FORWARD, INFERENCE, NAMED, TRACKED, Node, all_threads, node_class
 from symgrad.graph.op import Op

@@ -37,6 +37,10 @@ class DerivativeNode(Node):
     def origin(self) -> Node:
         return self if self.parents[0] is None else self.parents[0].origin
 
+    @property
+    def output_nr(self) -> int:
+        return 0 if self.parents[0] is None else self.parents[0].output_nr
+
     def release(self) -> None:
         """Do nothing, as no values are saved."""
 

@@ -24,10 +24,9 @@ class Metadata(NamedTuple):
 
 
 @functools.cache
-def renamed(cls: Any, name: str, output_nr: int = 0) -> Any:
-    """A node class under another name, for the node of one output of a call."""
-    members = {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__}
-    return type(name, (cls,), members | {"output_nr": output_nr} if output_nr else members)
+def renamed(cls: Any, name: str) -> Any:
+    """A node class under another name."""
+    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
 class NamedAsInTorch:

@@ -55,7 +55,7 @@ class Node(NamedAsInTorch):
     if the rule of one of them may call a user's code.
     """
 
-    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "__weakref__")
+    __slots__ = ("args", "parents", "value", "sequence_nr", "flags", "hooks", "record", "output_of", "__weakref__")
     op: Op
     vjp: Any
     broadcasts: bool
@@ -80,6 +80,7 @@ class Node(NamedAsInTorch):
     flags: int
     hooks: Any
     record: Any  # the line of user code, if anomaly mode recorded it
+    output_of: tuple[Node, int]  # for an output of a call that has several: the node of the whole call, and the output number
 
     def __deepcopy__(self, memo: Any) -> Any:
         raise TypeError(f"cannot pickle '{type(self).__name__}' object: graphs are neither copied nor stored")
@@ -106,15 +107,24 @@ class Node(NamedAsInTorch):
     @property
     def output_nr(self) -> int:
         """Which output of `origin` this node stands for."""
-        return 0
+        return self.output_of[1] if hasattr(self, "output_of") else 0
 
     @property
     def origin(self) -> Node:
         """The node of the whole call, of which this node is an output."""
-        return self
+        return self.output_of[0] if hasattr(self, "output_of") else self
 
     def current(self, always: bool = False) -> Node | None:
         """The node itself; for the placeholder of a stale view, the regenerated node."""
+        return self
+
+    def output_node(self, k: int) -> Node:
+        """The node of output number k.
+
+        Raises RuntimeError if there is none.
+        """
+        if k:
+            raise RuntimeError(f"{self.name()} has no output number {k}: it has one output")
         return self
 
     def undefined(self) -> Any:
@@ -278,8 +288,6 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         own = SELECTED * op.selects | CALLS * (op.kind == "function")
         if own:
             words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | own)
-        if op.view == "many":
-            words["output_nr"] = property(lambda self: self.args[-1])
         indices = ("indices",) if op.saved is not None and "index" in op.saved else ()
         first = "input" if op.node_name in NAME_INPUT else "self"
         for name in (first if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):

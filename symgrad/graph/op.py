@@ -50,6 +50,7 @@ class Op:
     - `special`: points at kinks, poles and ends of the domain.
     - `kinks`: arguments of calls at which the derivative does not exist, or is a limit; the reference shows what is returned there. Numbers and lists
       in the place of tensors are tensors.
+    - `joined`: torch's name of the one node that it has for the outputs of a composite.
     - `usage`: a call for the documentation, of a vector x or a matrix a.
     - `view`: the value shares memory with the input; "many" if it is one of several views.
     - `saved`: for each argument the names of the values that its cotangent reads, "result" and parameters among them; found by tracing the rule
@@ -94,6 +95,7 @@ class Op:
     takes_out: bool = False
     elementwise: bool = False
     layout: str = ""
+    joined: str = ""
     usage: str = ""
     doc: str = ""
 

@@ -19,6 +19,7 @@ from symgrad.engine.storage.writes import into, taking_out
 from symgrad.engine.tables import MethodTable
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.common import join, name_call
 from symgrad.graph.names import renamed
 from symgrad.graph.node import node_class
 from symgrad.graph.op import REGISTRY
@@ -78,7 +79,12 @@ def _copies(name: str) -> Callable[..., Any]:
             expect_tensors(f"{name}_copy", input=input)
         view = FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
         found = view(input, *args, **kwargs)
-        return tuple(map(_copy_of_view, found)) if isinstance(found, tuple) else _copy_of_view(found)
+        if not isinstance(found, tuple):
+            return _copy_of_view(found)
+        copies = tuple(map(_copy_of_view, found))
+        if copies and (node := found[0]._node_slot) is not None:
+            join(f"{type(node.origin).__name__}_copy", [copy._node_slot for copy in copies])
+        return copies
 
     return _named(copied, f"{name}_copy", f"As `{name}`, with a contiguous copy of the elements in place of a view.")
 
@@ -88,7 +94,7 @@ def _copy_of_view(view: Tensor, name: str = "") -> Tensor:
     out = _copy(view, "C")
     node, of_view = out._node_slot, view._node_slot
     if type(node) is CLONE and of_view is not None and getattr(of_view, "args", None):  # a node of forward mode alone has none
-        node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy", of_view.output_nr)  # type: ignore[arg-type]
+        node.__class__ = renamed(CLONE, f"{name or type(of_view.public_node).__name__}_copy")  # type: ignore[arg-type]
     return out
 
 
@@ -104,6 +110,8 @@ def _pieces(name: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def pieces(*args: Any, **kwargs: Any) -> Any:
         found = function(*args, **kwargs)
+        if found and (node := found[0]._node_slot) is not None:
+            name_call(node, f"Unsafe{type(node.origin).__name__}")
         for piece in found:
             if piece._view is not None:
                 unregister_view(piece)

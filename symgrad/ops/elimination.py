@@ -146,7 +146,7 @@ def _check_exchanges(name, pivots, size, most):
                            f"{int(given.max())}. Did you properly pass the result of lu_factor?")
 
 
-@composite("lu_unpack", usage="symgrad.lu_unpack(*symgrad.lu(a)).U", method=False)
+@composite("lu_unpack", joined="LuUnpackBackward0", usage="symgrad.lu_unpack(*symgrad.lu(a)).U", method=False)
 def lu_unpack(xp, LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L and U of A = P L U, from L below U in one array and the row exchanges; empty tensors for what is not unpacked."""
     m, n = LU_data.shape[-2:]
@@ -169,7 +169,7 @@ def _unpacked(xp, packed, order, data=True):
     return p, lower, upper
 
 
-@composite("linalg_lu", public=False)
+@composite("linalg_lu", public=False, joined="LinalgLuBackward0")
 def linalg_lu(xp, A, *, pivot=True):
     """The factors P, L and U of A = P L U: a permutation, a lower triangle with ones on its diagonal, and an upper triangle."""
     _check_pivot("linalg.lu", A, pivot)

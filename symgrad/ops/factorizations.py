@@ -198,7 +198,7 @@ def _check_driver(name, driver):
         raise RuntimeError(f"torch.{name}: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
 
 
-@composite("linalg_svd", public=False)
+@composite("linalg_svd", public=False, joined="LinalgSvdBackward0")
 def linalg_svd(xp, A, full_matrices=True, *, driver=None):
     """The singular value decomposition U, S, Vᴴ of A = U diag(S) Vᴴ, the singular values descending.
 
@@ -210,7 +210,7 @@ def linalg_svd(xp, A, full_matrices=True, *, driver=None):
     return return_types.linalg_svd((u, s, adjoint(xp, v)))
 
 
-@composite("svd", usage="symgrad.svd(a).S")
+@composite("svd", joined="LinalgSvdBackward0", usage="symgrad.svd(a).S")
 def svd(xp, input, some=True, compute_uv=True):
     """The singular value decomposition U, S, V of U diag(S) Vᴴ: the first columns of U and V, or all with `some=False`.
 
@@ -236,11 +236,14 @@ def linalg_svdvals(xp, A, *, driver=None):
 def _qr(xp, a):
     """Q with the smaller side of A as its number of columns, and R."""
     m, n = a.shape[-2:]
-    q, r = _above(xp, xp.qr_factors(a if m >= n else a[..., :m]), a)
-    return q, r if m >= n else xp.cat([r, xp.matmul(adjoint(xp, q), a[..., m:])], a.ndim - 1)
+    factors = xp.qr_factors(a if m >= n else a[..., :m])
+    q, r = _above(xp, factors, a)
+    if m < n:  # from a Q of its own, since no output of a call depends on another one
+        r = xp.cat([r, xp.matmul(adjoint(xp, _above(xp, factors, a)[0]), a[..., m:])], a.ndim - 1)
+    return q, r
 
 
-@composite("linalg_qr", public=False)
+@composite("linalg_qr", public=False, joined="LinalgQrBackward0")
 def linalg_qr(xp, A, mode="reduced"):
     """Q with orthonormal columns and the triangle R of A = Q R; all columns of Q with the mode "complete", no Q with "r".
 
@@ -259,7 +262,7 @@ def linalg_qr(xp, A, mode="reduced"):
     return return_types.linalg_qr((q, r))
 
 
-@composite("qr", usage="symgrad.qr(a).R")
+@composite("qr", joined="LinalgQrBackward0", usage="symgrad.qr(a).R")
 def qr(xp, input, some=True):
     """Q with orthonormal columns and the triangle R of Q R; all columns of Q with `some=False`."""
     return return_types.qr(linalg_qr(xp, input, "reduced" if some else "complete"))

@@ -309,7 +309,7 @@ def linalg_eigvalsh(xp, A, UPLO="L"):
     return xp.hermitian_eigenvalues(A)
 
 
-@composite("linalg_eigh", public=False)
+@composite("linalg_eigh", public=False, joined="LinalgEighBackward0")
 def linalg_eigh(xp, A, UPLO="L"):
     """The eigenvalues, ascending, and the eigenvectors, in columns, of a Hermitian matrix. The symmetric part of A is read, whatever `UPLO` says.
 

@@ -127,7 +127,7 @@ def min(xp, input, dim=None, keepdim=False):
     return _extremum("min", input, dim, keepdim, xp.min_of_all, xp.min_along, _along(xp.argmin), xp.minimum)
 
 
-@composite("aminmax", kinks=(([1.0, 1.0],),), usage="symgrad.aminmax(a, dim=1)")
+@composite("aminmax", joined="AminmaxBackward0", kinks=(([1.0, 1.0],),), usage="symgrad.aminmax(a, dim=1)")
 def aminmax(xp, input, *, dim=None, keepdim=False):
     """The pair (min, max) over all elements, or along `dim`."""
     return return_types.aminmax((xp.min_of_both(input, dim, keepdim), xp.max_of_both(input, dim, keepdim)))

@@ -275,7 +275,7 @@ def _pieces(piece, input, dim, sizes):
     return tuple(piece(input, (slice(None),) * dim + (slice(at, at + size),), i) for i, (at, size) in enumerate(zip(starts, sizes)))
 
 
-@composite("split_with_sizes", view=True, usage="symgrad.split_with_sizes(a, [1, 2], dim=1)")
+@composite("split_with_sizes", view=True, joined="SplitWithSizesBackward0", usage="symgrad.split_with_sizes(a, [1, 2], dim=1)")
 def split_with_sizes(xp, input, split_sizes, dim=0):
     """The pieces of a tensor along `dim` with given sizes, as views that cannot be written in place."""
     dim, split_sizes = axis(dim, input.ndim), list(split_sizes)
@@ -286,11 +286,11 @@ def split_with_sizes(xp, input, split_sizes, dim=0):
     return _pieces(xp.split_with_sizes_piece, input, dim, split_sizes)
 
 
-@composite("split", view=True, usage="symgrad.split(a, [1, 2], dim=1)")
+@composite("split", view=True, joined="SplitBackward0", usage="symgrad.split(a, [1, 2], dim=1)")
 def split(xp, tensor, split_size_or_sections, dim=0):
     """The pieces of a tensor along `dim`, all of one size (the last may be smaller) or of given sizes, as views that cannot be written in place."""
     if isinstance(split_size_or_sections, (list, tuple)):
-        return split_with_sizes(xp, tensor, split_size_or_sections, dim)
+        return xp.split_with_sizes(tensor, split_size_or_sections, dim)
     dim, size = axis(dim, tensor.ndim), operator.index(split_size_or_sections)
     n = tensor.shape[dim]
     if size < 0 or size == 0 and n:
@@ -306,10 +306,10 @@ def chunk(xp, input, chunks, dim=0):
     if not input.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor, but the input has none")
     n = input.shape[axis(dim, input.ndim)]
-    return split(xp, input, -(-n // chunks) if n else [0] * chunks, dim)
+    return xp.split(input, -(-n // chunks) if n else [0] * chunks, dim)
 
 
-@composite("unbind", view=True, usage="symgrad.unbind(a, 1)")
+@composite("unbind", view=True, joined="UnbindBackward0", usage="symgrad.unbind(a, 1)")
 def unbind(xp, input, dim=0):
     """The slices of a tensor along `dim`, as views that cannot be written in place."""
     before = (slice(None),) * axis(dim, input.ndim)

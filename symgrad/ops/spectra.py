@@ -64,7 +64,7 @@ def linalg_eigvals(xp, A):
     return xp.eigenvalues(A)
 
 
-@composite("linalg_eig", public=False)
+@composite("linalg_eig", public=False, joined="LinalgEigBackward0")
 def linalg_eig(xp, A):
     """The eigenvalues and the eigenvectors, in columns of length 1, of a square matrix, complex.
 

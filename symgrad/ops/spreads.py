@@ -112,7 +112,7 @@ def _define_with_mean(name, vjp, jvp, forward, node_name, saved):
         return first, getattr(xp, f"mean_with_{name}")(input, dim, keepdim)
 
     both.__doc__ = f"The pair of `{name}` and `mean`."
-    composite(f"{name}_mean", usage=f"symgrad.{name}_mean(a, dim=1)")(both)
+    composite(f"{name}_mean", joined=f"{node_name}Backward0", usage=f"symgrad.{name}_mean(a, dim=1)")(both)
 
 
 _define_with_mean("var", _var_vjp, _var_jvp, _var, "VarMean", ("input",))
