@@ -35,6 +35,9 @@ class Wild(Exception):
     """Numbers have left the finite: nothing is learnt from here on."""
 
 
+WILD = "numbers have left the finite"
+
+
 class Pair:
     """One program, run on torch and on another library; `ignored` names what is not compared."""
 
@@ -168,7 +171,7 @@ def one(seed: int, ours: Any, theirs: Any, length: int, without: frozenset[str],
     except Difference as e:
         return pair, str(e)
     except Wild:
-        pass
+        pair.over = WILD
     return pair, None
 
 

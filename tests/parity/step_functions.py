@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 
-def functions(lib: Any, told: list) -> dict[str, Any]:
-    """The Functions by name; `told` hears what their backward was given."""
+def functions(lib: Any, told: list, constant: bool) -> dict[str, Any]:
+    """The Functions by name; `told` hears what their backward was given.
+
+    With `constant` the copies that a forward made are constants for second derivatives, as they are in torch.
+    """
     Function = lib.autograd.Function
 
     def note(name: str, *gs: Any) -> None:
@@ -73,7 +76,7 @@ def functions(lib: Any, told: list) -> dict[str, Any]:
 
         @staticmethod
         def backward(ctx: Any, g: Any, h: Any) -> Any:
-            x, y = (t.detach() for t in ctx.saved_tensors)  # constants: torch knows no history of copies that a forward made
+            x, y = (t.detach() if constant else t for t in ctx.saved_tensors)
             return g * 2 + h * y, h * x
 
     class Same(Function):

@@ -109,7 +109,7 @@ class World:
     @functools.cached_property
     def functions(self) -> dict[str, Any]:
         """The custom Functions."""
-        return functions(self.lib, self.told)
+        return functions(self.lib, self.told, self.beside is not None)
 
     def value(self, data: Any) -> Any:
         """What a piece of a step stands for here."""

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 import symgrad
 
-from .aliases import Difference, Pair, Wild, main, shrink
+from .aliases import WILD, Difference, Pair, Wild, main, shrink
 from .draw import Drawer
 from .steps import Array, Ref, Step, say
 
@@ -35,7 +35,7 @@ class Aliases(RuleBasedStateMachine):
         try:
             self.pair.run(drawer.step())
         except Wild:
-            self.pair.over = "numbers have left the finite"
+            self.pair.over = WILD
         except Difference as e:
             program, told = shrink(self.pair.program, symgrad, torch, self.pair.closely)
             raise AssertionError(f"{told}, after\n" + "\n".join(say(step) for step in program)) from e
