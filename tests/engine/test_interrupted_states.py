@@ -18,7 +18,7 @@ from tests.support.interrupt_cases import CASES, either, values
 from tests.support.interrupts import Interrupted, differences, leaf, locked
 
 SLOW = {"checks", "derived"}
-FEW = {"checks": 8, "derived": 20, "batches of threads": 3}  # one out of so many, since it is slow
+FEW = {"checks": 8, "derived": 20, "batches of processes": 3}  # one out of so many, since it is slow
 layer = nn.Linear(2, 1)
 
 

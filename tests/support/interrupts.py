@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import sys
 import threading
 
@@ -43,7 +44,7 @@ class Interrupted:
     """
 
     def __init__(self, program, n=0, error=KeyboardInterrupt):
-        self.n, self.lines, self.at, self.error = n, 0, None, error
+        self.n, self.lines, self.at, self.error, self.process = n, 0, None, error, os.getpid()
         before = sys.gettrace()
         sys.settrace(self._call)
         try:
@@ -59,10 +60,14 @@ class Interrupted:
             sys.settrace(before)
 
     def _call(self, frame, event, argument):
-        return self._line if frame.f_code.co_filename.startswith(PACKAGE) and self.at is None else None
+        return self._line if frame.f_code.co_filename.startswith(PACKAGE) and self._interrupts else None
+
+    @property
+    def _interrupts(self):  # once, and not in a process that was forked
+        return self.at is None and os.getpid() == self.process
 
     def _line(self, frame, event, argument):
-        if event == "line" and self.at is None:
+        if event == "line" and self._interrupts:
             self.lines += 1
             if self.lines == self.n:
                 self.at = f"{frame.f_code.co_filename[len(PACKAGE):]}:{frame.f_lineno} {frame.f_code.co_name}"

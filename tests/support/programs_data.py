@@ -58,6 +58,15 @@ def datasets(torch, log):
         lambda: data.Subset(part, [1])[0])
 
 
+def stacking(torch, log):
+    data, sets = torch.utils.data, _sets(torch)
+    tuples, named = data.StackDataset(sets.five, "abcde"), data.StackDataset(i=sets.five, letter="abcde")
+    log(lambda: (tuples[1], named[4], len(tuples), len(named), tuples.__getitems__([0, 2]), named.__getitems__([1])), lambda: tuples[5],
+        lambda: list(data.DataLoader(named, 3)), lambda: data.StackDataset(), lambda: data.StackDataset(sets.five, i=sets.five),
+        lambda: data.StackDataset(sets.five, sets.tensors), lambda: len(data.ChainDataset([sets.counted, sets.counted])),
+        lambda: len(data.ChainDataset([sets.five])), lambda: type("Own", (data.Subset,), {"__getitem__": lambda self, i: i})(sets.five, [1]))
+
+
 def splitting(torch, log):
     split, five = torch.utils.data.random_split, _sets(torch).five
     for lengths in ([3, 2], [0.5, 0.3, 0.2], [0.9, 0.1], [3, 3], [1.5, -0.5], [0.05, 0.95], [0.5, 0.2], [5], [0, 5]):
@@ -123,6 +132,7 @@ def options(torch, log):
         {"sampler": [1], "shuffle": True}, {"batch_size": 2, "batch_sampler": [[1]]}, {"shuffle": True, "batch_sampler": [[1]]},
         {"drop_last": True, "batch_sampler": [[1]]}, {"sampler": [1], "batch_sampler": [[1]]}, {"batch_size": None, "drop_last": True},
         {"num_workers": -1}, {"timeout": -1}, {"prefetch_factor": 2}, {"persistent_workers": True}, {"multiprocessing_context": "fork"},
+        {"num_workers": 1, "multiprocessing_context": 3}, {"num_workers": 1, "prefetch_factor": -1},
         {"batch_size": 0}, {"batch_size": -1})))
     log(lambda: load([], shuffle=True), lambda: len(load(sets.unmeasured)), lambda: load(sets.unmeasured, shuffle=True))
     loader = load(sets.five, 2)

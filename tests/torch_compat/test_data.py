@@ -1,13 +1,20 @@
-"""Datasets, samplers and loaders: results recorded from PyTorch for the same programs, and workers."""
+"""Datasets, samplers and loaders: results recorded from PyTorch for the same programs, and worker processes."""
 
-import threading
+import gc
+import itertools
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
 import time
-import traceback
 
+import numpy as np
 import pytest
 
 import symgrad
-from symgrad.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, get_worker_info
+from symgrad.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, RandomSampler, StackDataset, Subset, get_worker_info
 from tests.support import programs_data
 from tests.support.sides import compare, programs, recorded
 
@@ -19,104 +26,223 @@ def test_loaders_yield_what_torch_yields(name):
     compare(programs(programs_data)[name], symgrad, RECORDED[name])
 
 
-class Slow(Dataset):
-    """Examples of which the first takes the longest."""
+class Examples(Dataset):
+    """The results of a function of the index."""
 
-    def __init__(self, count):
-        self.count, self.threads = count, set()
+    def __init__(self, count, example):
+        self.count, self.example = count, example
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, i):
-        self.threads.add(threading.get_ident())
-        time.sleep(0.02 if i < 2 else 0)
-        return i
+        return self.example(i)
+
+
+class Numbers(IterableDataset):
+    """Different numbers of examples in each worker."""
+
+    def __iter__(self):
+        worker = get_worker_info().id
+        return iter(range(10 * worker, 10 * worker + worker + 1))
+
+
+def slow_first(i):
+    time.sleep(0.02 if i < 2 else 0)
+    return i, os.getpid()
+
+
+def children():
+    gc.collect()
+    return multiprocessing.active_children()
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_workers_keep_the_order(workers):
-    data = Slow(17)
-    assert [batch.tolist() for batch in DataLoader(data, 3, num_workers=workers)] == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11], [12, 13, 14],
-                                                                                     [15, 16]]
-    assert len(data.threads) == workers and threading.get_ident() not in data.threads
+    batches = list(DataLoader(Examples(17, slow_first), 3, num_workers=workers))
+    assert [i for numbers, _ in batches for i in numbers.tolist()] == list(range(17)) and len(batches[-1][0]) == 2
+    processes = {process for _, ids in batches for process in ids.tolist()}
+    assert len(processes) == workers and os.getpid() not in processes and not children()
+
+
+def test_batches_in_the_order_of_their_arrival():
+    def example(i):
+        time.sleep(0.3 if i == 0 else 0)
+        return i
+
+    order = [int(i) for i in DataLoader(Examples(6, example), num_workers=2, in_order=False)]
+    assert sorted(order) == list(range(6)) and order[0] != 0
+    assert sorted(int(i) for i in DataLoader(Numbers(), num_workers=4, in_order=False)) == [0, 10, 11, 20, 21, 22, 30, 31, 32, 33]
 
 
 def test_prefetch_factor_bounds_the_batches_loaded_ahead():
-    asked = []
+    asked = multiprocessing.get_context("fork").Value("i", 0)
 
-    class Noting(Dataset):
-        def __getitem__(self, i):
-            asked.append(i)
-            return i
+    def example(i):
+        with asked:
+            asked.value += 1
+        return i
 
-    batches = iter(DataLoader(Noting(), sampler=range(100), num_workers=2, prefetch_factor=3))
+    batches = iter(DataLoader(Examples(100, example), num_workers=2, prefetch_factor=3))
     next(batches)
-    time.sleep(0.05)
-    assert max(asked) <= 6
-    before = threading.active_count()
+    time.sleep(0.2)
+    assert asked.value == 7 and len(children()) == 2
     batches.close()
-    assert threading.active_count() < before
+    assert not children() and list(batches) == []
 
 
-def test_get_worker_info():
-    begun, seen = [], []
+def test_workers_have_numbers_seeds_and_a_copy_of_the_data():
+    def begin(worker):
+        get_worker_info().dataset.begun = worker
 
-    class Asking(Dataset):
-        def __len__(self):
-            return 4
+    def example(i):
+        info = get_worker_info()
+        return info.id, info.num_workers, info.dataset.begun, info.seed == symgrad.initial_seed(), random.random(), np.random.rand(), symgrad.rand(1)
 
-        def __getitem__(self, i):
-            info = get_worker_info()
-            seen.append((info.id, info.num_workers, info.dataset is self))
-            return i
+    data = Examples(4, example)
 
-    loader = DataLoader(Asking(), num_workers=2, worker_init_fn=begun.append)
-    assert len(list(loader)) == 4 and sorted(begun) == [0, 1]
-    assert set(seen) == {(0, 2, True), (1, 2, True)} and get_worker_info() is None
+    def loaded(seed):
+        symgrad.manual_seed(seed)
+        return list(DataLoader(data, None, num_workers=2, worker_init_fn=begin))
+
+    first = loaded(3)
+    assert [row[:4] for row in first] == [[0, 2, 0, True], [1, 2, 1, True]] * 2 and get_worker_info() is None and not hasattr(data, "begun")
+    assert repr(loaded(3)) == repr(first) != repr(loaded(4)) and len({repr(row[4:]) for row in first}) == 4
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_exception_reaches_the_caller_with_its_traceback(workers):
-    class Broken(Slow):
-        def __getitem__(self, i):
-            if i == 3:
-                raise LookupError("example 3")
-            return i
+    class Unnamed(ValueError):
+        pass
 
-    found = []
-    with pytest.raises(LookupError, match="example 3") as caught:
-        for batch in DataLoader(Broken(6), 2, num_workers=workers):
-            found.append(batch.tolist())
-    assert found == [[0, 1]]
-    assert traceback.extract_tb(caught.value.__traceback__)[-1].line == 'raise LookupError("example 3")'
+    def example(i):
+        if i in (3, 5, 6):
+            raise {3: LookupError, 5: KeyError, 6: Unnamed}[i](f"example {i}")
+        return i
+
+    batches, found = iter(DataLoader(Examples(9, example), num_workers=workers)), []
+    while True:
+        try:
+            found.append(int(next(batches)))
+        except StopIteration:
+            break
+        except Exception as error:
+            found.append(error)
+    assert [x for x in found if isinstance(x, int)] == [0, 1, 2, 4, 7, 8]
+    assert list(map(type, found[3:7:3])) == [LookupError, RuntimeError if workers else Unnamed] and type(found[5]) is KeyError
+    for i in (3, 5, 6) if workers else ():
+        lines = str(found[i]).splitlines()
+        assert lines[0].startswith("Caught ") and lines[0].endswith(f" in DataLoader worker process {i % 2}.") and f"example {i}" in lines[-1]
+        assert lines[1] == "Original Traceback (most recent call last):" and any("raise {3: LookupError" in line for line in lines)
+
+
+def test_what_cannot_be_sent_is_the_error_of_its_batch():
+    with pytest.raises((AttributeError, TypeError, RuntimeError), match="(?s)Caught .* in DataLoader worker process 0.*pickle"):
+        list(DataLoader(Examples(1, lambda i: lambda: i), None, num_workers=1))
 
 
 def test_an_exception_of_worker_init_fn_reaches_the_caller():
     def start(worker):
         raise OSError(f"worker {worker} is ill")
 
-    with pytest.raises(OSError, match="worker 0 is ill"):
+    with pytest.raises(OSError, match="(?s)^Caught OSError in DataLoader worker process 0.*worker 0 is ill"):
         list(DataLoader([1, 2], num_workers=1, worker_init_fn=start))
 
 
-def test_a_timeout_raises():
-    class Stuck(Slow):
-        def __getitem__(self, i):
-            time.sleep(0.3)
-            return i
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("end, how", [(lambda: os.kill(os.getpid(), signal.SIGKILL), "it was killed by SIGKILL; if the memory ran out, take fewer"),
+                                      (lambda: sys.exit(3), "it ended with exit code 3$")], ids=["killed", "exit"])
+def test_a_worker_that_ends_is_an_error(end, how, in_order):
+    loader = DataLoader(Examples(8, lambda i: end() if i == 4 else i), num_workers=2, in_order=in_order, persistent_workers=True)
+    for _ in range(2):  # the next pass has new workers
+        with pytest.raises(RuntimeError, match=rf"^DataLoader worker \(pid\(s\) \d+\) exited unexpectedly: {how}"):
+            list(loader)
+        assert not children()
 
-    with pytest.raises(RuntimeError, match="^DataLoader timed out after 0.05 seconds$"):
-        list(DataLoader(Stuck(2), num_workers=1, timeout=0.05))
+
+def test_a_timeout_raises():
+    batches = iter(DataLoader(Examples(2, lambda i: time.sleep(0.9 * i) or i), None, num_workers=1, timeout=0.5))
+    assert next(batches) == 0
+    with pytest.raises(RuntimeError, match="^DataLoader timed out after 0.5 seconds$"):
+        next(batches)
+    assert next(batches) == 1
+
+
+def test_persistent_workers_go_on():
+    loader = DataLoader(Examples(7, slow_first), 2, num_workers=2, persistent_workers=True, shuffle=True)
+    passes = [list(loader) for _ in range(3)]
+    assert len({tuple(i for numbers, _ in batches for i in numbers.tolist()) for batches in passes}) > 1
+    assert len({process for batches in passes for _, ids in batches for process in ids.tolist()}) == 2 == len(children())
+    left = iter(loader)
+    next(left)
+    assert sorted(i for numbers, _ in loader for i in numbers.tolist()) == list(range(7))  # what the pass before left is dropped
+    with pytest.raises(RuntimeError, match="a newer iterator"):
+        next(left)
+    streams = DataLoader(Numbers(), None, num_workers=3, persistent_workers=True)
+    assert [list(streams) for _ in range(2)] == [[0, 10, 20, 11, 21, 22]] * 2
+    del loader, left, streams
+    assert not children()
+
+
+def test_large_batches_and_many_tasks_do_not_block():
+    indices = [list(range(1000 * i, 1000 * i + 40_000)) for i in range(12)]
+    loader = DataLoader(Examples(0, None), batch_sampler=indices, num_workers=2, prefetch_factor=6)
+    loader.dataset.example = float
+    assert [len(batch) for batch in loader] == [40_000] * 12
+
+
+def test_workers_end_with_an_interrupt_and_with_the_caller(tmp_path):
+    program = tmp_path / "load.py"
+    program.write_text("""
+import os, sys, time
+from symgrad.utils.data import DataLoader
+
+class Slow:
+    def __len__(self):
+        return 100
+    def __getitem__(self, i):
+        time.sleep(60 * (i > 3))
+        return os.getpid()
+
+if __name__ == "__main__":
+    batches = iter(DataLoader(Slow(), num_workers=2))
+    print(*(int(next(batches)) for _ in range(4)), flush=True)
+    next(batches)
+""")
+
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
+            workers = {int(word) for word in caller.stdout.readline().split()}
+            start = time.monotonic()
+            caller.send_signal(number)
+            found = caller.communicate(timeout=20)[1]  # the workers hold the other end, too
+        assert time.monotonic() - start < 4 and len(workers) == 2
+        assert ("KeyboardInterrupt" in found) is (number == signal.SIGINT)
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_start_methods(method):
+    batches = list(DataLoader(Examples(5, slow_first), 2, num_workers=1, multiprocessing_context=method))
+    assert [numbers.tolist() for numbers, _ in batches] == [[0, 1], [2, 3], [4]]
 
 
 def test_iterable_datasets_of_different_lengths():
-    class Uneven(IterableDataset):
-        def __iter__(self):
-            worker = get_worker_info().id
-            return iter(range(10 * worker, 10 * worker + worker + 1))
+    assert list(DataLoader(Numbers(), batch_size=None, num_workers=3)) == [0, 10, 20, 11, 21, 22]
 
-    assert list(DataLoader(Uneven(), batch_size=None, num_workers=3)) == [0, 10, 20, 11, 21, 22]
+
+def test_an_iterable_dataset_longer_than_it_says():
+    class Wrong(IterableDataset):
+        def __iter__(self):
+            return iter(range(3))
+
+        def __len__(self):
+            return 2
+
+    loader = DataLoader(Wrong())
+    assert len([batch for batch in loader]) == 3  # its length was not asked for, as `list` does
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match=r"^Length of IterableDataset .* was reported to be 2 \(when accessing len\(dataloader\)\), but 3 samples"):
+        list(loader)
 
 
 def test_the_order_depends_on_the_seed_alone():
@@ -130,3 +256,34 @@ def test_the_order_depends_on_the_seed_alone():
 
     for options in ({"shuffle": True}, {"sampler": RandomSampler(range(20), replacement=True, num_samples=100)}):
         assert order(lambda: None, **options) == order(lambda: symgrad.rand(3), **options) != list(range(20))
+
+
+def test_batched_access_is_passed_on():
+    """`__getitems__` of a data set is called once for each batch, through subsets and stacks, too."""
+    asked = []
+
+    class Batched(Examples):
+        def __getitems__(self, indices):
+            asked.append(indices)
+            return [self[i] for i in indices]
+
+    data = Batched(4, lambda i: -i)
+    assert [batch.tolist() for batch in DataLoader(Subset(data, [3, 1, 0]), 2)] == [[-3, -1], [0]] and asked == [[3, 1], [0]]
+    stack = StackDataset(Subset(data, [2, 3]), "ab")
+    assert [(x.tolist(), y) for x, y in DataLoader(stack, 2)] == [([-2, -3], ("a", "b"))] and asked[2:] == [[2, 3]]
+    assert ConcatDataset([stack, stack])[3] == (-3, "b")
+
+
+def test_an_interrupt_between_workers_leaves_none():
+    context = multiprocessing.get_context("fork")
+    starts = itertools.count()
+
+    class Second(type(context)):
+        def Process(self, *args, **kwargs):
+            if next(starts) == 1:
+                raise KeyboardInterrupt
+            return context.Process(*args, **kwargs)
+
+    with pytest.raises(KeyboardInterrupt):
+        iter(DataLoader(range(3), num_workers=2, multiprocessing_context=Second()))
+    assert not children()

@@ -1,24 +1,36 @@
-"""Worker threads that load batches ahead, in turn, so that the order is that of a single loader."""
+"""What a worker process of a loader does: it loads one batch for each task, in turn, and sends it back."""
 
 from __future__ import annotations
 
+import os
+import queue
+import random
+import signal
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, TimeoutError
+import traceback
+from collections.abc import Callable, MutableSet
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-__all__ = ["Fetch", "WorkerInfo", "examples_of", "fetch", "get_worker_info", "in_threads"]
+import numpy as np
 
-END = object()
-Fetch = Callable[[Any], Any]  # from the indices of a sampler to a batch; DONE at the end
+from symgrad.factories.generators import manual_seed
+
+__all__ = ["End", "Failure", "Fetch", "Setup", "WorkerInfo", "get_worker_info", "serve"]
+
+Fetch = Callable[[Any], Any]  # from the indices of a sampler to a batch; End at the end
+
+
+class End:
+    """In the place of a batch: the iterable data set has no further example."""
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """The number of a worker thread, the number of workers, its seed, and its data set."""
+    """The number of a worker process, the number of workers, its seed, and its copy of the data set."""
 
     id: int
     num_workers: int
@@ -26,79 +38,114 @@ class WorkerInfo:
     dataset: Any
 
 
-_thread = threading.local()
+_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker of the current thread; None outside workers."""
-    return getattr(_thread, "info", None)
+    """The worker that this process is; None outside workers."""
+    return _info
 
 
-def fetch(dataset: Any, batched: bool, collate: Callable[[Any], Any]) -> Fetch:
-    """The function from indices to a batch, or from an index to an example."""
-    get_items = getattr(dataset, "__getitems__", None)
+@dataclass(frozen=True)
+class Setup:
+    """What a loader loads: a data set, and how its examples become batches."""
 
-    def load(index: Any) -> Any:
-        if not batched:
-            return collate(dataset[index])
-        return collate(get_items(index) if get_items else [dataset[i] for i in index])
+    dataset: Any
+    iterable: bool
+    batched: bool
+    drop_last: bool
+    collate: Callable[[Any], Any]
 
-    return load
+    def fetch(self) -> Fetch:
+        """The function from indices to a batch, or from an index to an example; of an iterable data set the next batch of that size."""
+        dataset, collate = self.dataset, self.collate
+        if self.iterable:
+            examples = iter(dataset)
+
+            def following(index: Any) -> Any:
+                taken = list(islice(examples, len(index) if self.batched else 1))
+                if not taken or self.batched and self.drop_last and len(taken) < len(index):
+                    return End
+                return collate(taken if self.batched else taken[0])
+
+            return following
+        if not self.batched:
+            return lambda index: collate(dataset[index])
+        if get_items := getattr(dataset, "__getitems__", None):
+            return lambda indices: collate(get_items(indices))
+        return lambda indices: collate([dataset[i] for i in indices])
 
 
-def examples_of(dataset: Any, batched: bool, drop_last: bool, collate: Callable[[Any], Any]) -> Fetch:
-    """The function to the next batch of an iterable data set, of as many examples as the sampler gave indices."""
-    examples = iter(dataset)
+class Failure:
+    """An exception of a worker, in a form that every process can read."""
 
-    def load(index: Any) -> Any:
-        taken = list(islice(examples, len(index) if batched else 1))
-        if not taken or batched and drop_last and len(taken) < len(index):
-            return END
-        return collate(taken if batched else taken[0])
+    def __init__(self, worker: int, error: Exception):
+        kind, text = type(error), "".join(traceback.format_exception(error))
+        self.text = f"Caught {kind.__name__} in DataLoader worker process {worker}.\nOriginal {text}"
+        try:
+            ForkingPickler.dumps(kind)
+            self.kind: type[Exception] | None = kind
+        except Exception:
+            self.kind = None  # a class that has no name in a module
 
-    return load
-
-
-def in_threads(make: Callable[[], Fetch], indices: Iterator[Any], infos: list[WorkerInfo], queue_length: int, timeout: float,
-               start: Callable[[int], Any] | None) -> Iterator[Any]:
-    """Batches in order, loaded by one thread for each of `infos`, each with its own fetch function and at most `queue_length` batches in its queue.
-
-    Exceptions of threads are raised here, with their tracebacks. Raises RuntimeError if a batch takes longer than `timeout` seconds.
-    """
-    def begin(info: WorkerInfo) -> Fetch:
-        _thread.info = info
-        if start is not None:
-            start(info.id)
-        return make()
-
-    pools = [ThreadPoolExecutor(1) for _ in infos]
-    try:
-        fetches = [pool.submit(begin, info) for pool, info in zip(pools, infos)]
-        active, waiting = deque(range(len(infos))), deque[tuple[int, Future[Any]]]()
-
-        def load(worker: int, index: Any) -> Any:
-            return fetches[worker].result()(index)
-
-        def submit() -> None:
-            for index in islice(indices, 1):
-                worker = active[0]
-                active.rotate(-1)
-                waiting.append((worker, pools[worker].submit(load, worker, index)))
-
-        for _ in range(queue_length * len(infos)):
-            submit()
-        while waiting:
-            worker, future = waiting.popleft()
+    def error(self) -> Exception:
+        """An exception of the same class with the traceback as its message, or a RuntimeError if the class does not take one message."""
+        if self.kind is not None:
             try:
-                batch = future.result(timeout or None)
-            except TimeoutError:
-                raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
-            if batch is not END:
-                yield batch
-            elif worker in active:
-                active.remove(worker)
-            if active:
-                submit()
-    finally:
-        for pool in pools:
-            pool.shutdown(wait=True, cancel_futures=True)
+                return self.kind(_Message(self.text) if issubclass(self.kind, KeyError) else self.text)
+            except Exception:
+                pass
+        return RuntimeError(self.text)
+
+
+class _Message(str):
+    """A message of a KeyError, which shows the `repr` of its argument."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def serve(connection: Connection, others: MutableSet[Connection], setup: Setup, number: int, count: int, base_seed: int,
+          init: Callable[[int], Any] | None) -> None:
+    """Answer tasks (epoch, indices) by (epoch, batch), until the other side closes the connection."""
+    global _info
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller gets the interrupt, and ends its workers
+    for other in list(others):  # inherited ends, which would keep the connections of other workers open
+        other.close()
+    others.clear()
+    _info = WorkerInfo(number, count, base_seed + number, setup.dataset)
+    random.seed(_info.seed)
+    manual_seed(_info.seed)
+    np.random.seed(np.random.SeedSequence((number, base_seed % 2**32, base_seed >> 32, 0)).generate_state(4))
+    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    closed = threading.Event()
+
+    def receive() -> None:  # at once, so that the caller never waits for a worker that waits for the caller
+        try:
+            while (task := connection.recv()) is not None:
+                tasks.put(task)
+        except (EOFError, OSError):  # without a last message: the caller has died
+            os._exit(1)
+        closed.set()
+        tasks.put(None)
+
+    threading.Thread(target=receive, daemon=True).start()
+    failed: Failure | None = None
+    try:
+        if init is not None:
+            init(number)
+    except Exception as error:
+        failed = Failure(number, error)
+    epoch, load = None, None
+    while (task := tasks.get()) is not None and not closed.is_set():
+        wanted, index = task
+        try:
+            if load is None or wanted != epoch:
+                epoch, load = wanted, setup.fetch() if failed is None else None
+            answer = ForkingPickler.dumps((wanted, failed if load is None else load(index)))
+        except Exception as error:
+            answer = ForkingPickler.dumps((wanted, Failure(number, error)))
+        try:
+            connection.send_bytes(answer)
+        except OSError:  # the caller has closed its end
+            return

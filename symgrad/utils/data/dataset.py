@@ -12,9 +12,15 @@ from typing import Any, Generic, TypeVar
 from symgrad.engine.tensor import Tensor
 from symgrad.factories.random_tensors import randperm
 
-__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset", "TensorDataset", "random_split"]
+__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset", "random_split"]
 
 Example = TypeVar("Example", covariant=True)
+
+
+def _items(dataset: Any, indices: list[int]) -> list[Any]:
+    """The examples of a data set at several indices, by its `__getitems__` if it has one."""
+    get_items = getattr(dataset, "__getitems__", None)
+    return list(get_items(indices)) if callable(get_items) else [dataset[i] for i in indices]
 
 
 class Dataset(Generic[Example]):
@@ -56,6 +62,47 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].shape[0]
 
 
+class StackDataset(Dataset[Any]):
+    """Data sets side by side: example i is the tuple of their examples i, or the dict of them if the data sets are given by name.
+
+    Raises ValueError without a data set, for both forms at once, and for different lengths.
+
+    >>> StackDataset("ab", [1, 2])[1], StackDataset(letter="ab", number=[1, 2])[0]
+    (('b', 2), {'letter': 'a', 'number': 1})
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        if args and kwargs:
+            raise ValueError("Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but both types are given.")
+        if not args and not kwargs:
+            raise ValueError("At least one dataset should be passed")
+        self.datasets: Any = args or kwargs
+        lengths = {len(dataset) for dataset in args or kwargs.values()}
+        if len(lengths) > 1:
+            raise ValueError("Size mismatch between datasets")
+        (self._length,) = lengths
+
+    def _example(self, parts: Any) -> Any:
+        return dict(zip(self.datasets, parts)) if isinstance(self.datasets, dict) else tuple(parts)
+
+    def _parts(self) -> list[Any]:
+        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._example([dataset[index] for dataset in self._parts()])
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The examples at several indices."""
+        columns = [_items(dataset, indices) for dataset in self._parts()]
+        for column in columns:
+            if len(column) != len(indices):
+                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
+        return [self._example(row) for row in zip(*columns)]
+
+    def __len__(self) -> int:
+        return self._length
+
+
 class ConcatDataset(Dataset[Any]):
     """Concatenated data sets. Raises AssertionError for an empty list, and for iterable data sets."""
 
@@ -92,7 +139,10 @@ class ChainDataset(IterableDataset[Any]):
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(len(dataset) for dataset in self.datasets)
+        datasets = list(self.datasets)
+        if not all(isinstance(dataset, IterableDataset) for dataset in datasets):
+            raise AssertionError("ChainDataset only supports IterableDataset")
+        return sum(map(len, datasets))
 
 
 class Subset(Dataset[Any]):
@@ -100,15 +150,18 @@ class Subset(Dataset[Any]):
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset, self.indices = dataset, indices
+        if type(self).__getitem__ is not Subset.__getitem__ and type(self).__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(f"{type(self).__name__} overrides __getitem__ but not __getitems__. When subclassing Subset and overriding "
+                                      "__getitem__, you must also override __getitems__ to ensure DataLoader works correctly with your custom logic. "
+                                      "A simple implementation:\n\ndef __getitems__(self, indices):\n"
+                                      "    return [self.__getitem__(idx) for idx in indices]")
 
     def __getitem__(self, index: Any) -> Any:
         return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
         """The examples at several indices."""
-        chosen = [self.indices[i] for i in indices]
-        get_items = getattr(self.dataset, "__getitems__", None)
-        return list(get_items(chosen)) if callable(get_items) else [self.dataset[i] for i in chosen]
+        return _items(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -1,0 +1,190 @@
+"""`DataLoader`: the examples of a data set, in batches."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Any
+
+from symgrad.factories.random_tensors import randint
+from symgrad.utils.data.collating import default_collate, default_convert
+from symgrad.utils.data.dataset import IterableDataset
+from symgrad.utils.data.processes import GRACE, Workers
+from symgrad.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from symgrad.utils.data.workers import End, Fetch, Setup, get_worker_info
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+
+class _Endless(Sampler[None]):
+    """An endless sampler without indices, for iterable data sets."""
+
+    def __iter__(self) -> Iterator[None]:
+        return repeat(None)
+
+
+class DataLoader:
+    """The examples of a data set in batches: in order, shuffled, or in the order of a sampler.
+
+    `batch_size` None gives single examples; `sampler` gives indices and `batch_sampler` lists of them; `drop_last` omits a last
+    batch that is shorter; `collate_fn` makes a batch of a list of examples. `shuffle` uses `generator`, or the
+    default generator, which `manual_seed` seeds.
+
+    `num_workers` processes load up to `prefetch_factor` batches each ahead, in the same order, or in that of their arrival if `in_order`
+    is false. `worker_init_fn` is called with the number of each worker when it starts; `persistent_workers` go on with the next pass.
+    `multiprocessing_context` is a start method: with "spawn" the data set and the functions are pickled. A worker has a copy of the data set
+    and its own seed. An iterable data set asks `get_worker_info()` for its part. `pin_memory` has no effect on the CPU.
+
+    Raises ValueError for options that exclude each other. Iteration raises the exceptions of workers with their tracebacks, and RuntimeError for a
+    worker that was killed and for a batch that takes longer than `timeout` seconds.
+
+    >>> import symgrad
+    >>> [batch.tolist() for batch in DataLoader([10, 20, 30], batch_size=2)]
+    [[10, 20], [30]]
+    """
+
+    _fixed = False
+    _kept: Workers | None = None  # persistent ones
+    _reported: int | None = None  # the length of an iterable data set, where it was asked for
+
+    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None, batch_sampler: Any = None,
+                 num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False, drop_last: bool = False,
+                 timeout: float = 0, worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None, generator: Any = None,
+                 *, prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True):
+        if num_workers < 0:
+            raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError("prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable multiprocessing, "
+                             "otherwise set prefetch_factor to None.")
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable:
+            for option, value in {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}.items():
+                if value is not None:
+                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {option} option, but got {option}={value}")
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+        if sampler is None:
+            sampler = _Endless() if iterable else RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.dataset, self.batch_size, self.sampler, self.batch_sampler, self.drop_last = dataset, batch_size, sampler, batch_sampler, drop_last
+        self.num_workers, self.timeout, self.worker_init_fn, self.generator = num_workers, timeout, worker_init_fn, generator
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.persistent_workers, self.pin_memory, self.pin_memory_device, self.in_order = persistent_workers, pin_memory, pin_memory_device, in_order
+        self.multiprocessing_context = multiprocessing_context
+        self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._batched else default_convert
+        self._fixed = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._fixed and name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """The start method of the workers, None for that of Python."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        if context is not None:
+            if self.num_workers == 0:
+                raise ValueError("multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got num_workers=0")
+            if isinstance(context, str):
+                if context not in (methods := multiprocessing.get_all_start_methods()):
+                    raise ValueError(f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+                                     f"multiprocessing_context={context!r}")
+                context = multiprocessing.get_context(context)
+            if not isinstance(context, multiprocessing.context.BaseContext):
+                raise TypeError("multiprocessing_context option should be a valid context object or a string specifying the start method, but got "
+                                f"multiprocessing_context={context}")
+        self._context = context
+
+    @property
+    def _batched(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _indices(self) -> Iterable[Any]:
+        return self.batch_sampler if self._batched else self.sampler
+
+    def __iter__(self) -> Batches:
+        return Batches(self)
+
+    def _workers(self, setup: Setup, seed: int) -> Workers:
+        """Worker processes, those of the last pass if they are persistent."""
+        if self._kept is not None and not self._kept.closed:
+            return self._kept
+        workers = Workers(setup, self.num_workers, 2 if self.prefetch_factor is None else self.prefetch_factor, self.timeout, self.in_order,
+                          self._context, self.worker_init_fn, seed)
+        self._kept = workers if self.persistent_workers else None
+        return workers
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._indices)  # type: ignore[arg-type]
+        count = self._reported = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+class Batches:
+    """An iterator over the batches of a loader. It goes on after an example that raises; an interrupt ends its workers, and so does `close`."""
+
+    def __init__(self, loader: DataLoader):
+        self._loader, self._yielded, indices = loader, 0, iter(loader._indices)
+        seed = int(randint(2**63 - 1, (), generator=loader.generator))  # drawn without workers, too, so that their number does not change the order
+        setup = Setup(loader.dataset, isinstance(loader.dataset, IterableDataset), loader._batched, loader.drop_last, loader.collate_fn)
+        self._workers = loader._workers(setup, seed) if loader.num_workers else None
+        self._next = self._in_this_process(setup.fetch(), indices) if self._workers is None else self._workers.start(indices).next
+
+    @staticmethod
+    def _in_this_process(load: Fetch, indices: Iterator[Any]) -> Callable[[], Any]:
+        return lambda: load(next(indices))
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader._indices)  # type: ignore[arg-type]
+
+    def __next__(self) -> Any:
+        try:
+            batch = self._next()
+        except Exception:
+            raise
+        except BaseException:
+            self.close(0)
+            raise
+        if batch is End:
+            if not self._loader.persistent_workers:
+                self.close()
+            raise StopIteration
+        self._yielded += 1
+        if self._loader._reported is not None and self._yielded > self._loader._reported:
+            warnings.warn(f"Length of IterableDataset {self._loader.dataset} was reported to be {self._loader._reported} (when accessing "
+                          f"len(dataloader)), but {self._yielded} samples have been fetched."
+                          + (" Each worker has a copy of the data set: let get_worker_info() choose its part." if self._workers else ""),
+                          UserWarning, stacklevel=2)
+        return batch
+
+    def close(self, grace: float = GRACE) -> None:
+        """End the workers."""
+        if self._workers is not None:
+            self._workers.close(grace)
+            self._next = lambda: End
