@@ -1,7 +1,28 @@
 """Optimizers, with torch's names, options and results: they change parameters in place, by their gradients."""
 
-from symgrad.optim.adam import Adam, AdamW
-from symgrad.optim.optimizer import Optimizer
-from symgrad.optim.sgd import SGD
+from typing import Any
 
-__all__ = ["Adam", "AdamW", "Optimizer", "SGD"]
+from symgrad.optim._adafactor import Adafactor
+from symgrad.optim._muon import Muon
+from symgrad.optim._stateless import swap_in_optimizer_params_and_state
+from symgrad.optim.adadelta import Adadelta
+from symgrad.optim.adagrad import Adagrad
+from symgrad.optim.adam import Adam, AdamW
+from symgrad.optim.adamax import Adamax
+from symgrad.optim.asgd import ASGD
+from symgrad.optim.lbfgs import LBFGS
+from symgrad.optim.nadam import NAdam
+from symgrad.optim.optimizer import Optimizer
+from symgrad.optim.radam import RAdam
+from symgrad.optim.rmsprop import RMSprop
+from symgrad.optim.rprop import Rprop
+from symgrad.optim.sgd import SGD
+from symgrad.types.absent import OF_OPTIM as ABSENT
+
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
+           "SGD", "swap_in_optimizer_params_and_state"]
+
+
+def __getattr__(name: str) -> Any:
+    reason = f": {ABSENT[name]}" if name in ABSENT else ""
+    raise AttributeError(f"module 'symgrad.optim' has no attribute {name!r}{reason}")

@@ -25,7 +25,7 @@ from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
 from symgrad.types.handles import RemovableHandle, add_hook
 
-__all__ = ["Group", "Optimizer", "check_implementations"]
+__all__ = ["Group", "Optimizer"]
 
 Group = dict[str, Any]
 
@@ -87,6 +87,10 @@ class Optimizer:
     def _reset_hooks(self) -> None:
         self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._saving_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._saved_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._loading_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+        self._loaded_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._stepping = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -144,7 +148,7 @@ class Optimizer:
         clear_gradients(chain.from_iterable(group["params"] for group in self.param_groups), set_to_none)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
-        """Change a parameter by its gradient, in place; arrays of the parameter's shape in `state` are changed in place, too."""
+        """Change a parameter by its gradient, in place; the entries of `state` are changed in place or replaced."""
         raise NotImplementedError
 
     @_with_hooks
@@ -159,24 +163,36 @@ class Optimizer:
             if group.get("differentiable"):
                 with enable_grad():
                     for p in with_gradient:
-                        # The graph of earlier steps holds their state: this step gets a copy.
-                        self.state[p] = {name: t.clone() if isinstance(t, Tensor) else t for name, t in self.state[p].items()}
-                        self._update(traced, p, p.grad, self.state[p], group)
+                        self._update_graph(p, group)
             else:
                 numbers = {name: value.item() if isinstance(value, Tensor) else value for name, value in group.items() if name != "params"}
                 for p in with_gradient:
                     self._update_arrays(p, numbers)
         return loss
 
+    def _update_graph(self, p: Tensor, group: Group) -> None:
+        """Step one parameter with Tensors, so that the step is recorded; complex numbers are pairs of real ones."""
+        def pairs(t: Tensor) -> Tensor:
+            return traced.view_as_real(t) if t.is_complex() else t
+
+        # The graph of earlier steps holds their state: this step gets a copy.
+        state = {name: pairs(t.clone()) if isinstance(t, Tensor) else t for name, t in self.state[p].items()}
+        self._update(traced, pairs(p), pairs(p.grad), state, group)  # type: ignore[arg-type]
+        self.state[p] = {name: traced.view_as_complex(t) if p.is_complex() and isinstance(t, Tensor) and t.ndim else t for name, t in state.items()}
+
     def _update_arrays(self, p: Tensor, group: Group) -> None:
         """Step one parameter with arrays; complex numbers are pairs of real ones."""
         old_state = self.state.get(p, {})
         array, split = p._array(), _real_pairs if p.is_complex() else np.asarray
-        state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in old_state.items()}
+        old = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in old_state.items()}
+        state = dict(old)
         self._update(numeric, split(array), split(p.grad._value), state, group)  # type: ignore[union-attr]
         for name, value in state.items():
-            if name not in old_state:
+            if name not in old:
+                value = np.asarray(value)
                 self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _real_pairs and value.ndim else value)
+            elif value is not old[name]:
+                old[name][...] = value
         for _ in range(self._version_steps(group)):
             stamp(array, f"{type(self).__name__}.step")
 
@@ -192,21 +208,47 @@ class Optimizer:
         """Call hook(optimizer, args, kwargs) after each step."""
         return add_hook(self._step_post_hooks, hook)
 
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call hook(optimizer) before the state is saved; before the other hooks with `prepend`."""
+        return add_hook(self._saving_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call hook(optimizer, state_dict) when the state was saved; it may return another one."""
+        return add_hook(self._saved_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call hook(optimizer, state_dict) before a state is loaded; it may return another one."""
+        return add_hook(self._loading_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Call hook(optimizer) when a state was loaded."""
+        return add_hook(self._loaded_hooks, hook, prepend)
+
     def state_dict(self) -> dict[str, Any]:
         """The state, by the number of each parameter, and the options of the groups; the tensors are not copied."""
+        for hook in tuple(self._saving_hooks.values()):
+            hook(self)
         numbers: dict[int, int] = {}
         for group in self.param_groups:
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
         groups = [{**{key: value for key, value in group.items() if key != "params"}, "params": [numbers[id(p)] for p in group["params"]]}
                   for group in self.param_groups]
-        return {"state": {numbers[id(p)] if isinstance(p, Tensor) else p: value for p, value in self.state.items()}, "param_groups": groups}
+        saved = {"state": {numbers[id(p)] if isinstance(p, Tensor) else p: value for p, value in self.state.items()}, "param_groups": groups}
+        for hook in tuple(self._saved_hooks.values()):
+            changed = hook(self, saved)
+            saved = saved if changed is None else changed
+        return saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a copy of a state returned by `state_dict`.
 
         Raises ValueError if the groups have other numbers of parameters.
         """
+        state_dict = dict(state_dict)
+        for hook in tuple(self._loading_hooks.values()):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -226,10 +268,14 @@ class Optimizer:
             given["params"] = mine["params"]
             given.update(names)
         self.__setstate__({"state": state, "param_groups": saved})
+        for hook in tuple(self._loaded_hooks.values()):
+            hook(self)
 
 
 def _restored(name: str, value: Any, p: Tensor) -> Any:
-    """A copy of a saved value, in the dtype of its parameter."""
+    """A copy of a saved value, with tensors in the dtype of their parameter."""
+    if isinstance(value, list):
+        return [_restored(name, v, p) for v in value]
     if not isinstance(value, Tensor):
         return deepcopy(value)
     value = value.detach().clone()
@@ -239,11 +285,3 @@ def _restored(name: str, value: Any, p: Tensor) -> Any:
 def _real_pairs(x: Any) -> Any:
     """Complex numbers as pairs of real ones along a new last axis, in the same memory."""
     return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x
-
-
-def check_implementations(foreach: Any, fused: Any, differentiable: Any) -> None:
-    """Raise for options that exclude each other in torch; symgrad has one implementation for all of them."""
-    if fused and differentiable:
-        raise RuntimeError("`fused` does not support `differentiable`")
-    if fused and foreach:
-        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.engine.tensor import Tensor
-from symgrad.optim.optimizer import Group, Optimizer, check_implementations
+from symgrad.optim.optimizer import Group, Optimizer
+from symgrad.optim.rules import check_implementations, check_learning_rate, gradient
 
 __all__ = ["SGD"]
 
@@ -30,8 +31,7 @@ class SGD(Optimizer):
     def __init__(self, params: Any, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float | Tensor = 0,
                  nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
                  fused: bool | None = None):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_learning_rate(lr)
         for name, value in {"learning rate": lr, "momentum value": momentum, "weight_decay value": weight_decay}.items():
             if value < 0.0:
                 raise ValueError(f"Invalid {name}: {value}")
@@ -43,10 +43,7 @@ class SGD(Optimizer):
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         momentum = group["momentum"]
-        if group["maximize"]:
-            g = -g
-        if group["weight_decay"] != 0:
-            g = g + group["weight_decay"] * p
+        g = gradient(p, g, group)
         if momentum != 0:
             b = state.get("momentum_buffer")
             if b is None:

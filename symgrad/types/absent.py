@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_NN", "OF_TENSOR", "Absent"]
+__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_NN", "OF_OPTIM", "OF_TENSOR", "Absent"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
@@ -117,4 +117,8 @@ OF_FUNCTIONAL = _table({
     "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group": "grouped_mm scaled_grouped_mm scaled_mm",
     _INSIDE: """
         Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",
+})
+# Attributes of optim
+OF_OPTIM = _table({
+    "there are no sparse gradients; use Adam": "SparseAdam",
 })

@@ -52,6 +52,38 @@ def test_a_step_of_adam_can_be_differentiated():
     assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-12)
 
 
+STEPS = [
+    (optim.SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}), (optim.Adam, {"amsgrad": True, "eps": 0.1}), (optim.AdamW, {"eps": 0.1}),
+    (optim.RMSprop, {"centered": True, "momentum": 0.5, "eps": 0.1}), (optim.Adagrad, {"lr_decay": 0.3, "initial_accumulator_value": 0.1}),
+    (optim.Adadelta, {"eps": 0.1, "maximize": True}), (optim.Adamax, {"betas": (0.5, 0.6)}), (optim.NAdam, {"momentum_decay": 0.5}),
+    (optim.NAdam, {"decoupled_weight_decay": True, "weight_decay": 0.5}), (optim.RAdam, {"betas": (0.9, 0.99), "eps": 0.1}),
+    (optim.RAdam, {"betas": (0.9, 0.6), "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    (optim.ASGD, {"lambd": 0.5, "t0": 1}), (optim.Rprop, {}),
+]
+
+
+@pytest.mark.parametrize("kind, options", STEPS)
+def test_the_loss_after_some_steps_has_its_derivatives_by_the_start_and_the_learning_rate(kind, options):
+    def after(start, more, rate, complex_start):
+        """The loss after steps whose gradients are derivatives of it, in turn."""
+        made = [p.clone() for p in (start, more, complex_start)]
+        optimizer = kind([{"params": made[:1]}, {"params": made[1:], "lr": rate / 2}], lr=rate, differentiable=True, **options)
+        for i in range(3):
+            x, y, z = (p.clone() for p in made)  # the step will write into the parameters
+            loss = (x * x * y).sum() + (x.sin() * y).sum() + y.exp() + (z - x[0]).abs() ** 2 + (z * z).imag
+            if i == 2:
+                return loss
+            for p, g in zip(made, autograd.grad(loss, made, create_graph=True)):
+                p.grad = g
+            optimizer.step()
+
+    inputs = (symgrad.tensor([0.7, -0.4], requires_grad=True), symgrad.tensor(0.37, requires_grad=True), symgrad.tensor(0.05, requires_grad=True),
+              symgrad.tensor(0.2 + 0.3j, requires_grad=True))
+    assert autograd.gradcheck(after, inputs, atol=1e-6)
+    loss = after(*inputs)
+    assert loss.requires_grad and all(g.abs().max() > 0 for g in autograd.grad(loss, inputs))
+
+
 def test_a_written_parameter_names_the_step_that_wrote_it():
     layer = nn.Linear(2, 1)
     optimizer = optim.SGD(layer.parameters(), lr=0.1)

@@ -111,6 +111,66 @@ def errors(torch, log):
     log(lambda: one.load_state_dict(two.state_dict()), lambda: one.load_state_dict(optim.SGD([a], lr=0.1).state_dict()))
 
 
+def errors_of_the_others(torch, log):
+    optim = torch.optim
+    a, z = torch.nn.Parameter(torch.ones(2, 2)), torch.nn.Parameter(torch.ones(2, 2, dtype=torch.complex128))
+    wrong = {"lr": -1.0, "eps": -1.0, "weight_decay": -0.5, "momentum": -1.0, "alpha": -2.0, "lr_decay": -1.0, "initial_accumulator_value": -3.0,
+             "rho": 1.5, "betas": (0.5, 1.0), "momentum_decay": -1.0, "etas": (1.0, 0.5), "beta2_decay": 1.0, "d": 0.5,
+             "adjust_lr_fn": "other"}
+    for make, names in ((optim.RMSprop, "lr eps weight_decay momentum alpha"),
+                        (optim.Adagrad, "lr lr_decay weight_decay initial_accumulator_value eps"),
+                        (optim.Adadelta, "lr rho eps weight_decay"), (optim.Adamax, "lr eps betas weight_decay"),
+                        (optim.NAdam, "lr eps betas weight_decay momentum_decay"), (optim.RAdam, "lr eps betas weight_decay"),
+                        (optim.ASGD, "lr weight_decay"), (optim.Rprop, "lr etas"), (optim.LBFGS, "lr"),
+                        (optim.Adafactor, "lr beta2_decay weight_decay d"), (optim.Muon, "lr momentum weight_decay adjust_lr_fn")):
+        log(lambda: make([a]), lambda: make([a], lr=torch.ones(2)), *(lambda name=name: make([a], **{name: wrong[name]}) for name in names.split()))
+    z.grad = torch.ones(2, 2, dtype=torch.complex128)
+    log(lambda: optim.Adafactor([z], eps=(-1.0, 1.0)), lambda: optim.Adafactor([z], eps=(None, -1.0)), lambda: optim.Adafactor([z]).step(),
+        lambda: optim.Muon([z]).step(), lambda: optim.Muon([torch.nn.Parameter(torch.ones(3))]),
+        lambda: optim.LBFGS([{"params": [a]}, {"params": [z]}]), lambda: optim.LBFGS([a]).step(),
+        lambda: optim.Adagrad([a], fused=True, foreach=True),
+        lambda: optim.Adagrad([a], initial_accumulator_value=2.0).state_dict())
+
+
+def hooks_of_the_state(torch, log):
+    a = torch.nn.Parameter(torch.ones(1))
+    optimizer, said = torch.optim.SGD([a], lr=0.5, momentum=0.9), []
+    handles = [optimizer.register_state_dict_pre_hook(lambda o: said.append("saving")),
+               optimizer.register_state_dict_post_hook(lambda o, saved: {**saved, "more": 1}),
+               optimizer.register_state_dict_post_hook(lambda o, saved: said.append(list(saved)), prepend=True),
+               optimizer.register_load_state_dict_pre_hook(lambda o, saved: {**saved, "param_groups": [{**saved["param_groups"][0], "lr": 7.0}]}),
+               optimizer.register_load_state_dict_post_hook(lambda o: said.append("loaded"))]
+    saved = optimizer.state_dict()
+    log(lambda: saved, lambda: optimizer.load_state_dict(saved), lambda: optimizer, lambda: said, lambda: [handle.remove() for handle in handles],
+        lambda: optimizer.state_dict(), lambda: optimizer.load_state_dict(saved), lambda: optimizer)
+
+
+def swapping(torch, log):
+    swap = torch.optim.swap_in_optimizer_params_and_state
+    a, b, c = (torch.nn.Parameter(torch.tensor([float(i)])) for i in range(3))
+    optimizer = torch.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.5}], lr=0.1, momentum=0.9)
+    log(lambda: swap(optimizer, {}, {}).__enter__())
+    a.grad = b.grad = torch.ones(1)
+    optimizer.step()
+    kept, other = optimizer.state_dict(), torch.optim.SGD([{"params": [a]}, {"params": [b]}], lr=2.0, momentum=0.5).state_dict()
+    others = {name: torch.nn.Parameter(torch.tensor([7.0])) for name in "ab"}
+    for p in others.values():
+        p.grad = torch.ones(1)
+    with swap(optimizer, others, other):
+        optimizer.step()
+        log(lambda: optimizer.state_dict(), lambda: others, lambda: (a, b))
+    log(lambda: optimizer.state_dict() == kept, lambda: optimizer.param_groups[0]["params"][0] is a, lambda: other)
+    other_groups = other["param_groups"]
+    for params, given in (
+            (others, 3), (others, {"state": [], "param_groups": other_groups}), (others, {"state": {}, "param_groups": 4}),
+            (others, {"state": {}, "param_groups": other_groups[:1]}), (others, {"state": {}, "param_groups": [1, 2]}),
+            (others, {"state": {}, "param_groups": optimizer.param_groups}), (others, {"state": {a: {}}, "param_groups": other_groups}),
+            (others, {"state": {0: 1}, "param_groups": other_groups}), (others, {"state": {5: {}}, "param_groups": other_groups}),
+            (others, {"state": {}, "param_groups": [{**other_groups[0], "params": [0, 1]}, other_groups[1]]}),
+            (others, {"state": {}, "param_groups": [{**other_groups[0], "more": 1}, other_groups[1]]}), ({"a": c}, other)):
+        log(lambda: swap(optimizer, params, given).__enter__())
+
+
 def closures_and_hooks(torch, log):
     a = torch.nn.Parameter(torch.ones(1))
     optimizer, said = torch.optim.SGD([a], lr=0.1), []

@@ -1,0 +1,139 @@
+"""Every optimizer against torch: random gradients, shapes and options; the state of each can be loaded by the other at any step."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+import symgrad
+
+pytestmark = pytest.mark.usefixtures("double_precision")
+
+RATES = {"lr": [1e-3, 0.03, 0.7]}
+COMMON = {**RATES, "maximize": [False, True], "weight_decay": [0, 0.05, 0.9], "differentiable": [False, True]}
+BETAS = {"betas": [(0.9, 0.999), (0.3, 0.5), (0.0, 0.9)], "eps": [1e-8, 1e-2], **COMMON}
+# The optimizer, with the choices for each option
+OPTIONS = {
+    "SGD": {**COMMON, "momentum": [0, 0.9], "dampening": [0, 0.5]},
+    "Adam": {**BETAS, "amsgrad": [False, True], "decoupled_weight_decay": [False, True]},
+    "AdamW": {**BETAS, "amsgrad": [False, True]},
+    "RMSprop": {**COMMON, "alpha": [0.99, 0.4], "eps": [1e-8, 0.1], "momentum": [0, 0.9], "centered": [False, True]},
+    "Adagrad": {**COMMON, "lr_decay": [0, 0.3], "initial_accumulator_value": [0, 0.5], "eps": [1e-10, 0.1]},
+    "Adadelta": {**COMMON, "rho": [0.9, 0.2, 1.0], "eps": [1e-6, 0.1]},
+    "Adamax": BETAS,
+    "NAdam": {**BETAS, "momentum_decay": [4e-3, 0.5], "decoupled_weight_decay": [False, True]},
+    "RAdam": {**BETAS, "decoupled_weight_decay": [False, True]},
+    "ASGD": {**COMMON, "lambd": [1e-4, 0.2], "alpha": [0.75, 1.5], "t0": [1e6, 0, 3]},
+    "Rprop": {**RATES, "maximize": [False, True], "etas": [(0.5, 1.2), (0.2, 3.0)], "step_sizes": [(1e-6, 50), (0.01, 0.1)],
+              "differentiable": [False, True]},
+    "Adafactor": {**RATES, "maximize": [False, True], "weight_decay": [0.0, 0.05], "beta2_decay": [-0.8, -0.2], "eps": [(None, 1e-3), (0.1, 0.5)],
+                  "d": [1.0, 2.5]},
+    "Muon": {**RATES, "weight_decay": [0.1, 0.0], "momentum": [0.95, 0.3], "nesterov": [True, False], "ns_steps": [5, 1],
+             "adjust_lr_fn": [None, "original", "match_rms_adamw"]},
+}
+REAL = ("Adafactor", "Muon")
+SHAPES = [(), (3,), (2, 3), (4, 2), (2, 3, 2)]
+
+
+def arrays(state):
+    """A state dict with arrays for tensors."""
+    if isinstance(state, dict):
+        return {key: arrays(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return type(state)(arrays(value) for value in state)
+    return state.detach().numpy().copy() if hasattr(state, "detach") else state
+
+
+def tensors(state, library):
+    if isinstance(state, dict):
+        return {key: tensors(value, library) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return type(state)(tensors(value, library) for value in state)
+    return library.tensor(state) if isinstance(state, np.ndarray) else state
+
+
+def agree(a, b):
+    """The same dictionaries, with numbers up to rounding."""
+    if isinstance(b, dict):
+        assert isinstance(a, dict) and set(a) == set(b)
+        return all(agree(a[key], b[key]) for key in b)
+    if isinstance(b, (list, tuple)):
+        assert len(a) == len(b)
+        return all(map(agree, a, b))
+    if isinstance(b, (np.ndarray, float, complex)):
+        if isinstance(b, np.ndarray):
+            assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        return True
+    assert a == b
+    return True
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("seed", range(4))
+def test_optimizers_agree(name, seed, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "bfloat16", lambda t: t.clone())  # Muon: compared in the precision of the parameter
+    choose, rng = random.Random(f"{name}{seed}"), np.random.default_rng(seed)
+    options = {key: choose.choice(values) for key, values in OPTIONS[name].items()}
+    kinds = [np.float64, np.complex128] if name not in REAL else [np.float64]
+    shapes = [shape for shape in SHAPES if len(shape) == 2 or name != "Muon"]
+    values = [(rng.normal(size=shape) + (1j * rng.normal(size=shape) if kind is np.complex128 else 0)).astype(kind)
+              for shape in shapes for kind in kinds]
+
+    def start(library):
+        made = [library.tensor(x) for x in values]
+        if options.get("differentiable"):  # torch records the steps, which needs parameters that are no leaves
+            made = [t.requires_grad_().clone() for t in made]
+            for t in made:
+                t.retain_grad()
+        cut = 1 + seed % (len(made) - 1)
+        groups = [{"params": made[:cut]}, {"params": made[cut:], "lr": 0.05}]
+        return made, getattr(library.optim, name)(groups, **options)
+
+    sides = {library: start(library) for library in (torch, symgrad)}
+    for step in range(12):
+        gradients = [rng.normal(size=x.shape) + (1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else 0) for x in values]
+        for library, (made, optimizer) in sides.items():
+            for p, g in zip(made, gradients):
+                p.grad = library.tensor(g)
+            optimizer.step()
+        (theirs, of_torch), (ours, of_symgrad) = sides.values()
+        assert agree(arrays(ours), arrays(theirs))
+        assert agree(arrays(of_symgrad.state_dict()), arrays(of_torch.state_dict()))
+        assert [p._version for p in ours] == [p._version for p in theirs] or options.get("differentiable")
+        if step == 5:
+            for library, other in ((torch, of_symgrad), (symgrad, of_torch)):
+                sides[library][1].load_state_dict(tensors(arrays(other.state_dict()), library))
+
+
+@pytest.mark.parametrize("options", [{"max_iter": 4}, {"line_search_fn": "strong_wolfe"},
+                                     {"line_search_fn": "strong_wolfe", "history_size": 2, "lr": 0.3},
+                                     {"history_size": 3, "max_iter": 7, "lr": 0.1}, {"max_eval": 3, "line_search_fn": "strong_wolfe"},
+                                     {"tolerance_grad": 0.1, "lr": 0.5}, {"tolerance_change": 1e-2, "lr": 0.5}])
+def test_lbfgs_agrees(options):
+    def start(library):
+        x = library.tensor([-1.2, 1.0, 0.5, -0.3], requires_grad=True)
+        z = library.tensor([0.5 + 1j, -0.2j], requires_grad=True)
+        optimizer = library.optim.LBFGS([x, z], **options)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (10 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum() * 0.1 + ((z - 1).abs() ** 2).sum() + (z.real**4).sum()
+            loss.backward()
+            return loss
+
+        return [x, z], optimizer, closure
+
+    sides = {library: start(library) for library in (torch, symgrad)}
+    for step in range(3):
+        losses = [optimizer.step(closure).item() for _, optimizer, closure in sides.values()]
+        (theirs, of_torch, _), (ours, of_symgrad, _) = sides.values()
+        np.testing.assert_allclose(losses[1], losses[0], rtol=1e-11, atol=1e-12)
+        for p, q in zip(ours, theirs):
+            np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-11, atol=1e-12)
+        (one,), (two,) = (arrays(o.state_dict()["state"]).values() for o in (of_symgrad, of_torch))
+        assert set(one) == set(two) and (one["n_iter"], one["func_evals"]) == (two["n_iter"], two["func_evals"])
+        if step == 0:
+            for library, other in ((torch, of_symgrad), (symgrad, of_torch)):
+                sides[library][1].load_state_dict(tensors(arrays(other.state_dict()), library))
