@@ -334,7 +334,8 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     if basic:
         self[basic][index] = value
         return
-    source._node  # noqa: B018  as in torch, a view whose history cannot be brought up to date raises before the write is checked
+    if source._value.shape[:1] == (1,):
+        source._node  # noqa: B018  torch takes such dimensions off first, and a view whose history cannot be brought up to date raises
     if thread.modes.grad and _any_requires_grad((self, source)):
         refuse_in_place(self)
     x = self._array()

@@ -111,6 +111,13 @@ def stale_value_of_an_assignment(x):
     first[symgrad.tensor([0])] = second
 
 
+def assignment_of_a_stale_value_to_a_leaf(x):
+    first, second = (leaf(1.0, 2.0, 3.0, 4.0) * 1).split(2)
+    with symgrad.no_grad():
+        first.add_(1)
+    x[symgrad.tensor([0, 1])] = second
+
+
 @pytest.mark.parametrize("program, message", [
     (freed_before_a_recorded_pass, FREED),
     (freed_divisor_without_history, FREED),
@@ -119,6 +126,7 @@ def stale_value_of_an_assignment(x):
     (changed_view_of_a_function, CHANGED),
     (changed_divisor_without_history, "A view was created in no_grad mode and its base or another view of its base has been modified inplace"),
     (stale_value_of_an_assignment, "Output 1 of Split is a view and its base or another view of its base has been modified inplace"),
+    (assignment_of_a_stale_value_to_a_leaf, "a leaf Variable that requires grad is being used in an in-place operation"),
 ])
 def test_a_program_is_refused(program, message):
     with pytest.raises(RuntimeError, match=message):
