@@ -12,10 +12,12 @@ import numpy as np
 from symgrad.autograd.bundles import Output
 from symgrad.autograd.formulas import agrees, cotangents_in, op_of
 from symgrad.autograd.graph import Node as PublicNode
+from symgrad.autograd.members import by_members
 from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
 from symgrad.autograd.saving import Packed, SavedTensor, packed, saved_tensor
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
+from symgrad.carriers.duck import Unbatchable
 from symgrad.engine.cotangents import fitted
 from symgrad.engine.escapes import explaining_arrays
 from symgrad.engine.hooks import attach
@@ -297,12 +299,16 @@ class FunctionNode(Node):
 
     def vjp(self, xp: Any, g: Any, y: Any, args: tuple, needs: Sequence) -> tuple:
         """The cotangents of the arguments, computed by the user's backward."""
-        if xp is numeric:
+        if xp is not numeric and xp is not traced:
+            return cotangents_in(self, xp, g, y, args, needs)
+        try:
+            if xp is traced:
+                return self.recorded_on_copies(lambda: self.pulled(g, needs, lambda x: x))
             with in_mode(grad=False):
                 return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
-        if xp is traced:
-            return self.recorded_on_copies(lambda: self.pulled(g, needs, lambda x: x))
-        return cotangents_in(self, xp, g, y, args, needs)
+        except Unbatchable as error:
+            parts = g.parts if isinstance(g, Bundle) else (g,)
+            return by_members(xp, lambda parts: self.vjp(xp, Bundle(parts), y, args, needs), parts, args, error)
 
     def recorded_on_copies(self, compute: Callable[[], tuple[Tensor | None, ...]]) -> tuple[Tensor | None, ...]:
         """The results of the user's code, recorded on differentiable copies of the forward's nodes."""

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.autograd.bundles import Refused, Values
+from symgrad.autograd.members import by_members
 from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
+from symgrad.carriers.duck import Unbatchable
 from symgrad.engine.replay import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
@@ -154,7 +156,14 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
             pushed = node.push(given)
             return pushed if isinstance(pushed, tuple) else (pushed,)
 
-        out = node.recorded_on_copies(push) if xp is traced else tuple(None if t is None else t._value for t in push())
+        try:
+            out = node.recorded_on_copies(push) if xp is traced else tuple(None if t is None else t._value for t in push())
+        except Unbatchable as error:
+            def push_member(tangents: Any) -> tuple:
+                found = _tangent(node, xp, tangents, args)
+                return found if node.many else (found,)
+
+            out = by_members(xp, push_member, tangents, args, error)
     elif node.inner is None or any(n is None for n in node.inner):
         return node.function.jvp(node.public_node, *tangents)
     else:

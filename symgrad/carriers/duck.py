@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.graph.modes import thread
 
-__all__ = ["DuckArray", "Unrecordable"]
+__all__ = ["DuckArray", "Unbatchable", "Unrecordable"]
 
 
 class Unrecordable(RuntimeError):
@@ -17,6 +17,10 @@ class Unrecordable(RuntimeError):
         super().__init__(reason)
         if thread.modes.program is not None:
             thread.modes.program.refused = reason
+
+
+class Unbatchable(RuntimeError):
+    """A computation that is not possible for all members of a batch at once."""
 
 
 class _Flags:

@@ -105,3 +105,58 @@ def test_random_numbers_in_a_batch_that_a_derivative_makes():
     for options in {"check_batched_grad": True}, {"check_forward_ad": True, "check_batched_forward_grad": True}:
         with pytest.raises(GradcheckError, match="^While computing batched gradients, got: " + words):
             gradcheck(Noisy.apply, x, attack=False, **options)
+
+
+class Clipped(autograd.Function):
+    """x · w, whose derivatives write in place, and depend on the sign of the first element of what they are given."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        ctx.save_for_forward(x, w)
+        return x * w, x + 1
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensors
+        out = h.new_zeros(3)
+        out += g * w + h
+        return (out, g * x) if g[0] > 0 else (2 * out, None)
+
+    @staticmethod
+    def jvp(ctx, t, s):
+        x, w = ctx.saved_tensors
+        out = t.new_zeros(3)
+        out[:] = t * w
+        return (out + s * x if t[0] >= 0 else -out), t + 0
+
+
+def clipped(x, w):
+    y, z = Clipped.apply(x, w)
+    return y * y + z
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_backward_that_cannot_take_a_batch_is_called_for_each_member(create_graph):
+    x, w = (symgrad.tensor(v, requires_grad=True) for v in ([1.0, 2.0, 3.0], [2.0, 3.0, 5.0]))
+    y = clipped(x, w)
+    rows = symgrad.tensor([[1.0, 0.0, 2.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    together = autograd.grad(y, (x, w), rows, retain_graph=True, create_graph=create_graph, is_grads_batched=True)
+    one_by_one = [autograd.grad(y, (x, w), row, retain_graph=True, create_graph=create_graph, materialize_grads=True) for row in rows]
+    for found, each in zip(together, zip(*one_by_one)):
+        assert found.tolist() == [t.tolist() for t in each]
+    if create_graph:
+        for k in range(2):
+            again = [autograd.grad(sum((t ** 2).sum() for t in ts), x, retain_graph=True)[0].tolist()
+                     for ts in ([together[k]], [each[k] for each in one_by_one])]
+            assert again[0] == again[1]
+
+
+def test_transforms_of_functions_that_cannot_take_a_batch():
+    x, w = symgrad.tensor([1.0, 2.0, 3.0]), symgrad.tensor([2.0, 3.0, 5.0])
+    expected = symgrad.func.jacrev(lambda x: (x * w) ** 2 + x + 1)(x)
+    reverse, forward = symgrad.func.jacrev(clipped)(x, w), symgrad.func.jacfwd(clipped)(x, w)
+    assert forward.tolist() == expected.tolist() and reverse[0].tolist() == expected[0].tolist()
+    assert reverse[1].tolist() == (2 * expected[1]).tolist()  # its first element is not positive
+    with pytest.raises(RuntimeError, match="vmap: .* depends on the data of each member|vmap: .* writes in place inside vmap"):
+        symgrad.func.vmap(symgrad.func.grad(lambda x: clipped(x, w).sum()))(symgrad.ones(2, 3))
