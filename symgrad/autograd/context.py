@@ -17,7 +17,7 @@ from symgrad.autograd.recorders import INEXACT, BackwardRecorder, Span, suspect
 from symgrad.autograd.saving import Packed, SavedTensor, packed, saved_tensor
 from symgrad.carriers import numeric
 from symgrad.carriers.batched import levels_of
-from symgrad.carriers.duck import Unbatchable
+from symgrad.carriers.duck import is_unbatchable
 from symgrad.engine.cotangents import fitted
 from symgrad.engine.escapes import explaining_arrays
 from symgrad.engine.hooks import attach
@@ -306,7 +306,9 @@ class FunctionNode(Node):
                 return self.recorded_on_copies(lambda: self.pulled(g, needs, lambda x: x))
             with in_mode(grad=False):
                 return tuple(None if c is None else c._value for c in self.pulled(g, needs, wrap))
-        except Unbatchable as error:
+        except RuntimeError as error:
+            if not is_unbatchable(error):
+                raise
             parts = g.parts if isinstance(g, Bundle) else (g,)
             return by_members(xp, lambda parts: self.vjp(xp, Bundle(parts), y, args, needs), parts, args, error)
 

@@ -14,7 +14,7 @@ from symgrad.autograd.bundles import Refused, Values
 from symgrad.autograd.members import by_members
 from symgrad.autograd.recorders import BackwardRecorder
 from symgrad.carriers import numeric
-from symgrad.carriers.duck import Unbatchable
+from symgrad.carriers.duck import is_unbatchable
 from symgrad.engine.replay import arguments, call_rule, pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
@@ -158,7 +158,10 @@ def _tangent(node: Any, xp: Any, tangents: Sequence[Any], args: tuple) -> Any:
 
         try:
             out = node.recorded_on_copies(push) if xp is traced else tuple(None if t is None else t._value for t in push())
-        except Unbatchable as error:
+        except RuntimeError as error:
+            if not is_unbatchable(error):
+                raise
+
             def push_member(tangents: Any) -> tuple:
                 found = _tangent(node, xp, tangents, args)
                 return found if node.many else (found,)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.carriers.batched import Batched, levels_of
-from symgrad.carriers.duck import Unbatchable
 from symgrad.engine.tensor import Tensor
 
 __all__ = ["by_members"]
 
 
-def by_members(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], args: Sequence[Any], error: Unbatchable) -> tuple:
+def by_members(xp: Any, compute: Callable[[list[Any]], Sequence[Any]], given: Sequence[Any], args: Sequence[Any], error: RuntimeError) -> tuple:
     """The results of a rule of the user for each member of a batch of cotangents or tangents, as a batch; None stands for zero.
 
     A level at which the arguments of the call are batched, too, was there in the forward: its members have no rule of their own.

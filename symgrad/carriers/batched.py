@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.duck import DuckArray, Unbatchable
+from symgrad.carriers.duck import DuckArray, unbatchable
 
 __all__ = ["Batched", "Shape", "batch", "has_shape_of", "levels_of", "new_level", "raw", "sum_out", "unbatch"]
 
@@ -40,7 +40,7 @@ class Shape(tuple):
 
 def _unsupported(what: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise Unbatchable(f"vmap: {what} of a tensor inside vmap depends on the data of each member of the batch; use symgrad.where in place of "
+        raise unbatchable(f"vmap: {what} of a tensor inside vmap depends on the data of each member of the batch; use symgrad.where in place of "
                           f"an if, keep the computation in tensors, or take the value outside of vmap")
 
     return refuse

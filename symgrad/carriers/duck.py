@@ -7,7 +7,7 @@ from typing import Any
 
 from symgrad.graph.modes import thread
 
-__all__ = ["DuckArray", "Unbatchable", "Unrecordable"]
+__all__ = ["DuckArray", "Unrecordable", "is_unbatchable", "unbatchable"]
 
 
 class Unrecordable(RuntimeError):
@@ -19,8 +19,16 @@ class Unrecordable(RuntimeError):
             thread.modes.program.refused = reason
 
 
-class Unbatchable(RuntimeError):
-    """A computation that is not possible for all members of a batch at once."""
+def unbatchable(message: str) -> RuntimeError:
+    """The error for a computation that is not possible for all members of a batch at once. It is a RuntimeError itself, as in torch."""
+    error = RuntimeError(message)
+    error.unbatchable = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_unbatchable(error: RuntimeError) -> bool:
+    """Whether the error was made by `unbatchable`."""
+    return hasattr(error, "unbatchable")
 
 
 class _Flags:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers.batched import Shape
-from symgrad.carriers.duck import DuckArray, Unbatchable, Unrecordable
+from symgrad.carriers.duck import DuckArray, Unrecordable, unbatchable
 from symgrad.carriers.recorded import is_recorded
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.tensor import Tensor
@@ -50,7 +50,7 @@ def check_result(name: str, target: Any, shape: tuple[int, ...], dtype: np.dtype
 def _in_batch(name: str) -> RuntimeError:
     if thread.modes.program is not None:
         return Unrecordable(f"{name} writes in place")
-    return Unbatchable(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
+    return unbatchable(f"vmap: {name} writes in place inside vmap, which is not supported; use the form of the operation that returns a "
                        f"new tensor, such as add for add_ and index_put or where for an assignment")
 
 
