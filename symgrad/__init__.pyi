@@ -156,8 +156,11 @@ from symgrad.methods.surface import nonzero_static as nonzero_static
 from symgrad.methods.surface import put as put
 from symgrad.methods.surface import slice_copy as slice_copy
 from symgrad.methods.surface import unravel_index as unravel_index
+from symgrad.nn.native import adaptive_avg_pool1d as adaptive_avg_pool1d
+from symgrad.nn.native import adaptive_max_pool1d as adaptive_max_pool1d
 from symgrad.nn.native import alpha_dropout as alpha_dropout
 from symgrad.nn.native import alpha_dropout_ as alpha_dropout_
+from symgrad.nn.native import avg_pool1d as avg_pool1d
 from symgrad.nn.native import batch_norm as batch_norm
 from symgrad.nn.native import bilinear as bilinear
 from symgrad.nn.native import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -190,6 +193,10 @@ from symgrad.nn.native import instance_norm as instance_norm
 from symgrad.nn.native import kl_div as kl_div
 from symgrad.nn.native import layer_norm as layer_norm
 from symgrad.nn.native import margin_ranking_loss as margin_ranking_loss
+from symgrad.nn.native import max_pool1d as max_pool1d
+from symgrad.nn.native import max_pool1d_with_indices as max_pool1d_with_indices
+from symgrad.nn.native import max_pool2d as max_pool2d
+from symgrad.nn.native import max_pool3d as max_pool3d
 from symgrad.nn.native import native_batch_norm as native_batch_norm
 from symgrad.nn.native import native_channel_shuffle as native_channel_shuffle
 from symgrad.nn.native import native_dropout as native_dropout

@@ -28,7 +28,7 @@ STRUCTURE = (
     "matmul", "mm", "mv", "dot", "einsum", "diag", "diagonal_place", "trace", "tril", "triu", "astype",
     "diagonal", "unfold", "view_as_real", "view_as_complex", "dft", "zeros_like", "ones_like", "eye_like", "strided", "strided_put", "strided_add",
     "batch", "unbatch",
-    *CONVOLUTIONS, *MATRIX_WORDS,
+    *CONVOLUTIONS, "resample", *MATRIX_WORDS,
 )
 
 PROTOCOL = frozenset(ELEMENTWISE + STRUCTURE)

@@ -18,6 +18,7 @@ from symgrad.carriers.convolving import CONVOLUTIONS
 from symgrad.carriers.convolving import of_carrier as _convolutions
 from symgrad.carriers.matrices import MATRIX_WORDS
 from symgrad.carriers.matrices import of_cells as _matrix_functions
+from symgrad.carriers.resampling import of_carrier as _resampling
 from symgrad.carriers.structure import *  # noqa: F403  the functions that are not defined below
 from symgrad.carriers.structure import stack, sum, zeros_like
 
@@ -29,7 +30,7 @@ __all__ = [
     "ones_like", "permute", "place", "pow", "prod", "put", "reciprocal", "reference", "relu", "reshape", "roll", "rsqrt", "sech_square",
     "sigmoid", "sigmoid_slope", "softplus", "square", "stack", "strided", "strided_add", "strided_put", "sub", "sum", "sum_to_size", "trace",
     "tril", "triu", "trunc", "unbatch", "unfold", "view", "view_as_complex", "view_as_real", "zeros_like",
-    *CONVOLUTIONS, *MATRIX_WORDS,
+    *CONVOLUTIONS, "resample", *MATRIX_WORDS,
 ]
 
 FILLS = {np.zeros_like: 0, np.ones_like: 1}
@@ -253,3 +254,4 @@ def reference(g: Any, y: Any, dim: Any) -> Any:
 
 
 globals().update(_matrix_functions() | _convolutions(lambda x, y: raw(x if isinstance(raw(x), Cells) else y).carrier))
+resample = _resampling(lambda x: raw(x).carrier)

@@ -17,6 +17,7 @@ from symgrad.carriers import numeric
 from symgrad.carriers.blocks import LIMIT, broadcast_block, compact
 from symgrad.carriers.convolving import of_carrier as _convolutions
 from symgrad.carriers.matrices import MATRIX_WORDS
+from symgrad.carriers.resampling import of_carrier as _resampling
 from symgrad.carriers.sets import (
     MANY,
     Dependence,
@@ -331,7 +332,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "batch": _batch, "unbatch": _unbatch,
     "strided": lambda x, geometry: elements_at(x, geometry.positions),
     "strided_put": lambda x, piece, geometry: with_written(x, piece, geometry.positions),
-    **_convolutions(lambda x, y: dependence),
+    **_convolutions(lambda x, y: dependence), "resample": _resampling(lambda x: dependence),
     "strided_add": lambda x, geometry, shape: reshape(scatter(x, geometry.positions, (geometry.size,)), shape),
 }
 

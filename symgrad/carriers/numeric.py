@@ -63,6 +63,7 @@ from symgrad.carriers.lengths import hypot as hypot
 from symgrad.carriers.matrices import of_arrays as _matrix_functions
 from symgrad.carriers.recorded import Recorded, of_data, word
 from symgrad.carriers.reducing import all, amax, amin, any, argmax, argmin, centred, log_softmax, logsumexp, norm, reference, softmax
+from symgrad.carriers.resampling import of_arrays as _resampling
 from symgrad.carriers.residuals import WITH_RESIDUAL as WITH_RESIDUAL
 from symgrad.carriers.sinc import sinc_derivative
 from symgrad.carriers.special.arrays import of_arrays as _special_functions
@@ -322,3 +323,4 @@ def strided_put(x: Any, piece: Any, geometry: Any) -> Any:
 globals().update(_special_functions())
 globals().update(_matrix_functions())
 globals().update(_convolutions(sys.modules[__name__]))
+resample = _resampling(sys.modules[__name__])

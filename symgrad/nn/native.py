@@ -15,6 +15,8 @@ from symgrad.nn.convolution import convolution
 from symgrad.nn.distances import cdist
 from symgrad.nn.dropout import feature_dropout, native_dropout
 from symgrad.nn.functional import (
+    adaptive_avg_pool1d,
+    avg_pool1d,
     bilinear,
     celu_,
     channel_shuffle,
@@ -26,6 +28,10 @@ from symgrad.nn.functional import (
     conv_transpose2d,
     conv_transpose3d,
     cosine_similarity,
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool3d,
     native_channel_shuffle,
     pairwise_distance,
     pdist,
@@ -39,11 +45,13 @@ from symgrad.nn.normalization import native_batch_norm, native_group_norm, nativ
 from symgrad.nn.products import embedding_renorm_
 from symgrad.nn.reductions import reduced
 
-__all__ = ["alpha_dropout", "alpha_dropout_", "batch_norm", "bilinear", "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle",
-           "constant_pad_nd", "ctc_loss", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-           "convolution", "cosine_embedding_loss", "cosine_similarity", "dropout", "dropout_", "embedding", "embedding_renorm_",
-           "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "group_norm", "hinge_embedding_loss",
-           "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "native_batch_norm", "native_channel_shuffle", "native_dropout",
+__all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
+           "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle", "constant_pad_nd", "ctc_loss", "conv1d", "conv2d", "conv3d",
+           "conv_tbc",
+           "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution", "cosine_embedding_loss", "cosine_similarity", "dropout",
+           "dropout_", "embedding", "embedding_renorm_", "feature_alpha_dropout", "feature_alpha_dropout_", "feature_dropout", "feature_dropout_",
+           "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "margin_ranking_loss", "max_pool1d",
+           "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "native_batch_norm", "native_channel_shuffle", "native_dropout",
            "native_group_norm", "native_layer_norm", "norm_except_dim", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
            "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_", "selu_", "threshold_", "triplet_margin_loss"]
 
@@ -170,3 +178,4 @@ dropout, dropout_ = (_with_switch(functional.dropout, inplace) for inplace in (F
 alpha_dropout, alpha_dropout_ = (_with_switch(functional.alpha_dropout, inplace) for inplace in (False, True))
 feature_alpha_dropout, feature_alpha_dropout_ = (_with_switch(functional.feature_alpha_dropout, inplace) for inplace in (False, True))
 feature_dropout_ = _with_switch(feature_dropout, True)
+adaptive_max_pool1d = functional.adaptive_max_pool1d_with_indices

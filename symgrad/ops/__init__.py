@@ -24,6 +24,7 @@ from symgrad.ops import (
     products,
     reduction,
     reflections,
+    sampling,
     selection,
     shape,
     special,
@@ -41,5 +42,5 @@ from symgrad.ops import (
 
 __all__ = ["activations", "arithmetic", "arranging", "convolution", "elementary", "elimination", "factorizations", "floats", "fourier", "indexing",
            "ldl", "linalg", "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "placing", "products",
-           "reduction", "reflections", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma", "special_integrals",
-           "special_polynomials", "special_zeta", "spectra", "spreads", "statistics", "writing"]
+           "reduction", "reflections", "sampling", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma",
+           "special_integrals", "special_polynomials", "special_zeta", "spectra", "spreads", "statistics", "writing"]

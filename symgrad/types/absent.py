@@ -31,13 +31,11 @@ _SPARSE = "there are no sparse tensors; use dense ones"
 _QUANTIZED = "there are no quantized tensors; use floats"
 _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to choose"
 
-_POOLING = "pooling is not written yet; nn.functional.unfold, or Tensor.unfold, and amax or mean over the elements of a window do the same"
 _GRIDS = "sampling of images at points is not written yet; index the neighbours of each point and add them with their weights"
 _INSIDE = "it is a helper inside torch and no function of tensors"
 
 # By reason. Attributes of the module
 ABSENT = _table({
-    _POOLING: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d",
     _GRIDS: "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
     "it returns what its own derivative needs; use nn.functional.embedding_bag": "embedding_bag",
     "calls are recorded as they run; use if and while of Python": "cond while_loop",
@@ -105,12 +103,6 @@ OF_NN = _table({
 })
 # Attributes of nn.functional
 OF_FUNCTIONAL = _table({
-    _POOLING: """
-        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool2d
-        adaptive_max_pool2d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d
-        fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices lp_pool1d lp_pool2d
-        lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d
-        max_unpool2d max_unpool3d""",
     _GRIDS: "affine_grid grid_sample",
     "it is not written yet; enlarge with repeat_interleave, or with a product with the matrix of weights along each dimension": """
         interpolate upsample upsample_bilinear upsample_nearest""",

@@ -1,0 +1,122 @@
+"""The positions of the largest elements of windows, which numbers decide."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.types.indices import check_ordered
+
+__all__ = ["flat_index", "largest_in_parts", "largest_in_places", "largest_in_windows"]
+
+Sizes = Sequence[int]
+
+
+def _of_members(value: Any, function: Callable[..., Any], *given: Any) -> Any:
+    """The function of the last axes of an array, or of that of the members of a batch."""
+    value = check_ordered(value)
+    if hasattr(value, "_with"):
+        return value._with(_of_members(value.data, function, *given))
+    return function(np.asarray(value), *given)
+
+
+def largest_in_windows(value: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, places: Sizes) -> Any:
+    """The position of the first largest element under a kernel at each of its places, in the flattened last axes; the last NaN is the largest."""
+    return _of_members(value, _largest_in_windows, kernel, stride, padding, dilation, places)
+
+
+def _largest_in_windows(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, places: Sizes) -> np.ndarray:
+    rank = len(kernel)
+    x = x.astype(np.float32) if x.dtype.kind == "V" else x
+    size = x.shape[x.ndim - rank:]
+    steps = np.array([math.prod(size[i + 1:]) for i in range(rank)])
+    starts = [np.arange(n) * s - p for n, s, p in zip(places, stride, padding)]
+    first = [np.where(start < 0, start + -(start // d) * d, start) for start, d in zip(starts, dilation)]  # in the input
+    at = np.broadcast_to(_positions(first, steps), (*x.shape[:x.ndim - rank], *places)).copy()
+    best = np.full(at.shape, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, x.dtype)
+    missing = x.dtype.kind == "f" and bool(x.size) and bool(np.isnan(np.min(x)))
+    for offsets in itertools.product(*map(range, kernel)):
+        inside, read = zip(*[_inside(start, j * d, n, s) for start, j, d, n, s in zip(starts, offsets, dilation, size, stride)])
+        window, target = x[(..., *read)], (..., *inside)
+        larger = window > best[target]
+        if missing:
+            larger |= window != window
+        np.copyto(best[target], window, where=larger)
+        shifted = [start[part] + j * d for start, part, j, d in zip(starts, inside, offsets, dilation)]
+        np.copyto(at[target], _positions(shifted, steps), where=larger)
+    return at
+
+
+def _positions(coordinates: Sequence[np.ndarray], steps: np.ndarray) -> np.ndarray:
+    """The positions in the flattened axes of the elements with coordinates along each axis."""
+    rank = len(coordinates)
+    out: Any = 0
+    for i, (each, step) in enumerate(zip(coordinates, steps)):
+        out = out + (each * step).reshape((-1, *(1,) * (rank - 1 - i)))
+    return np.asarray(out)
+
+
+def _inside(start: np.ndarray, offset: int, size: int, stride: int) -> tuple[slice, slice]:
+    """The places whose element at an offset is in the axis, and those elements."""
+    at = start + offset
+    (found,) = np.nonzero((at >= 0) & (at < size))
+    if not found.size:
+        return slice(0, 0), slice(0, 0)
+    low, high = int(found[0]), int(found[-1])
+    return slice(low, high + 1), slice(int(at[low]), int(at[high]) + 1, stride)
+
+
+def largest_in_parts(value: Any, parts: Sequence[Sequence[tuple[int, int]]]) -> Any:
+    """As `largest_in_windows`, for the parts from a start to an end of each axis, of different lengths."""
+    return _of_members(value, _largest_in_parts, parts)
+
+
+def _largest_in_parts(x: np.ndarray, parts: Sequence[Sequence[tuple[int, int]]]) -> np.ndarray:
+    rank = len(parts)
+    lead, size = x.shape[:x.ndim - rank], x.shape[x.ndim - rank:]
+    x = x.astype(np.float32) if x.dtype.kind == "V" else x
+    at = np.zeros((*lead, *map(len, parts)), np.int64)
+    positions = np.arange(math.prod(size)).reshape(size)
+    for place in itertools.product(*[range(len(axis)) for axis in parts]):
+        inside: Any = tuple(slice(*axis[i]) for axis, i in zip(parts, place))
+        every: Any = (..., *inside)
+        window = x[every].reshape((*lead, -1))
+        found = np.argmax(window, -1)  # the first NaN, if there is one
+        if x.dtype.kind == "f" and x.size:
+            missing = np.isnan(window)
+            found = np.where(missing.any(-1), window.shape[-1] - 1 - np.argmax(missing[..., ::-1], -1), found)
+        one: Any = (..., *place)
+        at[one] = positions[inside].reshape(-1)[found]
+    return at
+
+
+def largest_in_places(value: Any, starts: Sequence[np.ndarray], kernel: Sizes) -> Any:
+    """As `largest_in_windows`, for windows that start elsewhere in each image; `starts` has the coordinates (N, C, places) for each axis."""
+    return _of_members(value, _largest_in_places, starts, kernel)
+
+
+def _largest_in_places(x: np.ndarray, starts: Sequence[np.ndarray], kernel: Sizes) -> np.ndarray:
+    rank = len(kernel)
+    size = x.shape[x.ndim - rank:]
+    positions: Any = 0
+    for i, (start, k) in enumerate(zip(starts, kernel)):
+        each = (start[..., None] + np.arange(k)) * math.prod(size[i + 1:])  # (N, C, places, k)
+        lead = each.shape[:-2]
+        positions = positions + each.reshape((*lead, *[n if j == i else 1 for j in range(rank) for n in (each.shape[-2],)],
+                                              *[n if j == i else 1 for j in range(rank) for n in (k,)]))
+    positions = positions.reshape((*positions.shape[:positions.ndim - rank], -1))
+    flat = x.reshape((*x.shape[:x.ndim - rank], -1))
+    found = np.take_along_axis(flat, np.broadcast_to(positions.reshape((*positions.shape[:-1 - rank], -1)), (*flat.shape[:-1], math.prod(
+        positions.shape[-1 - rank:]))), -1).reshape((*flat.shape[:-1], *positions.shape[-1 - rank:]))
+    largest = np.argmax(found, -1)
+    return np.take_along_axis(np.broadcast_to(positions, found.shape), largest[..., None], -1)[..., 0]
+
+
+def flat_index(index: Any, rank: int, size: int) -> Any:
+    """Positions in the last `rank` axes, flattened, of so many elements as positions in the whole flattened array."""
+    lead = tuple(index.shape[:index.ndim - rank])
+    return index + (np.arange(math.prod(lead)) * size).reshape((*lead, *(1,) * rank))
