@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Container, Iterable, Sequence
 from heapq import heappop, heappush
@@ -31,11 +32,12 @@ from symgrad.engine.cotangents import (
 from symgrad.engine.flat import FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
+from symgrad.engine.parted import pull_parts
 from symgrad.engine.saved import traced_args, unpacking, verify
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.freed import FREED, freed
 from symgrad.graph.modes import special
-from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
+from symgrad.graph.node import GRADIENT, HOOKED, IN_FORWARD, NAMED, PACKED, PARTED, RELEASED, SELECTED, SMALL, TANGENT, Node, all_threads
 from symgrad.graph.order import upstream
 
 __all__ = ["along_paths", "is_short", "pullback"]
@@ -67,7 +69,13 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
         else:  # the only seed, as a rule
             pending[node] = g
             heappush(heap, (-node.sequence_nr, node))
-    guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded)
+    parted = xp is numeric and read is None
+    while True:
+        guarded = _pull(xp, pending, heap, zeros, read, wanted, ends, release, hooks is not None, guarded, parted)
+        if not heap or heap[0][1] is mark:
+            break
+        found = pull_parts(functools.partial(_pull_part, release), pending, heap, zeros, wanted, keep, guarded)
+        parted, guarded = found is not None, guarded or bool(found)
     if heap:
         with unpacking():
             pull_instrumented(xp, pending, heap, read, wanted, keep, ends, release, guarded, hooks, deliver)
@@ -78,14 +86,14 @@ def pullback(xp: Any, seeds: Iterable[tuple[Node, Any]], read: Read | None = Non
 
 
 def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Read | None, wanted: set[Node] | None,
-          ends: Container[Node], release: bool, hooked: bool, guarded: bool) -> bool:
+          ends: Container[Node], release: bool, hooked: bool, guarded: bool, parted: bool) -> bool:
     """The clean loop: `pending` holds the cotangents of reached nodes, the heap those of them that have parents, newest first.
 
-    It stops at a hooked node (if `hooked`), at packed tensors and at an undefined gradient, and leaves the rest in the heap. Returns whether it
-    passed a selecting op.
+    It stops at a hooked node (if `hooked`), at packed tensors, at an undefined gradient, and at an output of a part of a batch (if `parted`),
+    and leaves the rest in the heap. Returns whether it passed a selecting op.
     """
     owned: set[Node] = set()  # nodes whose cotangent is a sum made here, which may be added to in place
-    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked, MARKED | PACKED | HOOKED * hooked
+    written, unusual, stop = all_threads.written, UNUSUAL | HOOKED * hooked | PARTED * parted, MARKED | PACKED | HOOKED * hooked | PARTED * parted
     guarded = guarded or wanted is not None and any(map(_selects, wanted))
     for seed in pending if wanted is None else ():
         guarded = guarded or bool(seed.flags & SELECTED)
@@ -103,7 +111,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         if flags != plain:
             if flags & unusual or wanted is not None and (ends or not wanted.issuperset(parents)):
                 if flags & stop:
-                    heappush(heap, MARK)
+                    if flags & stop != PARTED:
+                        heappush(heap, MARK)
                     if node is not mark:
                         send(pending, heap, node, g)
                     return guarded
@@ -177,6 +186,11 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                 heappush(heap, (-following.sequence_nr, following))
             else:
                 g = ahead
+
+
+def _pull_part(release: bool, pending: Cotangents, heap: Heap, zeros: list[Node], wanted: set[Node] | None, ends: Container[Node],
+               guarded: bool) -> bool:
+    return _pull(numeric, pending, heap, zeros, None, wanted, ends, release, False, guarded, False)
 
 
 def is_short(seeds: Sequence[tuple[Node, Any]]) -> bool:
