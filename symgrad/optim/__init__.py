@@ -1,7 +1,9 @@
 """Optimizers, with torch's names, options and results: they change parameters in place, by their gradients."""
 
+import importlib
 from typing import Any
 
+from symgrad.optim import lr_scheduler
 from symgrad.optim._adafactor import Adafactor
 from symgrad.optim._muon import Muon
 from symgrad.optim._stateless import swap_in_optimizer_params_and_state
@@ -20,9 +22,11 @@ from symgrad.optim.sgd import SGD
 from symgrad.types.absent import OF_OPTIM as ABSENT
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-           "SGD", "swap_in_optimizer_params_and_state"]
+           "SGD", "lr_scheduler", "swap_in_optimizer_params_and_state", "swa_utils"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "swa_utils":  # brings nn
+        return importlib.import_module("symgrad.optim.swa_utils")
     reason = f": {ABSENT[name]}" if name in ABSENT else ""
     raise AttributeError(f"module 'symgrad.optim' has no attribute {name!r}{reason}")

@@ -35,6 +35,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked(*args: Any, **kwargs: Any) -> Any:
         self: Optimizer = args[0]
+        if self._opt_called is False:
+            self._opt_called = True
         if self._stepping or not (self._step_pre_hooks or self._step_post_hooks):
             return step(*args, **kwargs)
         self._stepping = True
@@ -52,6 +54,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             self._stepping = False
 
+    hooked._wrapped_by_lr_sched = True  # type: ignore[attr-defined]  # schedulers ask whether `step` is this one
     return hooked
 
 
@@ -92,6 +95,7 @@ class Optimizer:
         self._loading_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._loaded_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._stepping = False
+        self._opt_called: bool | None = None  # whether a step was made since there is a scheduler
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}

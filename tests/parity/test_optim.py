@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import symgrad
+from symgrad.types.absent import OF_OPTIM
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -105,6 +106,56 @@ def test_optimizers_agree(name, seed, monkeypatch):
         if step == 5:
             for library, other in ((torch, of_symgrad), (symgrad, of_torch)):
                 sides[library][1].load_state_dict(tensors(arrays(other.state_dict()), library))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_schedules_agree(seed):
+    """Random schedules with random options, alone, chained and in a sequence: the same learning rates and state in every epoch."""
+    choose = random.Random(seed)
+    real, whole = choose.uniform, choose.randint
+    choices = {
+        "StepLR": lambda: {"step_size": whole(1, 9), "gamma": real(0.1, 1)}, "MultiStepLR": lambda: {"milestones": choose.choices(range(25), k=4)},
+        "ConstantLR": lambda: {"factor": real(0.1, 1), "total_iters": whole(0, 20)}, "ExponentialLR": lambda: {"gamma": real(0.5, 1.2)},
+        "LinearLR": lambda: {"start_factor": real(0.1, 1), "end_factor": real(0, 1), "total_iters": whole(1, 20)},
+        "PolynomialLR": lambda: {"total_iters": whole(1, 20), "power": real(0.1, 3)},
+        "CosineAnnealingLR": lambda: {"T_max": whole(2, 15), "eta_min": real(0, 0.1)},
+        "CosineAnnealingWarmRestarts": lambda: {"T_0": whole(1, 9), "T_mult": whole(1, 3), "eta_min": real(0, 0.1)},
+        "CyclicLR": lambda: {"base_lr": real(0, 0.5), "max_lr": real(0.5, 2), "step_size_up": whole(1, 9), "step_size_down": whole(1, 9), "mode":
+                             choose.choice(["triangular", "triangular2", "exp_range"]), "gamma": real(0.8, 1)},
+        "OneCycleLR": lambda: {"max_lr": real(0.1, 2), "total_steps": whole(26, 50), "pct_start": real(0.2, 0.45), "three_phase": seed % 2 == 0,
+                               "anneal_strategy": choose.choice(["cos", "linear"])},
+    }
+    names = choose.sample(sorted(choices), 3)
+    drawn = [(name, choices[name]()) for name in names]
+    milestones = sorted(choose.sample(range(1, 20), 2))
+
+    def start(library):
+        optimizer = library.optim.Adam([{"params": [library.ones(1, requires_grad=True)], "lr": lr} for lr in (0.5, 0.01)])
+        schedules = library.optim.lr_scheduler
+        if seed % 4 == 0:
+            made = schedules.SequentialLR(optimizer, [getattr(schedules, name)(optimizer, **options) for name, options in drawn], milestones)
+        elif seed % 4 == 1:
+            made = schedules.ChainedScheduler([getattr(schedules, name)(optimizer, **options) for name, options in drawn])
+        else:
+            made = getattr(schedules, names[0])(optimizer, **drawn[0][1])
+        return optimizer, made
+
+    sides = [start(library) for library in (torch, symgrad)]
+    for _ in range(24):
+        for optimizer, scheduler in sides:
+            optimizer.step()
+            scheduler.step()
+        assert agree(sides[1][1].get_last_lr(), sides[0][1].get_last_lr()), drawn
+        assert agree(sides[1][1].state_dict(), sides[0][1].state_dict()), drawn
+        assert agree(*([group["betas"] for group in optimizer.param_groups] for optimizer, _ in reversed(sides)))
+
+
+def test_every_name_is_here_or_has_a_reason():
+    for theirs, ours, absent in ((torch.optim, symgrad.optim, OF_OPTIM), (torch.optim.lr_scheduler, symgrad.optim.lr_scheduler, {}),
+                                 (torch.optim.swa_utils, symgrad.optim.swa_utils, {})):
+        assert {name for name in theirs.__all__ if not hasattr(ours, name)} == set(absent)
+    with pytest.raises(AttributeError, match="module 'symgrad.optim' has no attribute 'SparseAdam': there are no sparse gradients; use Adam"):
+        symgrad.optim.SparseAdam  # noqa: B018
 
 
 @pytest.mark.parametrize("options", [{"max_iter": 4}, {"line_search_fn": "strong_wolfe"},

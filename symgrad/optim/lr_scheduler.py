@@ -1,0 +1,237 @@
+"""Schedules of learning rates, with torch's names, options and results. `step` is called after the steps of the optimizer, once in each epoch."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from symgrad.optim.cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from symgrad.optim.optimizer import Optimizer
+from symgrad.optim.scheduling import ChainedScheduler, LRScheduler, Rates, ReduceLROnPlateau, Schedule, SequentialLR, without_functions
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
+           "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
+
+Functions = Callable[[int], float] | list[Callable[[int], float]]
+
+
+class _OfFunctions(Schedule):
+    """A schedule with a function of the epoch for each group, whose state has the attributes of those that are objects."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Functions, last_epoch: int = -1):
+        self.optimizer = optimizer
+        groups = len(optimizer.param_groups)
+        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
+        if len(self.lr_lambdas) != groups:
+            raise ValueError(f"Expected {groups} lr_lambdas, but got {len(self.lr_lambdas)}")
+        self._check()
+        super().__init__(optimizer, last_epoch)
+
+    def _check(self) -> None:
+        pass
+
+    def state_dict(self) -> dict[str, Any]:
+        """All attributes but the optimizer and plain functions."""
+        return {**super().state_dict(), "lr_lambdas": without_functions(self.lr_lambdas)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the attributes that `state_dict` returned."""
+        super().load_state_dict({name: value for name, value in state_dict.items() if name != "lr_lambdas"})
+        for function, attributes in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
+            if attributes is not None:
+                vars(function).update(attributes)
+
+
+class LambdaLR(_OfFunctions):
+    """The initial learning rate times a function of the epoch; one function for all groups, or a list of them.
+
+    Raises ValueError for another number of functions.
+
+    >>> import symgrad
+    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = LambdaLR(optimizer, lambda epoch: 1 / (epoch + 1))
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    def _rates(self) -> Rates:
+        return [base * function(self.last_epoch) for function, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
+
+
+class MultiplicativeLR(_OfFunctions):
+    """The learning rate is multiplied by a function of the epoch in each step; one function for all groups, or a list of them.
+
+    Raises ValueError for another number of functions, and TypeError for what is no function.
+    """
+
+    def _check(self) -> None:
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
+
+    def _rates(self) -> Rates:
+        if self._is_initial:
+            return self._unchanged()
+        return [group["lr"] * function(self.last_epoch) for function, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)]
+
+
+class StepLR(Schedule):
+    """The learning rate is multiplied by gamma every `step_size` epochs.
+
+    >>> import symgrad
+    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for _ in range(5):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
+            return self._unchanged()
+        return self._times(self.gamma)
+
+    def _get_closed_form_lr(self) -> Rates:
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(Schedule):
+    """The learning rate is multiplied by gamma in each of the epochs `milestones`."""
+
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        if self.last_epoch not in self.milestones:
+            return self._unchanged()
+        return self._times(self.gamma ** self.milestones[self.last_epoch])
+
+    def _get_closed_form_lr(self) -> Rates:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ConstantLR(Schedule):
+    """The learning rate is multiplied by `factor` until the epoch `total_iters`.
+
+    Raises ValueError for a factor outside [0, 1].
+    """
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+        if factor > 1.0 or factor < 0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        if self.last_epoch == 0:
+            return self._times(self.factor)
+        return self._unchanged() if self.last_epoch != self.total_iters else self._times(1.0 / self.factor)
+
+    def _get_closed_form_lr(self) -> Rates:
+        return [base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for base in self.base_lrs]
+
+
+class LinearLR(Schedule):
+    """The learning rate is multiplied by a factor that goes from `start_factor` to `end_factor` along a line, in `total_iters` epochs.
+
+    Raises ValueError for a start_factor outside (0, 1], or an end_factor outside [0, 1].
+    """
+
+    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1):
+        if start_factor > 1.0 or start_factor <= 0:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if end_factor > 1.0 or end_factor < 0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        if self.last_epoch == 0:
+            return self._times(self.start_factor)
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._unchanged()
+        difference = self.end_factor - self.start_factor
+        return self._times(1.0 + difference / (self.total_iters * self.start_factor + (self.last_epoch - 1) * difference))
+
+    def _get_closed_form_lr(self) -> Rates:
+        passed = min(self.total_iters, self.last_epoch)
+        return [base * (self.start_factor + (self.end_factor - self.start_factor) * passed / self.total_iters) for base in self.base_lrs]
+
+
+class ExponentialLR(Schedule):
+    """The learning rate is multiplied by gamma in every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        return self._unchanged() if self._is_initial else self._times(self.gamma)
+
+    def _get_closed_form_lr(self) -> Rates:
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class PolynomialLR(Schedule):
+    """The initial learning rate times (1 - n / total_iters)^power in epoch n, and 0 from the epoch `total_iters` on."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return self._unchanged()
+        now, before = (1.0 - n / self.total_iters for n in (self.last_epoch, self.last_epoch - 1))
+        return self._times((now / before) ** self.power)
+
+    def _get_closed_form_lr(self) -> Rates:
+        left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
+        return [base * left**self.power for base in self.base_lrs]
+
+
+class CosineAnnealingLR(Schedule):
+    """eta_min + ½ (lr - eta_min)(1 + cos(π n / T_max)) in epoch n, with the initial learning rate lr.
+
+    >>> import symgrad
+    >>> optimizer = symgrad.optim.SGD([symgrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = CosineAnnealingLR(optimizer, T_max=2, eta_min=0.5)
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.75]
+
+    Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, 2016.
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _rates(self) -> Rates:
+        n, half, least = self.last_epoch, self.T_max, self.eta_min
+        if self._is_initial:
+            return self._unchanged()
+        if self._step_count == 1 and n > 0:
+            return self._get_closed_form_lr()
+        if (n - 1 - half) % (2 * half) == 0:  # the learning rate was the least one, and its ratio to that cannot be used
+            return [group["lr"] + (base - least) * (1 - math.cos(math.pi / half)) / 2
+                    for base, group in zip(self.base_lrs, self.optimizer.param_groups, strict=True)]
+        ratio = (1 + math.cos(math.pi * n / half)) / (1 + math.cos(math.pi * (n - 1) / half))
+        return [ratio * (group["lr"] - least) + least for group in self.optimizer.param_groups]
+
+    def _get_closed_form_lr(self) -> Rates:
+        return [self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2 for base in self.base_lrs]
