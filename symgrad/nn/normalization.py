@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.autograd.modes import no_grad
+from symgrad.autograd.modes import is_grad_enabled, no_grad
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.nn.borders import constant_pad_nd
 from symgrad.ops.rules import in_float32
-from symgrad.types.dtypes import finfo
+from symgrad.types.dtypes import DTYPES, finfo
 
 __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "native_batch_norm",
            "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]
@@ -21,20 +21,29 @@ __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "laye
 def _normalized(input: Any, dims: Sequence[int], eps: float) -> tuple[Any, Any, Any]:
     """(x - mean) / sqrt(var + eps) over some dimensions, the mean, and 1 / sqrt(var + eps).
 
-    Two bytes are computed in four, because the derivative of the root overflows in float16 where the variance is small.
+    For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small.
     """
-    if input.dtype.name in ("float16", "bfloat16"):
-        return tuple(x.to(input.dtype) for x in _normalized(input.float(), dims, eps))
+    input = input.float() if input.dtype.name in ("float16", "bfloat16") else input
     var, mean = traced.var_mean(input, tuple(dims), correction=0, keepdim=True)
     scale = traced.rsqrt(var + eps)
     return (input - mean) * scale, mean, scale
 
 
-def _affine(x: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
-    """x weight + bias, where the two are optional and are brought into a shape."""
+def _affine(dtype: Any, x: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
+    """x weight + bias in a dtype, where the two are optional and are brought into a shape."""
     weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
     x = x if weight is None else x * weight
-    return x if bias is None else x + bias
+    x = x if bias is None else x + bias
+    return x if x.dtype == dtype else x.to(dtype)
+
+
+def _check_dtypes(name: str, input: Any, **parameters: Any) -> None:
+    """Raise RuntimeError unless parameters have the dtype of the input, or float32 for an input of two bytes."""
+    for word, w in parameters.items():
+        if w is not None and w.dtype != input.dtype and not (input.dtype.name in ("float16", "bfloat16") and w.dtype.name == "float32"):
+            what = "all inputs must share same datatype" if input.dtype.name == "float64" else "expect parameter to have scalar type of Float"
+            raise RuntimeError(f"mixed dtype (CPU): {what}. {name}: the input has {input.dtype} and {word} has {w.dtype}; convert one of both "
+                               f"with .to()")
 
 
 def _check_layer(name: str, input: Any, given: int | Sequence[int], **parameters: Any) -> tuple[int, ...]:
@@ -72,23 +81,26 @@ def native_layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weig
                       eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, the means, and the factors 1 / √(var + eps)."""
     dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    _check_dtypes("layer_norm", input, weight=weight, bias=bias)
     out, mean, scale = _normalized(input, dims, eps)
-    return _affine(out, weight, bias), mean, scale
+    return _affine(input.dtype, out, weight, bias), mean.to(input.dtype), scale.to(input.dtype)
 
 
 @taking_tensors
 def rms_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """x / √(mean(x²) + eps) weight over the last dimensions, which have the `normalized_shape`; `eps` is by default that of the dtype.
+    """x / √(mean(x²) + eps) weight over the last dimensions, which have the `normalized_shape`; `eps` is by default that of the dtype, of
+    two bytes that of float32.
 
     Raises RuntimeError for shapes that do not fit.
     """
     dims = _check_layer("rms_norm", input, normalized_shape, weight=weight)
-    return _rms(input, dims, finfo(input.dtype).eps if eps is None else eps, weight)
+    computed = DTYPES["float32"] if input.dtype.name in ("float16", "bfloat16") else input.dtype
+    return _rms(input, dims, finfo(computed).eps if eps is None else eps, weight)
 
 
 @in_float32
 def _rms(input: Any, dims: Any, eps: float, weight: Any) -> Any:
-    return _affine(input * traced.rsqrt(traced.mean(traced.square(input), dims, True) + eps), weight, None)
+    return _affine(input.dtype, input * traced.rsqrt(traced.mean(traced.square(input), dims, True) + eps), weight, None)
 
 
 @taking_tensors
@@ -100,6 +112,9 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
     n, c, *rest = input.shape
+    if num_groups > 0 and n * c // num_groups * math.prod(rest) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}: each of the {num_groups} "
+                         f"groups has one value")
     return native_group_norm(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
 
 
@@ -116,9 +131,10 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         if w is not None and tuple(w.shape) != (C,):
             raise RuntimeError(f"Expected {word} to be a vector of size equal to the number of channels in input, but got {word} of shape "
                                f"{list(w.shape)} and input of shape {list(input.shape)}")
+    _check_dtypes("group_norm", input, weight=weight, bias=bias)
     out, mean, scale = _normalized(traced.reshape(input, (N, group, C // group * HxW)), (2,), eps)
-    out = _affine(traced.reshape(out, input.shape), weight, bias, (C, *(1,) * (input.ndim - 2)))
-    return out, traced.reshape(mean, (N, group)), traced.reshape(scale, (N, group))
+    out = _affine(input.dtype, traced.reshape(out, input.shape), weight, bias, (C, *(1,) * (input.ndim - 2)))
+    return out, traced.reshape(mean, (N, group)).to(input.dtype), traced.reshape(scale, (N, group)).to(input.dtype)
 
 
 def _update(running: Any, new: Any, momentum: float) -> None:
@@ -165,18 +181,24 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1): batch_norm needs channels, in the second dimension")
     c, dims = input.shape[1], (0, *range(2, input.ndim))
     _check_channels(c, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    _check_dtypes("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    for word, w in (("running_mean", running_mean), ("running_var", running_var)):
+        if w is not None and w.requires_grad and is_grad_enabled():
+            raise RuntimeError(f"The function 'native_batch_norm' is not differentiable with respect to argument '{word}'. This input cannot have "
+                               f"requires_grad True.")
     shape = (c, *(1,) * (input.ndim - 2))
     if training:
         out, mean, scale = _normalized(input, dims, eps)
         count = input.numel() // max(c, 1)
-        _update(running_mean, traced.reshape(mean, (c,)), momentum)
-        _update(running_var, traced.var(input, dims, correction=count > 1), momentum)
-        saved = (traced.reshape(mean, (c,)), traced.reshape(scale, (c,)))
+        if count:
+            _update(running_mean, traced.reshape(mean, (c,)), momentum)
+            _update(running_var, traced.var(input, dims, correction=count > 1), momentum)
+        saved = (traced.reshape(mean, (c,)).to(input.dtype), traced.reshape(scale, (c,)).to(input.dtype))
     else:
         mean, var = (traced.reshape(s, shape) for s in (running_mean, running_var))
         out, empty = (input - mean) * traced.rsqrt(var + eps), traced.zeros_like(input.detach(), (0,))
         saved = (empty, empty)
-    return (_affine(out, weight, bias, shape), *saved)
+    return (_affine(input.dtype, out, weight, bias, shape), *saved)
 
 
 @taking_tensors
@@ -198,7 +220,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
     out, mean, _ = _normalized(input, dims, eps)
     _update(running_mean, traced.mean(traced.reshape(mean, mean.shape[:2]), 0), momentum)
     _update(running_var, traced.mean(traced.var(input, dims, correction=1), 0), momentum)
-    return _affine(out, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+    return _affine(input.dtype, out, weight, bias, (-1, *(1,) * (input.ndim - 2)))
 
 
 @taking_tensors

@@ -140,6 +140,14 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         ends = np.array([*given[:len(given) - include_last_offset], input.shape[0]])
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError(f"Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+                           f"{weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)")
+    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-weight.shape[0]} through {weight.shape[0] - 1}, but got "
+                           f"{padding_idx}")
+    if input.dtype.name not in ("int32", "int64"):
+        _check_indices("embedding_bag", input, 0)
     wrong = first_outside(input._value, 0, weight.shape[0])
     if wrong is not None:
         raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")

@@ -126,13 +126,13 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     """
     lengths = as_tensor(lengths, dtype=DTYPES["int64"])
     order, dim = None, 0 if batch_first else 1
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     if lengths.ndim != 1:
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D cpu {lengths.dtype.scalar_type} tensor")
     if not enforce_sorted:
         lengths, order = traced.sort(lengths, descending=True)
         input = traced.index_select(input, dim, order)
-    if not input.numel():
-        raise RuntimeError("Cannot pack empty tensors.")
     given = lengths.tolist()
     if len(given) != input.shape[dim]:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(given)} (batch_size={input.shape[dim]})")

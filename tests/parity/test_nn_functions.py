@@ -166,6 +166,25 @@ def test_frequencies_scale_the_gradient_of_an_embedding():
     assert found[0] == found[1] == [[2.0, 4.0], [6.0, 8.0]]
 
 
+@pytest.mark.parametrize("call", [
+    "F.batch_norm(x, s, v, w, w, True)", "F.batch_norm(x, s, v, w, w)", "F.layer_norm(x, (6,), w, w)", "F.group_norm(x, 2, w, w)",
+    "F.instance_norm(x[..., None].expand(4, 6, 2) * m.tensor([1, 2]), None, None, w, w)", "F.rms_norm(x, (6,), w)", "m.layer_norm(x, (6,))",
+])
+@pytest.mark.parametrize("kind", ["half", "bfloat16"])
+def test_normalisations_of_two_bytes_take_parameters_of_four(call, kind):
+    found = []
+    for m in (symgrad, torch):
+        x, w = m.tensor(DATA[0].reshape(-1)[:24].tolist()).reshape(4, 6), m.tensor(DATA[1, 0, 0].tolist() + [0.5, -0.25], dtype=m.float32)
+        x = getattr(x, kind)().requires_grad_()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = eval(call, {"m": m, "F": m.nn.functional, "x": x, "w": w, "s": w.detach().clone(), "v": (w * w).detach()})
+        found += [y.dtype, y, m.autograd.grad(y.float().sum(), x)[0].dtype]
+    assert str(found[0]) == str(found[3]) == str(found[2]) == str(found[5])
+    unit = torch.finfo(found[3]).eps
+    np.testing.assert_allclose(found[1].tolist(), found[4].tolist(), rtol=2 * unit, atol=2 * unit)
+
+
 def test_running_statistics_move_as_in_torch():
     found = []
     for m in (symgrad, torch):

@@ -32,10 +32,13 @@ class _InstanceNorm(_NormBase):
                                   f"0.4.0. Remove these keys, or set track_running_stats=True in {kind}.")
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
+    def _get_no_batch_dim(self) -> int:
+        return self.dimensions[0]
+
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
         self._check_input_dim(input)
-        alone = input.ndim == self.dimensions[0]
+        alone = input.ndim == self._get_no_batch_dim()
         dim = 0 if alone else 1
         if input.shape[dim] != self.num_features:
             if self.affine:

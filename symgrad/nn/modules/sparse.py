@@ -41,12 +41,10 @@ class _Rows(Module):
                 self.weight[self.padding_idx].fill_(0)
 
     @classmethod
-    def _from(cls, embeddings: Tensor, freeze: bool, **options: Any) -> Self:
+    def _from(cls, embeddings: Tensor, **options: Any) -> Self:
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
-        out = cls(*embeddings.shape, _weight=embeddings, **options)
-        out.weight.requires_grad_(not freeze)
-        return out
+        return cls(*embeddings.shape, _weight=embeddings, **options)
 
 
 class Embedding(_Rows):
@@ -86,8 +84,8 @@ class Embedding(_Rows):
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
                         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Self:
         """A module whose weight is a given matrix; it is trained unless `freeze`."""
-        return cls._from(embeddings, freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
-                         sparse=sparse)
+        return cls._from(embeddings, _freeze=freeze, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type, sparse=sparse,
+                         scale_grad_by_freq=scale_grad_by_freq)
 
 
 class EmbeddingBag(_Rows):
@@ -127,5 +125,7 @@ class EmbeddingBag(_Rows):
                         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
                         padding_idx: int | None = None) -> Self:
         """A module whose weight is a given matrix; it is trained unless `freeze`."""
-        return cls._from(embeddings, freeze, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode, sparse=sparse,
-                         include_last_offset=include_last_offset, padding_idx=padding_idx)
+        out = cls._from(embeddings, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode,
+                        sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx)
+        out.weight.requires_grad_(not freeze)
+        return out
