@@ -231,7 +231,7 @@ class Drawer(Graphs, Values):
         return Step("call", word, (a, b), (), options, self.mode())
 
     def assign(self) -> Step | None:
-        a, t = self.written()
+        a, t = self.written(lambda t: t._is_view() or not (t.retains_grad and t.output_nr))  # as of the bases of other views
         if a is None:
             return None
         kind = self.random.choice(["basic", "basic", "mask", "array"])
