@@ -127,7 +127,11 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
         if (numbers or tensors) and (type(g) is float64 or (g._value if type(g) is Tensor else g).dtype is FLOAT64 or not is_complex(g)):
             y = node.value
             single, rule, saves = (node.by_numbers if numbers else node.by_tensors) or write_rules(type(node), numbers)
-            found = rule(node, g) if single else rule(node, g, parents)
+            try:
+                found = rule(node, g) if single else rule(node, g, parents)
+            except TypeError:
+                _expect_values(node)
+                raise
             if guarded and saves is not False and _has_nan(node, (found,) if single else found):  # a rule without saved values has finite factors
                 single, found = False, guarded_vjp(xp, node, g, y, node.args, parents)
         else:
@@ -223,15 +227,19 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
         single, rule, saves = cls.by_numbers or write_rules(cls, True)
         if saves is not False and node.sequence_nr < written:
             break
+        inner = {p for p in parents if p is not None and p.parents} if not single else ()
+        if len(inner) > 1:
+            break
+        try:
+            cotangents = rule(node, g) if single else rule(node, g, parents)
+        except TypeError:
+            _expect_values(node)
+            raise
         if single:
-            (following,), ahead = parents, rule(node, g)
+            (following,), ahead = parents, cotangents
             if ahead is None or guarded and saves is not False and _has_nan(node, (ahead,)):
                 break
         else:
-            inner = {p for p in parents if p is not None and p.parents}
-            if len(inner) > 1:
-                break
-            cotangents = rule(node, g, parents)
             if inner and any([c is None for p, c in zip(parents, cotangents) if p in inner]) or (
                     guarded and saves is not False and _has_nan(node, cotangents)):
                 break
@@ -261,6 +269,12 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
             ends.setdefault(p, None)
     else:
         ends[node] = g if (other := ends.get(node)) is None else other + g
+
+
+def _expect_values(node: Node) -> None:
+    """Raise RuntimeError if another thread released the values of a node while its rule was about to read them."""
+    if node.flags & RELEASED:
+        raise RuntimeError(FREED) from None
 
 
 def _has_nan(node: Node, cotangents: Sequence[Any]) -> bool:

@@ -47,18 +47,19 @@ def one_graph_by_many():
 
 def one_graph_freed_once():
     """Without retain_graph one thread gets the gradient; the others get it, too, or torch's error."""
-    x, errors = leaf(), []
-    y = (x * x).sum()
+    for _ in range(10 * ROUNDS):
+        x, errors = leaf(), []
+        y = (x * x).sum()
 
-    def work(i):
-        try:
-            y.backward()
-        except RuntimeError as error:
-            errors.append(str(error))
+        def work(i, y=y, errors=errors):
+            try:
+                y.backward()
+            except RuntimeError as error:
+                errors.append(str(error))
 
-    run_in_threads(work, THREADS)
-    assert len(errors) < THREADS and all("Trying to backward through the graph a second time" in text for text in errors)
-    same(x.grad, (THREADS - len(errors)) * 2 * X)
+        run_in_threads(work, THREADS)
+        assert len(errors) < THREADS and all("Trying to backward through the graph a second time" in text for text in errors)
+        same(x.grad, (THREADS - len(errors)) * 2 * X)
 
 
 def many_graphs_of_one_leaf():
