@@ -219,6 +219,7 @@ _LATER = {
 }
 
 _LATER |= dict.fromkeys("""
+    affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d
     adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d
     alpha_dropout alpha_dropout_ batch_norm bilinear binary_cross_entropy_with_logits cdist celu_ channel_shuffle constant_pad_nd
     conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d convolution

@@ -158,6 +158,7 @@ from symgrad.methods.surface import slice_copy as slice_copy
 from symgrad.methods.surface import unravel_index as unravel_index
 from symgrad.nn.native import adaptive_avg_pool1d as adaptive_avg_pool1d
 from symgrad.nn.native import adaptive_max_pool1d as adaptive_max_pool1d
+from symgrad.nn.native import affine_grid_generator as affine_grid_generator
 from symgrad.nn.native import alpha_dropout as alpha_dropout
 from symgrad.nn.native import alpha_dropout_ as alpha_dropout_
 from symgrad.nn.native import avg_pool1d as avg_pool1d
@@ -187,6 +188,9 @@ from symgrad.nn.native import feature_alpha_dropout as feature_alpha_dropout
 from symgrad.nn.native import feature_alpha_dropout_ as feature_alpha_dropout_
 from symgrad.nn.native import feature_dropout as feature_dropout
 from symgrad.nn.native import feature_dropout_ as feature_dropout_
+from symgrad.nn.native import grid_sampler as grid_sampler
+from symgrad.nn.native import grid_sampler_2d as grid_sampler_2d
+from symgrad.nn.native import grid_sampler_3d as grid_sampler_3d
 from symgrad.nn.native import group_norm as group_norm
 from symgrad.nn.native import hinge_embedding_loss as hinge_embedding_loss
 from symgrad.nn.native import instance_norm as instance_norm

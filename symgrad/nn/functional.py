@@ -102,6 +102,7 @@ from symgrad.nn.regression import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from symgrad.nn.sampling import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
 from symgrad.types.absent import OF_FUNCTIONAL as ABSENT
 
 __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
@@ -118,6 +119,7 @@ __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "b
            "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink",
            "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss",
            "unfold"]
+__all__ += ["affine_grid", "grid_sample", "interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 __all__ += ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices",
            "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d",
            "avg_pool2d", "avg_pool3d", "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",

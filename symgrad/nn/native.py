@@ -44,6 +44,7 @@ from symgrad.nn.functional import (
 from symgrad.nn.normalization import native_batch_norm, native_group_norm, native_layer_norm, norm_except_dim
 from symgrad.nn.products import embedding_renorm_
 from symgrad.nn.reductions import reduced
+from symgrad.nn.sampling import affine_grid_generator, grid_sampler, grid_sampler_2d, grid_sampler_3d
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "alpha_dropout_", "avg_pool1d", "batch_norm", "bilinear",
            "binary_cross_entropy_with_logits", "cdist", "celu_", "channel_shuffle", "constant_pad_nd", "ctc_loss", "conv1d", "conv2d", "conv3d",
@@ -54,6 +55,7 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "alpha
            "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "native_batch_norm", "native_channel_shuffle", "native_dropout",
            "native_group_norm", "native_layer_norm", "norm_except_dim", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle",
            "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_", "selu_", "threshold_", "triplet_margin_loss"]
+__all__ += ["affine_grid_generator", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d"]
 
 NONE = 0
 WORDS = {NONE: "none", 1: "mean", 2: "sum"}

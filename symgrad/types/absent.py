@@ -31,12 +31,10 @@ _SPARSE = "there are no sparse tensors; use dense ones"
 _QUANTIZED = "there are no quantized tensors; use floats"
 _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to choose"
 
-_GRIDS = "sampling of images at points is not written yet; index the neighbours of each point and add them with their weights"
 _INSIDE = "it is a helper inside torch and no function of tensors"
 
 # By reason. Attributes of the module
 ABSENT = _table({
-    _GRIDS: "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
     "it returns what its own derivative needs; use nn.functional.embedding_bag": "embedding_bag",
     "calls are recorded as they run; use if and while of Python": "cond while_loop",
     _SPARSE: """
@@ -103,9 +101,6 @@ OF_NN = _table({
 })
 # Attributes of nn.functional
 OF_FUNCTIONAL = _table({
-    _GRIDS: "affine_grid grid_sample",
-    "it is not written yet; enlarge with repeat_interleave, or with a product with the matrix of weights along each dimension": """
-        interpolate upsample upsample_bilinear upsample_nearest""",
     "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group": "grouped_mm scaled_grouped_mm scaled_mm",
     _INSIDE: """
         Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",

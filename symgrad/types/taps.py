@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Tap", "pooled_size", "size_after", "taps"]
+__all__ = ["Tap", "interpolation", "pooled_size", "taps"]
 
 Spec = tuple[Any, ...]
 Row = list[tuple[int, Fraction]]  # the elements that a result has, with their weights
@@ -92,9 +92,23 @@ def _adaptive(before: int, after: int) -> Iterator[Row]:
 # Interpolation
 
 
-def size_after(n: int, factor: float) -> int:
-    """The size of an axis that a factor scales."""
-    return math.floor(n * factor)
+LINEAR = ("linear", "bilinear", "trilinear")
+
+
+def interpolation(shape: tuple[int, ...], output_size: tuple[int, ...], align_corners: bool, scales: Any, mode: str,
+                  antialias: bool) -> tuple[Spec | None, ...]:
+    """The names of the weights along each of the last axes; `scales` are factors that replace the quotients of the sizes."""
+    rank = len(output_size)
+    factors = scales if isinstance(scales, tuple) else (scales,) * rank
+    out: list[Spec | None] = []
+    for before, after, factor in zip(shape[len(shape) - rank:], output_size, factors):
+        if mode.startswith("nearest"):
+            out.append(("nearest", before, after, mode == "nearest-exact", factor))
+        elif antialias:
+            out.append(("smoothed", before, after, align_corners, factor, mode))
+        else:
+            out.append(("linear" if mode in LINEAR else "cubic", before, after, align_corners, factor))
+    return tuple(out)
 
 
 def _source(i: int, scale: Fraction, align_corners: bool, cubic: bool = False) -> Fraction:
@@ -136,17 +150,27 @@ def _cubic(before: int, after: int, align_corners: bool, factor: float | None) -
         yield _merged([(min(max(j, 0), before - 1), _cubic_weight(at - j, a)) for j in range(low - 1, low + 3)])
 
 
-def _smoothed(before: int, after: int, align_corners: bool, factor: float | None, cubic: bool) -> Iterator[Row]:
+def _smoothed(before: int, after: int, align_corners: bool, factor: float | None, mode: str) -> Iterator[Row]:
     """Interpolation with a kernel that is as wide as an element of the axis after, so that small ones do not alias."""
-    scale, reach = _scale(before, after, align_corners, factor), 2 if cubic else 1
+    kernel, reach = KERNELS[mode]
+    scale = _scale(before, after, align_corners, factor)
     width = max(scale, Fraction(1))
     for i in range(after):
         center = scale * (i + Fraction(1, 2))
         inside = range(max(math.floor(center - reach * width + Fraction(1, 2)), 0), min(math.floor(center + reach * width + Fraction(1, 2)), before))
-        places = [(j, (j - center + Fraction(1, 2)) / width) for j in inside]
-        weights = [_cubic_weight(x, Fraction(-1, 2)) if cubic else max(1 - abs(x), Fraction(0)) for _, x in places]
+        weights = [kernel((j - center + Fraction(1, 2)) / width) for j in inside]
         total = sum(weights)
-        yield _merged([(j, w / total) for (j, _), w in zip(places, weights)])
+        yield _merged([(j, w / total) for j, w in zip(inside, weights)])
+
+
+def _lanczos_weight(x: Fraction) -> Fraction:
+    """sinc(x) sinc(x / 3) inside of ±3, rounded to a float."""
+    return Fraction(float(np.sinc(float(x)) * np.sinc(float(x) / 3))) if abs(x) < 3 else Fraction(0)
+
+
+KERNELS: dict[str, tuple[Callable[[Fraction], Fraction], int]] = {
+    "bilinear": (lambda x: max(1 - abs(x), Fraction(0)), 1), "bicubic": (lambda x: _cubic_weight(x, Fraction(-1, 2)), 2),
+    "lanczos": (_lanczos_weight, 3)}
 
 
 def _nearest(before: int, after: int, exact: bool, factor: float | None) -> Iterator[Row]:
