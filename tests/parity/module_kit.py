@@ -70,6 +70,30 @@ def fill(module):
             parameter.copy_(torch.tensor(rng.uniform(0.2, 0.9, shape) * rng.choice([-1, 1], shape)))
 
 
+def fill_ours(module):
+    """Give the parameters of a module of symgrad numbers that are those of no default."""
+    rng = np.random.default_rng(0)
+    with symgrad.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(symgrad.tensor(rng.normal(size=tuple(parameter.shape))))
+
+
+def mapped(function, *values):
+    """A function of the tensors at the same places of nested values."""
+    first = values[0]
+    if isinstance(first, dict):
+        return {k: mapped(function, *(v[k] for v in values)) for k in first}
+    if isinstance(first, (tuple, list)):
+        made = [mapped(function, *each) for each in zip(*values)]
+        return type(first)(*made) if hasattr(first, "_fields") else type(first)(made)
+    return function(*values)
+
+
+def replaced(value, others):
+    """Nested values with the next of other tensors in the place of each leaf that requires grad."""
+    return mapped(lambda x: next(others) if getattr(x, "requires_grad", False) and x.is_leaf else x, value)
+
+
 def outcome(m, module, text, second=True):
     """Outputs, first gradients and second gradients by every input and parameter, as a list of tensors, and the structure of the output."""
     args, kwargs = inputs(m, text)
@@ -148,6 +172,38 @@ def compare_module(text, given, modes=(True, False), second=True):
     for again in (copy.deepcopy(ours), pickle.loads(pickle.dumps(ours))):
         assert repr(again) == repr(ours)
         agree(again, theirs, text, (False,), given, False)
+
+
+def compare_transforms(text, given):
+    """Compare a module's derivatives with each other: forward and reverse, and over a batch of inputs or of parameters by vmap."""
+    module = made(symgrad, text).double().eval()
+    args, kwargs = inputs(symgrad, given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module(*args, **kwargs)
+        fill_ours(module)
+        leaves = [t for t in tensors(args) + tensors(kwargs) if t.requires_grad and t.is_leaf]
+
+        def f(given, parameters):
+            values = iter(given)
+            found = tensors(symgrad.func.functional_call(module, parameters, replaced(args, values), replaced(kwargs, values)))
+            return sum((y * symgrad.cos(symgrad.arange(float(y.numel())).reshape(y.shape))).sum() for y in found if y.is_floating_point())
+
+        primals = tuple(t.detach() for t in leaves), {k: p.detach() for k, p in module.named_parameters() if p.is_floating_point()}
+        rng = np.random.default_rng(0)
+        tangents = mapped(lambda x: symgrad.tensor(rng.normal(size=tuple(x.shape))), primals)
+        gradients = symgrad.func.grad(f, (0, 1))(*primals)
+        along = sum((g * t).sum() for g, t in zip(tensors(gradients), tensors(tangents)))
+        np.testing.assert_allclose(symgrad.func.jvp(f, primals, tangents)[1].item(), float(along), rtol=1e-8, atol=1e-9, err_msg=text)
+        for which in (0, 1):
+            one = [mapped(lambda x, i=i: x * (1 - i / 2) + 0.1 * i, primals[which]) for i in range(2)]
+            if one[0]:
+                batch = mapped(lambda *xs: symgrad.stack(xs), *one)
+                call = (lambda x: f(x, primals[1])) if which == 0 else (lambda p: f(primals[0], p))
+                for function in (call, symgrad.func.grad(call)):
+                    for i in range(2):
+                        for a, b in zip(tensors(symgrad.vmap(function)(batch)), tensors(function(one[i]))):
+                            close(a[i], b, f"vmap of {text}({given})")
 
 
 def compare_refusal(text, given):

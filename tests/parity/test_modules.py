@@ -11,7 +11,7 @@ import pathlib
 import pytest
 import torch
 
-from tests.parity.module_kit import compare_function, compare_module, compare_refusal, compare_start
+from tests.parity.module_kit import compare_function, compare_module, compare_refusal, compare_start, compare_transforms
 
 pytestmark = [pytest.mark.usefixtures("double_precision", "one_thread"), pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")]
 
@@ -34,6 +34,12 @@ def one_thread():
 @pytest.mark.parametrize("text", CASES)
 def test_modules(text):
     compare_module(text, CASES[text])
+
+
+@pytest.mark.parametrize("text", [text for text in CASES if "max_norm" not in text])  # which writes to the weight
+def test_modules_under_transforms(text):
+    for given in [CASES[text]] if isinstance(CASES[text], str) else CASES[text]:
+        compare_transforms(text, given)
 
 
 @pytest.mark.parametrize("text", EVALUATED)

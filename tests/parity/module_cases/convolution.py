@@ -46,7 +46,7 @@ CASES = {
     "ChannelShuffle(2)": "wave(2, 4, 2, 1)",
 }
 REFUSED = {
-    "Conv2d(3, 4, 3, groups=2)": [], "Conv2d(4, 3, 3, groups=2)": [], "Conv2d(4, 4, 3, groups=0)": [], "Conv2d(4, 4, 3, padding_mode='no')": [],
+    "Conv2d(3, 4, 3, groups=2)": [], "Conv2d(4, 3, 3, groups=2)": [], "Conv2d(4, 4, 3, groups=0)": [],
     "Conv2d(4, 4, 3, padding='same', stride=2)": [], "Conv2d(4, 4, 3, padding='no')": [], "ConvTranspose2d(4, 4, 3, padding_mode='reflect')": [],
     "Conv2d(3, 4, 3, dtype=m.float64)": ["wave(2, 2, 5, 5)", "wave(3, 2, 2)", "wave(5, 5)", "wave(2, 3, 5, 5, 5)"],
     "ConvTranspose2d(3, 4, 3, stride=2)": ["wave(2, 3, 5, 5), (13, 12)", "wave(2, 3, 5, 5), (12,)", "wave(2, 2, 5, 5)"],
