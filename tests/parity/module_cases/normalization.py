@@ -37,7 +37,6 @@ CASES = {
     "Embedding(5, 3)": ["t([[0, 4], [4, 1]])", "t(2)"],
     "Embedding(5, 3, padding_idx=-2, max_norm=0.5, norm_type=3)": "t([4, 1])",
     "Embedding.from_pretrained(wave(4, 2), padding_idx=0)": "t([3, 0])",
-    "Embedding.from_pretrained(t([[1, 2], [3, 4]]))": "t([1, 0])",
     "Embedding.from_pretrained(wave(4, 2), freeze=False, max_norm=9.0)": "t([3, 0])",
     "EmbeddingBag(5, 3)": ["t([[0, 4], [4, 1]])", "t([0, 1, 4]), t([0, 2])"],
     "EmbeddingBag(5, 3, mode='sum', padding_idx=2, max_norm=0.9)": ["t([[2, 4], [4, 1]])", "t([[0, 4], [3, 1]]), per_sample_weights=wave(2, 2)"],
@@ -51,6 +50,7 @@ FIRST = {  # with more channels torch leaves the first one in every window
     "Embedding(5, 3, padding_idx=-1, scale_grad_by_freq=True)": "t([4, 4, 1, 0, 1])",
     "EmbeddingBag(5, 3, norm_type=1.0, scale_grad_by_freq=True)": "t([[0, 4], [4, 1]])",
 }
+FUNCTIONS = {"Embedding.from_pretrained(t([[1, 2], [3, 4]]))": "t([1, 0])"}
 EVALUATED = {
     "Dropout()": "wave(3)",
     "Dropout(0.3, inplace=True)": "wave(3) * 1",
