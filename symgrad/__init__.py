@@ -213,6 +213,7 @@ _LATER = {
     "to_jax": "codegen.sources",
     "to_latex": "codegen.printers",
     "to_python": "codegen.sources",
+    "to_scipy": "optim.problems",
     "to_sympy": "symbolic.tracing",
     "to_torch": "codegen.sources",
     "vmap": "func",

@@ -226,6 +226,7 @@ from symgrad.nn.recurrent import rnn_relu as rnn_relu
 from symgrad.nn.recurrent import rnn_relu_cell as rnn_relu_cell
 from symgrad.nn.recurrent import rnn_tanh as rnn_tanh
 from symgrad.nn.recurrent import rnn_tanh_cell as rnn_tanh_cell
+from symgrad.optim.problems import to_scipy as to_scipy
 from symgrad.proofs.prove import prove as prove
 from symgrad.public import tensor as tensor
 from symgrad.reports.report import Report as Report

@@ -19,7 +19,7 @@ from symgrad.func.sparsity import Plan, plan_hessian
 from symgrad.func.transforms import _tangents, concatenate_chunks, jacfwd, jacrev, reshape_result, unbatch_units, unit_chunks
 from symgrad.types.trees import transpose
 
-__all__ = ["SparseProducts", "hessian", "hvp", "vhp"]
+__all__ = ["SparseProducts", "dense_matrix", "hessian", "hvp", "vhp"]
 
 
 def hessian_blocks(ev: Evaluation, y: Tensor, chunk_size: Any) -> list[list[Tensor]]:
@@ -94,16 +94,19 @@ class Hessian:
 
     def _dense_by_colours(self, ev: Evaluation) -> Any:
         """The Hessian as a dense array, from one product per colour; None if all rows are to be computed separately."""
-        (y,) = ev.outputs
-        count, known = sum([x._value.size for x in ev.inputs]), self._plans.of(ev, y)
-        if count < MIN_PLANNED_INPUTS:
-            self._found = count
-            return _block_tree(ev, known.products(ev, y, count, lambda: np.eye(count)))
-        plan = known.plan_for(ev, y)
-        self._found = plan.report
-        if plan.dense:
-            return _block_tree(ev, known.products(ev, y, count, lambda: np.eye(count))) if HessianProgram.fits(ev, y, count) else None
-        return _block_tree(ev, plan.recover_dense(known.products(ev, y, plan.colours, lambda: plan.seeds)))
+        whole, self._found = dense_matrix(ev, ev.outputs[0], self._plans)
+        return None if whole is None else _block_tree(ev, whole)
+
+
+def dense_matrix(ev: Evaluation, y: Tensor, plans: Plans) -> tuple[Any, Any]:
+    """The Hessian of all elements by all elements, None if all rows are to be computed separately; and the report on it."""
+    count, known = sum([x._value.size for x in ev.inputs]), plans.of(ev, y)
+    if count < MIN_PLANNED_INPUTS:
+        return known.products(ev, y, count, lambda: np.eye(count)), count
+    plan = known.plan_for(ev, y)
+    if plan.dense:
+        return (known.products(ev, y, count, lambda: np.eye(count)) if HessianProgram.fits(ev, y, count) else None), plan.report
+    return plan.recover_dense(known.products(ev, y, plan.colours, lambda: plan.seeds)), plan.report
 
 
 @dataclasses.dataclass

@@ -14,6 +14,7 @@ from symgrad.optim.adamax import Adamax
 from symgrad.optim.asgd import ASGD
 from symgrad.optim.lbfgs import LBFGS
 from symgrad.optim.nadam import NAdam
+from symgrad.optim.newton import Newton, NewtonCG
 from symgrad.optim.optimizer import Optimizer
 from symgrad.optim.radam import RAdam
 from symgrad.optim.rmsprop import RMSprop
@@ -21,8 +22,8 @@ from symgrad.optim.rprop import Rprop
 from symgrad.optim.sgd import SGD
 from symgrad.types.absent import OF_OPTIM as ABSENT
 
-__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop",
-           "SGD", "lr_scheduler", "swap_in_optimizer_params_and_state", "swa_utils"]
+__all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Newton", "NewtonCG", "Optimizer",
+           "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler", "swap_in_optimizer_params_and_state", "swa_utils"]
 
 
 def __getattr__(name: str) -> Any:

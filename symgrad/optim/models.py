@@ -1,0 +1,94 @@
+"""The quadratic model of a scalar function at a point: its value, and its gradient and Hessian over all elements when they are asked for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Tensor, wrap
+from symgrad.func.evaluation import Evaluation, between_nodes
+from symgrad.func.hessians import dense_matrix
+from symgrad.func.plans import Plans
+from symgrad.func.second import gradient_tangents, hessian_products, hooked_or_anomaly
+from symgrad.func.transforms import input_cotangents
+from symgrad.types.trees import flatten
+
+__all__ = ["Model", "of_loss"]
+
+ROWS = 64  # of a Hessian that are computed together where all of them would not fit
+
+
+class Model:
+    """The value of a recorded function, its gradient and its Hessian, as vectors and a matrix of float64 over all elements of its inputs."""
+
+    def __init__(self, evaluation: Evaluation, output: Tensor, plans: Plans):
+        self._evaluation, self._output, self._plans = evaluation, output, plans
+        self.value = float(output._value)
+
+    def _joined(self, tensors: Sequence[Tensor]) -> np.ndarray:
+        return np.concatenate([np.asarray(t._value, np.float64).reshape(-1) for t in tensors])
+
+    @functools.cached_property
+    def gradient(self) -> np.ndarray:
+        """∂y/∂x."""
+        return self._joined(input_cotangents(self._evaluation, [(self._output, wrap(np.ones_like(self._output._value)))]))
+
+    @functools.cached_property
+    def hessian(self) -> np.ndarray:
+        """∂²y/∂xᵢ∂xⱼ."""
+        ev, y = self._evaluation, self._output
+        whole = None
+        if y._value.dtype == np.float64 and not hooked_or_anomaly(ev):
+            whole, _ = dense_matrix(ev, y, self._plans)
+        if whole is None:
+            whole = hessian_products(ev, y, np.eye(sum(x.numel() for x in ev.inputs)), ROWS)
+        return np.array(whole, np.float64)
+
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """The product of the Hessian with a vector."""
+        ev, tangents, at = self._evaluation, [], 0
+        for x in ev.inputs:
+            tangents.append(wrap(v[at:at + x.numel()].reshape(x.shape).astype(x._value.dtype)))
+            at += x.numel()
+        return self._joined(gradient_tangents(ev, self._output, tangents))
+
+
+def of_loss(loss: Any, params: Sequence[Tensor], plans: Plans, caller: str) -> Model:
+    """The model of a loss that was recorded from parameters.
+
+    Raises RuntimeError unless the loss is a real, finite scalar with a graph that was not freed.
+    """
+    if not isinstance(loss, Tensor):
+        raise RuntimeError(f"{caller}: the closure must return the loss, a scalar Tensor, not {type(loss).__name__}")
+    if loss.numel() != 1 or loss._value.dtype.kind != "f":
+        raise RuntimeError(f"{caller}: the closure must return a real scalar, but its loss has shape {list(loss.shape)} and dtype {loss.dtype}; "
+                           "reduce it with .sum() or .mean()")
+    if not np.isfinite(loss._value):
+        raise RuntimeError(f"{caller}: the loss is {loss.item()}; the parameters are unchanged. symgrad.explain_nan finds where it becomes so")
+    nodes: list[Any] = [p._node for p in params]
+    between, path, wanted, _ = between_nodes([loss._node], nodes)
+    if loss._node not in between:
+        raise RuntimeError(f"{caller}: the loss does not depend on the parameters; compute it from them inside the closure, and not under no_grad")
+    leaves, form = flatten(list(params))
+    return Model(Evaluation(leaves, nodes, form, loss, [loss], flatten(loss)[1], None, between, path, wanted, False), loss, plans)
+
+
+def checked(numbers: Callable[[], np.ndarray], what: str, caller: str) -> np.ndarray:
+    """A gradient or Hessian, if it is finite.
+
+    Raises RuntimeError if not, and where the graph was freed.
+    """
+    try:
+        found = numbers()
+    except RuntimeError as error:
+        if "a second time" not in str(error):
+            raise
+        raise RuntimeError(f"{caller}: the graph of the loss was freed. Leave backward() out of the closure, which only needs to return the loss; or "
+                           "call backward(retain_graph=True)") from error
+    if not np.isfinite(found).all():
+        raise RuntimeError(f"{caller}: the {what} has {np.count_nonzero(~np.isfinite(found))} elements that are not finite; the parameters are "
+                           "unchanged. symgrad.explain_nan finds where they become so")
+    return found

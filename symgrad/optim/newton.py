@@ -1,0 +1,264 @@
+"""Newton's method: steps with exact second derivatives, by factoring the Hessian or by products with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from symgrad.autograd.modes import enable_grad
+from symgrad.engine.tensor import Tensor
+from symgrad.func.plans import Plans
+from symgrad.optim.models import Model, checked, of_loss
+from symgrad.optim.optimizer import Group, Optimizer
+from symgrad.optim.rules import check_options
+from symgrad.optim.vectors import flat, write
+
+__all__ = ["Newton", "NewtonCG"]
+
+class _SecondOrder(Optimizer):
+    """An optimizer with a quadratic model of the loss by all parameters together; `weight_decay` adds ½ weight_decay p² to the loss."""
+
+    def __init__(self, params: Any, defaults: Group):
+        super().__init__(params, defaults)
+        self._plans = Plans()
+        for i, group in enumerate(self.param_groups):
+            for p in group["params"]:
+                if p.is_complex():
+                    raise ValueError(f"{type(self).__name__}: parameter group {i} has a complex parameter; optimize its view_as_real")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._plans = Plans()
+
+    def _start(self, closure: Callable[[], Any]) -> _Problem:
+        if not callable(closure):
+            raise TypeError(f"{type(self).__name__}.step() needs a closure that computes the loss from the parameters and returns it, "
+                            f"not {type(closure).__name__}")
+        return _Problem(self, closure)
+
+    def _record(self, problem: _Problem, **found: Any) -> None:
+        """Enter numbers in the state, which is that of the first parameter."""
+        state = self.state[self.param_groups[0]["params"][0]]
+        state["step"] = state.get("step", 0) + 1
+        state["func_evals"] = state.get("func_evals", 0) + problem.evaluations
+        state.update(found)
+
+
+class _Problem:
+    """The loss as a function of one vector of all parameters, and its model where these are now."""
+
+    def __init__(self, optimizer: _SecondOrder, closure: Callable[[], Any]):
+        self.name, self._closure, self.evaluations = type(optimizer).__name__, closure, 0
+        members = [(p, group) for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+        self.params, self.members, self.loss = [p for p, _ in members], members, self._call()
+        self.model: Model = of_loss(self.loss, self.params, optimizer._plans, self.name)
+        self.x, self.decay = flat(self.params).astype(np.float64), self.spread("weight_decay")
+        self.value = self._total(self.model.value, self.x)
+        self.gradient = checked(lambda: self.model.gradient, "gradient", self.name) + self.decay * self.x
+
+    def spread(self, name: str) -> np.ndarray:
+        """An option of the groups for every element."""
+        return np.concatenate([np.full(p.numel(), float(group[name])) for p, group in self.members])
+
+    def _call(self) -> Any:
+        self.evaluations += 1
+        with enable_grad():
+            return self._closure()
+
+    def _total(self, loss: float, x: np.ndarray) -> float:
+        return loss + 0.5 * float(self.decay @ (x * x))
+
+    def hessian(self) -> np.ndarray:
+        """The Hessian of the loss with the weight decay."""
+        found = checked(lambda: self.model.hessian, "Hessian", self.name)
+        found[np.diag_indices_from(found)] += self.decay
+        return found
+
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """The product of that Hessian with a vector."""
+        return checked(lambda: self.model.product(v), "product of the Hessian with a vector", self.name) + self.decay * v
+
+    def move(self, step: np.ndarray) -> float:
+        """Write x + step into the parameters, and give the loss there; not finite is infinite."""
+        write(self.params, self.x + step, f"{self.name}.step")
+        value = self._total(float(self._call()), self.x + step)
+        return value if np.isfinite(value) else float("inf")
+
+    def restore(self) -> None:
+        """Write x into the parameters again."""
+        write(self.params, self.x, f"{self.name}.step")
+
+    @property
+    def rounding(self) -> float:
+        """A change of the loss that may be rounding."""
+        return 8 * float(np.finfo(self.loss._value.dtype).eps) * abs(self.value)
+
+
+class Newton(_SecondOrder):
+    """x ← x - t H⁻¹ g, with the exact Hessian H of the loss by all parameters together.
+
+    `step` needs a closure that computes the loss from the parameters and returns it, without backward; its value before the step is returned. H
+    is factored by Cholesky; where it is not positive definite, each eigenvalue λ is replaced by max(abs(λ), δ), with the largest of them times
+    1e-8 for δ, so that the step leads away from saddles. t is lr, halved until the loss falls by 1e-4 t gᵀH⁻¹g with
+    line_search_fn="backtracking", up to `max_backtracks` times; if it does not, the parameters stay. A quadratic function is minimized in one
+    step. Groups may have their own lr and `weight_decay`, which adds ½ weight_decay p² to the loss. The state is that of the first parameter:
+    `step`, `func_evals`, `t`, and `modified`, which says whether eigenvalues were replaced.
+
+    Raises ValueError for negative numbers, another line search and complex parameters; TypeError without a closure; RuntimeError for a loss that
+    is no finite real scalar or does not depend on the parameters, and where its derivatives are not finite: the parameters are unchanged then.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor([-1.2, 1.0], requires_grad=True)
+    >>> optimizer = symgrad.optim.Newton([x])
+    >>> for _ in range(25):
+    ...     loss = optimizer.step(lambda: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2)
+    >>> x
+    tensor([1., 1.], requires_grad=True)
+
+    Source: Nocedal and Wright, Numerical Optimization, 2nd ed., algorithms 3.1 and 3.2, section 3.4.
+    """
+
+    def __init__(self, params: Any, lr: float | Tensor = 1.0, weight_decay: float = 0, line_search_fn: str | None = "backtracking",
+                 max_backtracks: int = 30):
+        check_options({"learning rate": lr, "weight_decay value": weight_decay, "max_backtracks value": max_backtracks})
+        if line_search_fn not in (None, "backtracking"):
+            raise ValueError(f"Invalid line_search_fn: {line_search_fn}; it must be 'backtracking' or None")
+        super().__init__(params, dict(lr=lr, weight_decay=weight_decay, line_search_fn=line_search_fn, max_backtracks=max_backtracks))
+
+    def step(self, closure: Callable[[], Any]) -> Any:
+        """One step; the loss before it is returned."""
+        problem = self._start(closure)
+        group, g = self.param_groups[0], problem.gradient
+        direction, modified = _newton_direction(problem.hessian(), g)
+        scaled = problem.spread("lr") * direction
+        slope = float(g @ scaled)
+        if slope > 0:  # several learning rates may turn the direction upwards
+            scaled = min(float(each["lr"]) for each in self.param_groups) * direction
+            slope = float(g @ scaled)
+        t = 1.0
+        if group["line_search_fn"] is None:
+            write(problem.params, problem.x + scaled, "Newton.step")
+        else:
+            for _ in range(group["max_backtracks"] + 1):
+                if problem.move(t * scaled) <= problem.value + 1e-4 * t * slope + problem.rounding:
+                    break
+                t /= 2
+            else:
+                problem.restore()
+                t = 0.0
+        self._record(problem, t=t, modified=modified)
+        return problem.loss
+
+
+def _newton_direction(hessian: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, bool]:
+    """-H⁻¹ g, and whether H was made positive definite for it."""
+    try:
+        return -cho_solve(cho_factor(hessian, lower=True, check_finite=False), g, check_finite=False), False
+    except LinAlgError:
+        values, vectors = eigh(hessian, check_finite=False)
+        sizes = abs(values)
+        sizes = np.maximum(sizes, 1e-8 * (sizes.max() or 1.0))
+        return -vectors @ ((vectors.T @ g) / sizes), True
+
+
+class NewtonCG(_SecondOrder):
+    """x ← x + s, where s minimizes the quadratic model g's + ½ s'Hs of the loss within a radius, found by conjugate gradients.
+
+    `step` needs a closure that computes the loss from the parameters and returns it, without backward; its value before the step is returned.
+    Each iteration of the conjugate gradients takes one exact product with the Hessian. They end where the residual is smaller than min(½,
+    √norm(g)) norm(g), at the radius, in a direction of negative curvature, or after `max_cg` products (the number of elements). A step is taken
+    if the loss falls by more than `eta` of what the model says; otherwise the radius shrinks, up to `max_trials` times, which takes no more
+    products. The radius is doubled, up to `max_radius`, where the model is good and was stopped by it. Groups are optimized together; each may
+    have its own `weight_decay`, which adds ½ weight_decay p² to the loss. The state is that of the first parameter: `step`, `func_evals`,
+    `radius`, and `products`, the number of products with the Hessian.
+
+    Raises ValueError for numbers out of their range and complex parameters; TypeError without a closure; RuntimeError for a loss that is no
+    finite real scalar or does not depend on the parameters, and where its derivatives are not finite: the parameters are unchanged then.
+
+    >>> import symgrad
+    >>> x = symgrad.tensor([-1.2, 1.0], requires_grad=True)
+    >>> optimizer = symgrad.optim.NewtonCG([x])
+    >>> for _ in range(25):
+    ...     loss = optimizer.step(lambda: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2)
+    >>> x
+    tensor([1.0000, 1.0000], requires_grad=True)
+
+    Source: Nocedal and Wright, Numerical Optimization, 2nd ed., algorithms 4.1 and 7.2.
+    """
+
+    def __init__(self, params: Any, radius: float = 1.0, max_radius: float = 1e3, eta: float = 1e-4, weight_decay: float = 0,
+                 max_cg: int | None = None, max_trials: int = 30):
+        if not 0.0 < radius <= max_radius:
+            raise ValueError(f"Invalid radius: {radius}; it must be positive and not larger than max_radius, {max_radius}")
+        if not 0.0 <= eta < 0.25:
+            raise ValueError(f"Invalid eta value: {eta}; it must be in [0, 0.25)")
+        check_options({"weight_decay value": weight_decay})
+        super().__init__(params, dict(radius=radius, max_radius=max_radius, eta=eta, weight_decay=weight_decay, max_cg=max_cg,
+                                      max_trials=max_trials))
+
+    def step(self, closure: Callable[[], Any]) -> Any:
+        """One step; the loss before it is returned."""
+        problem = self._start(closure)
+        group, state = self.param_groups[0], self.state[self.param_groups[0]["params"][0]]
+        radius, g = float(state["radius"] if "radius" in state else group["radius"]), problem.gradient
+        size = float(np.linalg.norm(g))
+        way = _steihaug(problem.product, g, radius, min(0.5, size**0.5) * size, group["max_cg"] or g.size) if size > 0 else []
+        for _ in range(group["max_trials"] if way else 0):
+            s, hs = _within(way, radius)
+            length, predicted = float(np.linalg.norm(s)), -float(g @ s + 0.5 * (s @ hs))
+            fall = problem.value - problem.move(s)
+            # Where the falls are as small as the rounding of the loss, their ratio says nothing; the model is right then.
+            ratio = (fall + problem.rounding) / (predicted + problem.rounding)
+            if ratio < 0.25:
+                radius = 0.25 * length
+            elif ratio > 0.75 and length > 0.99 * radius:
+                radius = min(2 * radius, group["max_radius"])
+            if ratio > group["eta"]:
+                break
+        else:
+            problem.restore()
+        self._record(problem, radius=radius, products=state.get("products", 0) + max(len(way) - 1, 0))
+        return problem.loss
+
+
+def _steihaug(product: Callable[[np.ndarray], np.ndarray], g: np.ndarray, radius: float, tolerance: float,
+              most: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The way of the conjugate gradients from 0 towards the minimum of g's + ½ s'Hs, up to a radius: steps s, each with Hs.
+
+    Along it the model falls and the length of s grows. There is one product with H for each piece of the way.
+    """
+    s, hs, r = np.zeros_like(g), np.zeros_like(g), g
+    d, rr, way = -g, float(g @ g), [(s, hs)]
+    while len(way) <= most:
+        hd = product(d)
+        curvature = float(d @ hd)
+        alpha = rr / curvature if curvature > 0 else 0.0
+        inside = curvature > 0 and np.linalg.norm(s + alpha * d) < radius
+        if not inside:
+            alpha = _to_radius(s, d, radius)
+        s, hs, r = s + alpha * d, hs + alpha * hd, r + alpha * hd
+        way.append((s, hs))
+        before, rr = rr, float(r @ r)
+        if not inside or rr**0.5 < tolerance:
+            break
+        d = -r + (rr / before) * d
+    return way
+
+
+def _to_radius(s: np.ndarray, d: np.ndarray, radius: float) -> float:
+    """The positive number with norm(s + number d) = radius."""
+    a, b, c = float(d @ d), float(s @ d), float(s @ s) - radius**2
+    root = float(np.sqrt(b * b - a * c))
+    return -c / (b + root) if b > 0 else (root - b) / a
+
+
+def _within(way: list[tuple[np.ndarray, np.ndarray]], radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """The last step on a way that is not longer than a radius."""
+    for (s, hs), (end, h_end) in zip(way, way[1:]):
+        if np.linalg.norm(end) > radius:
+            part = _to_radius(s, end - s, radius)
+            return s + part * (end - s), hs + part * (h_end - hs)
+    return way[-1]
