@@ -8,6 +8,7 @@ import numpy as np
 
 from symgrad import autograd as autograd
 from symgrad import cuda as cuda
+from symgrad import distributed as distributed
 from symgrad import fft as fft
 from symgrad import func as func
 from symgrad import linalg as linalg

@@ -1,0 +1,228 @@
+"""Collective calls on tensors: every process of the group makes the same call, and results are written in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.autograd.modes import no_grad
+from symgrad.distributed.communicators import ReduceOp
+from symgrad.distributed.groups import get_group_rank, member_of
+from symgrad.engine.tensor import Tensor, wrap
+
+__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_reduce", "average", "barrier", "broadcast", "gather", "irecv", "isend", "recv",
+           "reduce", "reduce_scatter", "reduce_scatter_tensor", "reducible", "scatter", "send"]
+
+
+class Work:
+    """A call that runs on while the program does something else; what it needs must not be changed until it is done."""
+
+    def __init__(self, request: Any, finish: Callable[[], Any] = lambda: None):
+        self._request, self._finish, self._done = request, finish, False
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Wait until the result is written. `timeout` has no effect."""
+        if not self._done:
+            if self._request is not None:
+                self._request.Wait()
+            self._finished()
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether the result is written."""
+        if not self._done and (self._request is None or self._request.Test()):
+            self._finished()
+        return self._done
+
+    def _finished(self) -> None:
+        self._done = True
+        self._finish()
+
+
+def _result(work: Work, async_op: bool) -> Work | None:
+    if async_op:
+        return work
+    work.wait()
+    return None
+
+
+def _array(t: Any, name: str = "tensor") -> np.ndarray:
+    """A contiguous copy of the value of a tensor."""
+    if not isinstance(t, Tensor):
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor but got {type(t)} instead.")
+    return np.array(t.detach().numpy(), order="C")
+
+
+def _write(t: Tensor, array: np.ndarray) -> None:
+    with no_grad():
+        t.copy_(wrap(array))
+
+
+def reducible(array: np.ndarray) -> np.ndarray:
+    """The array in a dtype in which MPI can reduce: float32 in place of 16 bits, integers in place of booleans."""
+    if array.dtype.kind == "b":
+        return array.astype(np.uint8)
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+
+
+def average(array: np.ndarray, size: int) -> np.ndarray:
+    """The sum of all processes as their mean."""
+    return array / size if array.dtype.kind in "fc" else array // size
+
+
+def _reduced(t: Tensor, array: np.ndarray, op: ReduceOp, size: int) -> None:
+    _write(t, average(array, size) if op is ReduceOp.AVG else array)
+
+
+def _check_op(op: Any) -> None:
+    if not isinstance(op, ReduceOp):
+        raise TypeError(f"op must be one of {', '.join(map(str, ReduceOp))}, but it is {op!r}")
+
+
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Replace a tensor in all processes by its sum over them, or another reduction. With `async_op` there is a `Work` to wait for.
+
+    Raises ValueError without a group, TypeError for what is no tensor.
+
+    >>> import symgrad
+    >>> from symgrad import distributed
+    >>> distributed.init_process_group()
+    >>> x = symgrad.tensor([1.0, 2.0])
+    >>> distributed.all_reduce(x)  # of the only process
+    >>> x
+    tensor([1., 2.])
+    >>> distributed.destroy_process_group()
+    """
+    _check_op(op)
+    c, array = member_of(group).communicator, reducible(_array(tensor))
+    return _result(Work(c.reduce(array, op), lambda: _reduced(tensor, array, op, c.size)), async_op)
+
+
+def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Replace a tensor in the process of rank `dst` by its sum over all processes, or another reduction."""
+    _check_op(op)
+    c, array, root = member_of(group).communicator, reducible(_array(tensor)), _local(group, dst)
+    return _result(Work(c.reduce(array, op, root), lambda: _reduced(tensor, array, op, c.size) if c.rank == root else None), async_op)
+
+
+def broadcast(tensor: Tensor, src: int, group: Any = None, async_op: bool = False) -> Work | None:
+    """Replace a tensor in all processes by that of the process of rank `src`."""
+    c, array = member_of(group).communicator, _array(tensor)
+    return _result(Work(c.broadcast(array, _local(group, src)), lambda: _write(tensor, array)), async_op)
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensors of all processes, of one shape, into a list of tensors, in all processes."""
+    c, array = member_of(group).communicator, _array(tensor)
+    out = _rows(tensor_list, c.size, array, "tensor_list")
+    return _result(Work(c.gather(array, out), lambda: _write_all(tensor_list, out)), async_op)
+
+
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensors of all processes into one, concatenated or stacked along the first axis as its shape says, in all processes."""
+    c, array = member_of(group).communicator, _array(input_tensor, "input_tensor")
+    out = _array(output_tensor, "output_tensor")
+    _check_sizes(out, c.size, array, "output tensor size must be equal to world_size times input tensor size")
+    return _result(Work(c.gather(array, out.reshape(c.size, *array.shape)), lambda: _write(output_tensor, out)), async_op)
+
+
+def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensors of all processes, of one shape, into a list of tensors that the process of rank `dst` gives."""
+    c, array, root = member_of(group).communicator, _array(tensor), _local(group, dst)
+    given = _only_in("gather", "gather_list", "destination", gather_list, c.rank == root)
+    out = None if given is None else _rows(given, c.size, array, "gather_list")
+    return _result(Work(c.gather(array, out, root), lambda: None if given is None else _write_all(given, out)), async_op)
+
+
+def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write into the tensor of each process one of a list of tensors that the process of rank `src` gives."""
+    c, array, root = member_of(group).communicator, _array(tensor), _local(group, src)
+    given = _only_in("scatter", "scatter_list", "source", scatter_list, c.rank == root)
+    rows = None if given is None else _rows(given, c.size, array, "scatter_list")
+    return _result(Work(c.scatter(rows, array, root), lambda: _write(tensor, array)), async_op)
+
+
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None,
+                   async_op: bool = False) -> Work | None:
+    """Write into the tensor of each process that place of the lists of all processes, reduced."""
+    _check_op(op)
+    c = member_of(group).communicator
+    rows = reducible(_rows(input_list, c.size, _array(output, "output"), "input_list"))
+    return _result(Work(c.reduce(rows, op), lambda: _reduced(output, rows[c.rank], op, c.size)), async_op)
+
+
+def reduce_scatter_tensor(output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write into the tensor of each process its part, along the first axis, of the tensors of all processes, reduced."""
+    _check_op(op)
+    c, place, whole = member_of(group).communicator, _array(output, "output"), _array(input, "input")
+    _check_sizes(whole, c.size, place, "input tensor must be the same size as output size times world size")
+    rows = reducible(whole).reshape(c.size, *place.shape)
+    return _result(Work(c.reduce(rows, op), lambda: _reduced(output, rows[c.rank], op, c.size)), async_op)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Wait until every process of the group has come here."""
+    return _result(Work(member_of(group).communicator.barrier()), async_op)
+
+
+def isend(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Work:
+    """Send a tensor to the process of rank `dst`, without waiting."""
+    array = _array(tensor)
+    return Work(member_of(group).communicator.send(array, _local(group, dst), tag), lambda: array)
+
+
+def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> Work:
+    """Write into a tensor one of its shape and dtype that the process of rank `src`, or any, sends, without waiting."""
+    array = _array(tensor)
+    return Work(member_of(group).communicator.receive(array, None if src is None else _local(group, src), tag), lambda: _write(tensor, array))
+
+
+def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> None:
+    """Send a tensor to the process of rank `dst`."""
+    isend(tensor, dst, group, tag).wait()
+
+
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> int:
+    """Write into a tensor one of its shape and dtype that the process of rank `src`, or any, sends; returns the rank of the sender."""
+    if src is not None:
+        irecv(tensor, src, group, tag).wait()
+        return src
+    found, array = member_of(group), _array(tensor)
+    source = found.communicator.receive_from_any(array, tag)
+    _write(tensor, array)
+    return found.ranks[source]
+
+
+def _local(group: Any, rank: int) -> int:
+    """The rank in a group of a process of a rank among all."""
+    return get_group_rank(member_of(group), rank)
+
+
+def _rows(tensors: Sequence[Tensor], count: int, like: np.ndarray, name: str) -> np.ndarray:
+    """The values of one tensor for each process, as the rows of an array."""
+    arrays = [_array(t, name) for t in tensors]
+    if len(arrays) != count or any(a.shape != like.shape or a.dtype != like.dtype for a in arrays):
+        found = ", ".join(f"{a.shape} of {a.dtype}" for a in arrays)
+        raise ValueError(f"{name} must hold one tensor for each of {count} processes, each of shape {like.shape} and {like.dtype}; it holds {found}")
+    return np.stack(arrays)
+
+
+def _write_all(tensors: Sequence[Tensor], rows: Any) -> None:
+    for t, row in zip(tensors, rows):
+        _write(t, row)
+
+
+def _only_in(function: str, name: str, role: str, tensors: Any, here: bool) -> Any:
+    """The list of tensors, which one process gives and the others do not."""
+    if here and tensors is None:
+        raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")
+    if not here and tensors:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
+    return tensors if here else None
+
+
+def _check_sizes(whole: np.ndarray, count: int, part: np.ndarray, message: str) -> None:
+    if whole.size != count * part.size or whole.dtype != part.dtype:
+        raise ValueError(f"{message}: {whole.shape} of {whole.dtype}, {count} processes, {part.shape} of {part.dtype}")

@@ -1,0 +1,191 @@
+"""Groups of processes."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.distributed.communicators import Alone, Communicator, OverMPI
+
+__all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
+           "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_initialized", "is_mpi_available", "member_of",
+           "new_group"]
+
+LAUNCHED = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # variables in which `mpiexec` says how many processes it starts
+EXTRA = "several processes need mpi4py and an MPI: pip install 'symgrad[mpi]'"
+
+
+class ProcessGroup:
+    """Some processes, with their ranks among all."""
+
+    def __init__(self, communicator: Communicator, ranks: Sequence[int]):
+        self.communicator, self.ranks = communicator, list(ranks)
+
+    def rank(self) -> int:
+        """The rank of this process in the group."""
+        return self.communicator.rank
+
+    def size(self) -> int:
+        """The number of processes in the group."""
+        return self.communicator.size
+
+    def __repr__(self) -> str:
+        return f"ProcessGroup(ranks={self.ranks})"
+
+
+class GroupMember:
+    """What `new_group` returns in processes that are not in the group."""
+
+    NON_GROUP_MEMBER = -100
+
+
+class _World:
+    """All processes: `group.WORLD`."""
+
+    WORLD: ProcessGroup | None = None
+
+
+_world = group = _World()
+
+
+def is_available() -> bool:
+    """True: with one process nothing more is needed."""
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
+    return importlib.util.find_spec("mpi4py") is not None
+
+
+def is_initialized() -> bool:
+    """Whether `init_process_group` was called."""
+    return _world.WORLD is not None
+
+
+def init_process_group(backend: str | None = None, init_method: Any = None, timeout: Any = None, world_size: int = -1, rank: int = -1,
+                       store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None) -> None:
+    """Make the group of all processes: those that `mpiexec` has started, or this one alone.
+
+    The backend is "mpi", or None for it. A `world_size` and a `rank` that are given must be those of MPI. `init_method`, `timeout`, `store`,
+    `group_name`, `pg_options` and `device_id` have no effect. From now on an exception that ends one of several processes is printed with its
+    rank, and ends all.
+
+    Raises ValueError for another backend, for other numbers than MPI's, and for a second call; ImportError where several processes, or the backend
+    "mpi", are asked for and mpi4py is not installed.
+    """
+    if is_initialized():
+        raise ValueError("trying to initialize the default process group twice!")
+    if backend not in (None, "mpi", "cpu:mpi"):
+        raise ValueError(f"Unknown backend '{backend}'. The backend is 'mpi': start the processes by mpiexec -n 2 python program.py")
+    if world_size == -1 and "WORLD_SIZE" in os.environ:  # of a launcher that is not MPI's
+        world_size = int(os.environ["WORLD_SIZE"])
+    several = world_size > 1 or any(int(os.environ.get(name) or 1) > 1 for name in LAUNCHED)
+    communicator: Communicator = Alone()
+    if is_mpi_available():
+        from mpi4py import MPI
+
+        communicator = OverMPI(MPI.COMM_WORLD, own=False)
+    elif several or backend is not None:
+        raise ImportError(f"init_process_group: {EXTRA}")
+    for name, asked, found in ("world_size", world_size, communicator.size), ("rank", rank, communicator.rank):
+        if asked not in (-1, found):
+            raise ValueError(f"{name} is {asked}, but MPI says {found}: start the processes by mpiexec -n {max(world_size, 2)} python program.py")
+    _world.WORLD = ProcessGroup(communicator, range(communicator.size))
+    if communicator.size > 1:
+        sys.excepthook = _end_all
+
+
+def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """Print an exception that nobody handled with the rank, and end all processes, which would wait for this one without end."""
+    if (world := _world.WORLD) is None:
+        return sys.__excepthook__(kind, error, trace)
+    lines = "".join(traceback.format_exception(kind, error, trace))
+    sys.stdout.flush()
+    sys.stderr.write(f"Rank {world.rank()} of {world.size()} has failed, and ends the job:\n{lines}")
+    sys.stderr.flush()
+    world.communicator.abort()
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """End a group, or the group of all processes.
+
+    Raises ValueError if there is none.
+    """
+    found = member_of(group)
+    found.communicator.free()
+    if found is _world.WORLD:
+        _world.WORLD = None
+        if sys.excepthook is _end_all:
+            sys.excepthook = sys.__excepthook__
+
+
+def member_of(group: Any) -> ProcessGroup:
+    """The group, or that of all processes for None.
+
+    Raises ValueError if there is none, and in a process that is not in the group.
+    """
+    found = _world.WORLD if group is None else group
+    if found is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    if not isinstance(found, ProcessGroup):
+        raise ValueError(f"Invalid process group specified: this process is not in the group {group}")
+    return found
+
+
+def get_rank(group: Any = None) -> int:
+    """The rank of this process in a group, -1 if it is not in the group."""
+    return -1 if group == GroupMember.NON_GROUP_MEMBER else member_of(group).rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """The number of processes in a group, -1 if this process is not in the group."""
+    return -1 if group == GroupMember.NON_GROUP_MEMBER else member_of(group).size()
+
+
+def get_backend(group: Any = None) -> str:
+    """The backend of a group, "mpi"."""
+    member_of(group)
+    return "mpi"
+
+
+def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: Any = None, pg_options: Any = None) -> Any:
+    """A group of the processes of some ranks; all processes must call this. In processes that are not in the group: `GroupMember.NON_GROUP_MEMBER`.
+
+    Raises ValueError for ranks that are not there and for one that is there twice.
+    """
+    world = member_of(None)
+    chosen = list(world.ranks) if ranks is None else sorted(ranks)
+    if len(set(chosen)) < len(chosen) or not set(chosen) <= set(world.ranks):
+        raise ValueError(f"new_group: the ranks {chosen} are not different numbers from 0 to {world.size() - 1}")
+    communicator = world.communicator.subset(chosen)
+    return GroupMember.NON_GROUP_MEMBER if communicator is None else ProcessGroup(communicator, chosen)
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The rank in a group of the process of a rank among all.
+
+    Raises ValueError if it is not in the group.
+    """
+    if global_rank not in (ranks := member_of(group).ranks):
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The rank among all processes of a rank in a group.
+
+    Raises ValueError if there is no such rank.
+    """
+    if not 0 <= group_rank < len(ranks := member_of(group).ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The ranks among all processes of the processes of a group."""
+    return list(member_of(group).ranks)
