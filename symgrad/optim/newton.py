@@ -160,7 +160,7 @@ def _newton_direction(hessian: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, b
     except LinAlgError:
         values, vectors = eigh(hessian, check_finite=False)
         sizes = abs(values)
-        sizes = np.maximum(sizes, 1e-8 * (sizes.max() or 1.0))
+        sizes = np.maximum(sizes, 1e-8 * sizes.max() or 1.0)  # no second derivatives: along the gradient
         return -vectors @ ((vectors.T @ g) / sizes), True
 
 
@@ -249,10 +249,9 @@ def _steihaug(product: Callable[[np.ndarray], np.ndarray], g: np.ndarray, radius
 
 
 def _to_radius(s: np.ndarray, d: np.ndarray, radius: float) -> float:
-    """The positive number with norm(s + number d) = radius."""
-    a, b, c = float(d @ d), float(s @ d), float(s @ s) - radius**2
-    root = float(np.sqrt(b * b - a * c))
-    return -c / (b + root) if b > 0 else (root - b) / a
+    """The positive number with norm(s + number d) = radius, where s'd is not negative."""
+    b, c = float(s @ d), float(s @ s) - radius**2
+    return -c / (b + float(np.sqrt(b * b - float(d @ d) * c)))
 
 
 def _within(way: list[tuple[np.ndarray, np.ndarray]], radius: float) -> tuple[np.ndarray, np.ndarray]:

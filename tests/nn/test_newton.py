@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 import symgrad
-from symgrad import nn, optim
+from symgrad import autograd, nn, optim
 
 
 def rosenbrock(x):
@@ -43,13 +43,20 @@ def test_rosenbrock_in_few_steps(kind, start, steps):
     for _ in range(steps):
         optimizer.step(lambda: rosenbrock(x))
     assert x.tolist() == pytest.approx([1.0] * len(start), rel=1e-9)
+    radius = optimizer.state[x].get("radius")
+    for _ in range(10):  # rounding of the loss does not make the radius shrink
+        optimizer.step(lambda: rosenbrock(x) + 1.0)
+    assert optimizer.state[x].get("radius") == radius
 
 
 @pytest.mark.parametrize("kind", [optim.Newton, optim.NewtonCG])
 def test_a_saddle_is_left(kind):
     x = symgrad.tensor([1e-3, 0.5], requires_grad=True)
     optimizer = kind([x])
-    for _ in range(20):
+    optimizer.step(lambda: x[0] ** 4 - x[0] ** 2 + x[1] ** 2)
+    if kind is optim.Newton:  # by the size of the curvature, away from the saddle
+        assert x.tolist() == pytest.approx([2e-3, 0.0], abs=1e-8) and optimizer.state[x]["modified"]
+    for _ in range(19):
         optimizer.step(lambda: x[0] ** 4 - x[0] ** 2 + x[1] ** 2)
     assert x.tolist() == pytest.approx([0.5**0.5, 0.0], abs=1e-8)
 
@@ -73,7 +80,7 @@ def test_the_loss_never_rises_and_a_minimum_stays(kind):
         totals.append(total())
         optimizer.step(closure)
     assert all(b <= a * (1 + 1e-14) for a, b in zip(totals, totals[1:]))
-    gradient = symgrad.autograd.grad(closure(), list(net.parameters()))
+    gradient = autograd.grad(closure(), list(net.parameters()))
     assert max((g + 0.01 * p).abs().max().item() for g, p in zip(gradient, net.parameters())) < 1e-6
 
 
@@ -138,6 +145,40 @@ def test_a_closure_may_call_backward():
 
     optimizer.step(closure)
     assert x.tolist() == pytest.approx([0.0, 0.0], abs=1e-15) and x.grad.tolist() == [2 * v for v in x.tolist()]
+
+
+class Cube(autograd.Function):
+    """x³, without a pushforward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+
+@pytest.mark.parametrize("kind", [optim.Newton, optim.NewtonCG])
+def test_functions_hooks_and_no_grad_change_nothing(kind):
+    """The steps with a Function and a hook on the way are those without, also called where nothing is recorded; a linear loss has a finite step."""
+    x, z = (symgrad.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    one, two = kind([x]), kind([z])
+
+    def with_function():
+        y = Cube.apply(x)
+        y.register_hook(lambda g: g)
+        return (y * y).sum() + (x * x).sum()
+
+    for _ in range(4):
+        with symgrad.no_grad():
+            one.step(with_function)
+        two.step(lambda: (z**6 + z * z).sum())
+        assert x.tolist() == pytest.approx(z.tolist(), rel=1e-12)
+    two.step(lambda: 3 * z.sum())
+    assert z.abs().max() < 10
 
 
 @pytest.mark.parametrize("kind", [optim.Newton, optim.NewtonCG])
