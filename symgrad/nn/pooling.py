@@ -11,13 +11,14 @@ import numpy as np
 
 from symgrad.engine.recording import core
 from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.storage.writes import taking_out
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.factories.random_tensors import rand
 from symgrad.graph.op import REGISTRY
 from symgrad.types.indices import first_outside
 from symgrad.types.taps import pooled_size
-from symgrad.types.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows
+from symgrad.types.windows import flat_index, largest_in_parts, largest_in_places, largest_in_windows, without_elements
 
 __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool1d_with_indices",
            "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d",
@@ -125,7 +126,10 @@ def _define_max(rank: int, sizes: str) -> tuple[Callable[..., Any], Callable[...
                      ceil_mode: bool = False) -> tuple[Tensor, Tensor]:
         kernel, strides, borders, steps, places = _windows(name, input, rank, kernel_size, stride, padding, dilation, ceil_mode)
         _check_dtype(name, input, True)
-        return _selected("max_pool", input, largest_in_windows(input.value, kernel, strides, borders, steps, places), rank)
+        values, index = _selected("max_pool", input, largest_in_windows(input.value, kernel, strides, borders, steps, places), rank)
+        gaps = any(borders) and max(steps) > 1  # so that a window may have no element of the input
+        empty = without_elements(input.shape[input.ndim - rank:], kernel, strides, borders, steps, places) if gaps else None
+        return (values if empty is None else traced.masked_fill(values, wrap(empty), -math.inf)), index
 
     return _pair(name, with_indices, f"""The largest element of each window of the last dimensions: (N, C, {sizes}) gives (N, C, ...).
 
@@ -146,6 +150,8 @@ def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[in
     """The size after adaptive pooling; None stays as it is. Raises torch's errors."""
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
     kind, shape = name.partition("_pool")[0], list(input.shape)
+    if rank > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(given):
+        raise ValueError(f"Input dimension should be at least {len(given) + 1}: the shape of the input is {shape}, and output_size {list(given)}")
     if len(given) != rank:
         if rank == 1:
             raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(given)})")
@@ -281,7 +287,7 @@ def _define_average(rank: int, sizes: str) -> tuple[Callable[..., Tensor], Calla
 
     The windows are `stride` apart, by default the size of the kernel. Raises RuntimeError for shapes and sizes that do not fit together.
     """
-    pool = taking_tensors(average)
+    pool = taking_tensors(average) if rank == 1 else taking_out(taking_tensors(average))
     return pool, taking_tensors(norm)
 
 

@@ -14,7 +14,7 @@ def _pool_name(node):
 
 
 linear("resample", lambda xp, input, specs, transposed: xp.resample(input, specs, transposed),
-       lambda xp, g, shape, specs, transposed: xp.resample(g, specs, not transposed), public=False, names=_pool_name, layout="rows",
+       lambda xp, g, shape, specs, transposed: xp.resample(g, specs, not transposed), public=False, names=_pool_name, layout="images",
        shapes=((2, 4, 3),), examples=(AVERAGES, ((("adaptive", 4, 3), None), False), ((None, ("cubic", 3, 5, False, None)), False)),
        doc="Sums of few weighted elements along each of the last axes, or the transpose of that.")
 
@@ -34,7 +34,7 @@ for _name, _node in {"max_pool2d_elements": "MaxPool2DWithIndices", "max_pool3d_
                      "adaptive_max_pool2d_elements": "AdaptiveMaxPool2D", "adaptive_max_pool3d_elements": "AdaptiveMaxPool3D",
                      "fractional_max_pool2d_elements": "FractionalMaxPool2D", "fractional_max_pool3d_elements": "FractionalMaxPool3D",
                      "grid_elements": "Gather"}.items():
-    linear(_name, _elements, _elements_transpose, public=False, node_name=_node, layout="rows", shapes=((2, 3, 4),),
+    linear(_name, _elements, _elements_transpose, public=False, node_name=_node, layout="images", shapes=((2, 3, 4),),
            examples=((([[1, 5], [5, 23]],),),), doc="The elements at positions in the flattened input.")
 
 
@@ -48,7 +48,7 @@ def _interpolation_name(node):
 linear("interpolated", lambda xp, input, output_size, align_corners, scales, mode, antialias:
        xp.resample(input, interpolation(tuple(input.shape), output_size, align_corners, scales, mode, antialias), False),
        lambda xp, g, shape, output_size, align_corners, scales, mode, antialias:
-       xp.resample(g, interpolation(tuple(shape), output_size, align_corners, scales, mode, antialias), True), public=False, layout="rows",
+       xp.resample(g, interpolation(tuple(shape), output_size, align_corners, scales, mode, antialias), True), public=False, layout="images",
        names=_interpolation_name, shapes=((2, 2, 3),),
        examples=(((4, 2), False, None, "bilinear", False), ((3, 5), True, None, "bicubic", False), ((3, 4), False, (1.5, 1.4), "nearest", False)),
        doc="The image at other points, by interpolation along each of its last axes.")

@@ -11,7 +11,7 @@ import numpy as np
 
 from symgrad.types.indices import check_ordered
 
-__all__ = ["flat_index", "largest_in_parts", "largest_in_places", "largest_in_windows"]
+__all__ = ["flat_index", "largest_in_parts", "largest_in_places", "largest_in_windows", "without_elements"]
 
 Sizes = Sequence[int]
 
@@ -36,6 +36,7 @@ def _largest_in_windows(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Si
     steps = np.array([math.prod(size[i + 1:]) for i in range(rank)])
     starts = [np.arange(n) * s - p for n, s, p in zip(places, stride, padding)]
     first = [np.where(start < 0, start + -(start // d) * d, start) for start, d in zip(starts, dilation)]  # in the input
+    first = [np.minimum(each, n - 1) for each, n in zip(first, size)]
     at = np.broadcast_to(_positions(first, steps), (*x.shape[:x.ndim - rank], *places)).copy()
     best = np.full(at.shape, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min, x.dtype)
     missing = x.dtype.kind == "f" and bool(x.size) and bool(np.isnan(np.min(x)))
@@ -49,6 +50,15 @@ def _largest_in_windows(x: np.ndarray, kernel: Sizes, stride: Sizes, padding: Si
         shifted = [start[part] + j * d for start, part, j, d in zip(starts, inside, offsets, dilation)]
         np.copyto(at[target], _positions(shifted, steps), where=larger)
     return at
+
+
+def without_elements(size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, places: Sizes) -> np.ndarray | None:
+    """Where windows with gaps have no element of the input at all; None if there are none."""
+    out: Any = False
+    for i, (n, k, s, p, d, m) in enumerate(zip(size, kernel, stride, padding, dilation, places)):
+        at = (np.arange(m) * s - p)[:, None] + np.arange(k) * d
+        out = out | ~((at >= 0) & (at < n)).any(1).reshape((-1, *(1,) * (len(size) - 1 - i)))
+    return out if np.any(out) else None
 
 
 def _positions(coordinates: Sequence[np.ndarray], steps: np.ndarray) -> np.ndarray:
@@ -84,7 +94,7 @@ def _largest_in_parts(x: np.ndarray, parts: Sequence[Sequence[tuple[int, int]]])
     for place in itertools.product(*[range(len(axis)) for axis in parts]):
         inside: Any = tuple(slice(*axis[i]) for axis, i in zip(parts, place))
         every: Any = (..., *inside)
-        window = x[every].reshape((*lead, -1))
+        window = x[every].reshape((*lead, math.prod(positions[inside].shape)))
         found = np.argmax(window, -1)  # the first NaN, if there is one
         if x.dtype.kind == "f" and x.size:
             missing = np.isnan(window)
@@ -108,10 +118,11 @@ def _largest_in_places(x: np.ndarray, starts: Sequence[np.ndarray], kernel: Size
         lead = each.shape[:-2]
         positions = positions + each.reshape((*lead, *[n if j == i else 1 for j in range(rank) for n in (each.shape[-2],)],
                                               *[n if j == i else 1 for j in range(rank) for n in (k,)]))
-    positions = positions.reshape((*positions.shape[:positions.ndim - rank], -1))
-    flat = x.reshape((*x.shape[:x.ndim - rank], -1))
-    found = np.take_along_axis(flat, np.broadcast_to(positions.reshape((*positions.shape[:-1 - rank], -1)), (*flat.shape[:-1], math.prod(
-        positions.shape[-1 - rank:]))), -1).reshape((*flat.shape[:-1], *positions.shape[-1 - rank:]))
+    positions = positions.reshape((*positions.shape[:positions.ndim - rank], math.prod(kernel)))
+    lead, places = positions.shape[:-1 - rank], positions.shape[-1 - rank:]
+    flat = x.reshape((*x.shape[:x.ndim - rank], math.prod(size)))
+    every = np.broadcast_to(positions.reshape((*lead, math.prod(places))), (*flat.shape[:-1], math.prod(places)))
+    found = np.take_along_axis(flat, every, -1).reshape((*flat.shape[:-1], *places))
     largest = np.argmax(found, -1)
     return np.take_along_axis(np.broadcast_to(positions, found.shape), largest[..., None], -1)[..., 0]
 

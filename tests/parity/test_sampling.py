@@ -116,3 +116,11 @@ def test_refusals(text):
 def test_deprecated_names_warn():
     for name in ("upsample", "upsample_nearest", "upsample_bilinear"):
         agree(lambda m, x, name=name: getattr(m.nn.functional, name)(x, 3), IMAGES)
+
+
+def test_the_format_of_images_is_kept():
+    for text in ("F.max_pool2d(x, 2)", "F.avg_pool2d(x, 2)", "F.adaptive_avg_pool2d(x, 3)", "F.adaptive_max_pool2d(x, 3)", "F.interpolate(x, 4)",
+                 "F.interpolate(x, 4, mode='bicubic')"):
+        ours, theirs = (eval(text, {"F": m.nn.functional, "x": m.tensor(IMAGES.tolist()).to(memory_format=m.channels_last)})
+                        for m in (symgrad, torch))
+        assert ours.stride() == theirs.stride(), text

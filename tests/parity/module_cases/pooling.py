@@ -3,8 +3,9 @@
 CASES = {
     "MaxPool1d(2)": ["wave(2, 3, 5)", "wave(3, 4)"],
     "MaxPool1d(3, stride=1, padding=1, dilation=1, return_indices=True)": "wave(2, 3, 5)",
-    "MaxPool2d(2)": ["wave(2, 2, 5, 4)", "wave(2, 4, 4)"],
+    "MaxPool2d(2)": ["wave(2, 2, 5, 4)", "wave(2, 4, 4)", "wave(0, 2, 4, 4)"],
     "MaxPool2d((2, 3), stride=(2, 1), padding=(1, 0), dilation=(2, 1), ceil_mode=True)": "wave(1, 2, 5, 4)",
+    "MaxPool1d(2, padding=1, dilation=2)": ["wave(2, 2)", "wave(2, 5)"],
     "MaxPool3d((1, 2, 2), return_indices=True)": "wave(1, 2, 2, 3, 4)",
     "AvgPool1d(2)": ["wave(2, 3, 5)", "wave(3, 4)"],
     "AvgPool1d((3,), (1,), padding=1, ceil_mode=True, count_include_pad=False)": "wave(2, 3, 5)",
@@ -18,7 +19,7 @@ CASES = {
     "AdaptiveAvgPool1d(3)": "wave(2, 3, 5)",
     "AdaptiveAvgPool2d((None, 3))": ["wave(2, 2, 5, 4)", "wave(2, 5, 4)"],
     "AdaptiveAvgPool3d(2)": "wave(1, 2, 3, 3, 4)",
-    "AdaptiveMaxPool1d(3)": "wave(2, 3, 5)",
+    "AdaptiveMaxPool1d(3)": ["wave(2, 3, 5)", "wave(0, 3, 5)"],
     "AdaptiveMaxPool2d((3, 2), return_indices=True)": ["wave(2, 2, 5, 4)", "wave(2, 5, 4)"],
     "AdaptiveMaxPool3d((1, None, 2))": "wave(1, 2, 3, 3, 4)",
     "MaxUnpool1d(2)": "*F.max_pool1d(wave(2, 3, 5), 2, return_indices=True)",
@@ -29,6 +30,7 @@ CASES = {
     "FractionalMaxPool2d((1, 2), output_ratio=0.6, return_indices=True, _random_samples=t([[[0.1, 0.6]]], dtype=m.float64))":
         "wave(1, 1, 6, 5)",
     "FractionalMaxPool3d(2, output_size=2, _random_samples=t([[[0.1, 0.6, 0.8]]], dtype=m.float64))": "wave(1, 1, 5, 4, 4)",
+    "FractionalMaxPool2d(2, output_size=2, _random_samples=m.zeros(0, 3, 2, dtype=m.float64))": "wave(0, 3, 4, 5)",
 }
 REFUSED = {
     "FractionalMaxPool2d(2)": [], "FractionalMaxPool2d(2, output_size=2, output_ratio=0.5)": [], "FractionalMaxPool2d(2, output_ratio=1.5)": [],
@@ -37,7 +39,7 @@ REFUSED = {
     "MaxPool2d(2, dilation=0)": ["wave(1, 2, 3, 3)"], "MaxPool2d((2, 2, 2))": ["wave(1, 2, 3, 3)"], "MaxPool1d(2)": ["wave(1, 2, 3, 3)"],
     "AvgPool1d(2)": ["wave(1, 2, 3, 3)"], "AvgPool2d(2, divisor_override=0)": ["wave(1, 2, 3, 3)"], "AvgPool2d(4)": ["wave(1, 2, 3, 3)"],
     "AvgPool2d(2)": ["wave(1, 2, 3, 3) > 0", "wave(1, 2, 3, 3) + 1j"],
-    "AdaptiveAvgPool2d((1, 2, 3))": ["wave(1, 2, 3, 3)"], "AdaptiveAvgPool2d(-1)": ["wave(1, 2, 3, 3)"], "AdaptiveMaxPool2d(2)": ["wave(2, 3)"],
+    "AdaptiveAvgPool2d((1, 2, 3))": ["wave(1, 2, 3, 3)"], "AdaptiveAvgPool2d(-1)": ["wave(1, 2, 3, 3)"], "AdaptiveMaxPool2d((2, 2))": ["wave(2, 3)"],
     "AdaptiveMaxPool2d(3)": ["wave(1, 2, 0, 3)"], "AdaptiveAvgPool1d(2)": ["wave(1, 2, 3, 3)"], "LPPool1d(2, 2)": ["wave(1, 2, 3, 3)"],
     "MaxUnpool2d(2)": ["*F.max_pool2d(wave(1, 1, 4, 4), 2, return_indices=True), (7, 4)",
                        "*F.max_pool2d(wave(1, 1, 4, 4), 2, return_indices=True), (7,)",
