@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.autograd.modes import is_grad_enabled, no_grad
+from symgrad.autograd.modes import no_grad
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
@@ -182,10 +182,6 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     c, dims = input.shape[1], (0, *range(2, input.ndim))
     _check_channels(c, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     _check_dtypes("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
-    for word, w in (("running_mean", running_mean), ("running_var", running_var)):
-        if w is not None and w.requires_grad and is_grad_enabled():
-            raise RuntimeError(f"The function 'native_batch_norm' is not differentiable with respect to argument '{word}'. This input cannot have "
-                               f"requires_grad True.")
     shape = (c, *(1,) * (input.ndim - 2))
     if training:
         out, mean, scale = _normalized(input, dims, eps)
