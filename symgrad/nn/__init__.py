@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from symgrad.nn import common_types, functional, init, modules, parallel, parameter, utils
+from symgrad.nn import common_types, functional, grad, init, modules, parallel, parameter, utils
 from symgrad.nn.modules import *  # noqa: F403  the names that its __all__ lists
 from symgrad.nn.parallel import DataParallel
 from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, factory_kwargs
 from symgrad.types.absent import OF_NN as _ABSENT
 
 __all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "common_types", "factory_kwargs", "functional",
-           "init", "modules", "parallel", "parameter", "utils"]
+           "grad", "init", "modules", "parallel", "parameter", "utils"]
 __all__ += modules.__all__
 
 

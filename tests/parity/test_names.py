@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import symgrad
-from symgrad.types.absent import ABSENT, OF_FUNCTIONAL, OF_TENSOR
+from symgrad.types.absent import ABSENT, OF_FUNCTIONAL, OF_NN, OF_TENSOR
 
 PLACES = {"torch": (torch, symgrad, ABSENT), "Tensor": (torch.Tensor, symgrad.Tensor, OF_TENSOR), "fft": (torch.fft, symgrad.fft, {}),
           "linalg": (torch.linalg, symgrad.linalg, {}), "special": (torch.special, symgrad.special, {}),
@@ -30,6 +30,13 @@ def test_absent_names_are_names_of_torch_that_are_not_here(place):
     theirs, ours, absent = PLACES[place]
     assert {name for name in absent if not hasattr(theirs, name)} == set()
     assert {name for name in absent if hasattr(ours, name)} == set()
+
+
+def test_every_module_and_room_of_nn_is_here_or_has_a_reason():
+    theirs = {name for name in dir(torch.nn) if not name.startswith("_")}
+    assert {name for name in theirs if not hasattr(symgrad.nn, name)} == set(OF_NN) <= theirs
+    for theirs, ours in ((torch.nn.utils, symgrad.nn.utils), (torch.nn.utils.rnn, symgrad.nn.utils.rnn), (torch.nn.grad, symgrad.nn.grad)):
+        assert {name for name in functions(theirs) if theirs.__name__ in getattr(theirs, name).__module__ and not hasattr(ours, name)} == set()
 
 
 def test_an_absent_name_says_why_and_what_to_use():

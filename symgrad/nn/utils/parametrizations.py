@@ -1,4 +1,4 @@
-"""Parametrizations by norms: weights with a length of their own, and weights divided by their largest singular value."""
+"""Parametrizations: weights with a length of their own, weights divided by their largest singular value, and orthogonal weights."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 
 from symgrad.autograd.modes import no_grad
 from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import traced
+from symgrad.factories.creation import eye, zeros
 from symgrad.factories.random_tensors import randn
 from symgrad.nn import functional as F
 from symgrad.nn.modules.module import Module
 from symgrad.nn.normalization import norm_except_dim
 from symgrad.nn.utils.parametrize import register_parametrization
+from symgrad.types.dtypes import finfo
 
-__all__ = ["spectral_norm", "weight_norm"]
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 class _WeightNorm(Module):
@@ -121,3 +124,98 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, 0 if dim is None else dim, eps))
+
+
+def _orthonormal(A: Tensor) -> Tensor:
+    """The orthonormal columns of A = Q R with a positive diagonal of R."""
+    Q, R = traced.linalg_qr(A)
+    return Q * R.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+
+
+class _Orthogonal(Module):
+    """A matrix with orthonormal columns (or rows, if there are more columns), from an unconstrained one of the same shape.
+
+    The exponential and the Cayley map take the lower triangle as a skew-symmetric matrix. Householder's reflections stand below the diagonal,
+    which has signs. With a base the result is multiplied by it, so that the first matrix is the one that was there.
+    """
+
+    base: Tensor | None
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool):
+        super().__init__()
+        if weight.is_complex() and orthogonal_map == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape, self.orthogonal_map, self.use_trivialization = weight.shape, orthogonal_map, use_trivialization
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Tensor) -> Tensor:
+        """The matrix of a parameter."""
+        wide = X.shape[-2] < X.shape[-1]
+        X = X.mT if wide else X
+        n, k = X.shape[-2:]
+        if self.orthogonal_map == "householder":
+            A = traced.tril(X, -1)
+            Q = traced.householder_product(A, 2 / (1 + (A * A).sum(-2))) * X.detach().diagonal(dim1=-2, dim2=-1).trunc().unsqueeze(-2)
+        else:
+            A = traced.tril(X)
+            A = A if n == k else traced.cat([A, zeros(*X.shape[:-1], n - k, dtype=X.dtype)], -1)
+            A = A - A.mH
+            if self.orthogonal_map == "matrix_exp":
+                Q = traced.matrix_exp(A)
+            else:
+                one = eye(n, dtype=X.dtype)
+                Q = traced.linalg_solve(one - A / 2, one + A / 2)
+            Q = traced.narrow(Q, -1, 0, k)
+        if self.use_trivialization:
+            Q = self.base @ Q
+        return Q.mT if wide else Q
+
+    def right_inverse(self, Q: Tensor) -> Tensor:
+        """The parameter of a matrix, whose columns are made orthonormal."""
+        if Q.shape != self.shape:
+            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}.")
+        with no_grad():
+            wide = Q.shape[-2] < Q.shape[-1]
+            tall = Q.mT if wide else Q
+            n, k = tall.shape[-2:]
+            if self.use_trivialization:
+                full = tall if n == k else traced.cat([tall, randn(*tall.shape[:-1], n - k, dtype=Q.dtype)], -1)
+                near = (full.mH @ full).allclose(eye(n, dtype=Q.dtype), atol=10 * n * finfo(Q.dtype).eps)
+                self.base = full.clone() if near else _orthonormal(full)
+                return -eye(*Q.shape[-2:], dtype=Q.dtype).expand(Q.shape).contiguous()
+            if self.orthogonal_map != "householder":
+                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                                          "use_trivialization=False.")
+            A, tau = tall.geqrf()
+            signs = A.diagonal(dim1=-2, dim2=-1).sign()
+            signs = traced.where(tau == 0, -signs, signs)
+            A.diagonal(dim1=-2, dim2=-1).copy_(signs)
+            return A.mT if wide else A
+
+
+def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Any:
+    """Make a weight, or each of a batch of matrices, orthogonal; returns the module.
+
+    The map from all matrices is "matrix_exp", "cayley" or "householder": by default the first for square and complex matrices, else the last. With
+    `use_trivialization` the weight stays as it is where it is orthogonal. (Lezcano-Casado, Trivializations for gradient-based optimization on
+    manifolds, 2019.)
+
+    Raises ValueError for a name without a tensor, for a vector and for an unknown map.
+
+    >>> import symgrad
+    >>> from symgrad import nn
+    >>> layer = orthogonal(nn.Linear(3, 5))
+    >>> symgrad.allclose(layer.weight.T @ layer.weight, symgrad.eye(3))
+    True
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    if weight.ndim < 2:
+        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.is_complex() else "householder"
+    if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
+        raise ValueError(f'orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: {orthogonal_map}')
+    return register_parametrization(module, name, _Orthogonal(weight, orthogonal_map, use_trivialization), unsafe=True)
