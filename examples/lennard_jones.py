@@ -24,37 +24,23 @@ def energy(x=(0.0, 0.0, 0.6, 0.0, 0.0, -0.5, 0.95, 0.0, 0.0, 0.3, 0.9, 0.1, -0.8
     return 4.0 * symgrad.sum(attraction * attraction - attraction)
 
 
-def value_and_gradient(coordinates):
-    """The energy and its gradient, as `scipy.optimize` wants them."""
-    x = symgrad.tensor(coordinates, requires_grad=True)
-    y = energy(x)
-    y.backward()
-    return y.item(), x.grad.numpy()
-
-
-def gradient_and_hessian(coordinates):
-    """The gradient, and its derivatives row by row."""
-    x = symgrad.tensor(coordinates, requires_grad=True)
-    (gradient,) = symgrad.autograd.grad(energy(x), x, create_graph=True)
-    return gradient.detach().numpy(), np.array([symgrad.autograd.grad(g, x, retain_graph=True)[0].numpy() for g in gradient])
+PROBLEM = symgrad.to_scipy(energy, symgrad.zeros(3 * ATOMS))
 
 
 def lowest(starts, seed):
     """The coordinates of the lowest minimum that descent finds from random starts, then made exact by Newton steps."""
     random = np.random.default_rng(seed)
-    found = [minimize(value_and_gradient, random.uniform(-2.0, 2.0, 3 * ATOMS), jac=True, method="BFGS") for _ in range(starts)]
+    found = [minimize(PROBLEM.fun, random.uniform(-2.0, 2.0, 3 * ATOMS), jac=PROBLEM.jac, method="BFGS") for _ in range(starts)]
     x = min(found, key=lambda result: result.fun).x
     for _ in range(3):
-        gradient, hessian = gradient_and_hessian(x)
-        x = x - np.linalg.pinv(hessian, rcond=1e-6) @ gradient
+        x = x - np.linalg.pinv(PROBLEM.hess(x), rcond=1e-6) @ PROBLEM.jac(x)
     return x
 
 
 def main():
     """Find the cluster, print what was found, and assert what is known of it."""
     x = lowest(starts=20, seed=7)
-    minimum, _ = value_and_gradient(x)
-    gradient, hessian = gradient_and_hessian(x)
+    minimum, gradient, hessian = PROBLEM.fun(x), PROBLEM.jac(x), PROBLEM.hess(x)
     print(f"lowest energy {minimum:.6f}, largest component of the gradient {np.abs(gradient).max():.1e}")
     assert abs(minimum + 16.505384) < 1e-6 and np.abs(gradient).max() < 1e-10
 

@@ -62,8 +62,9 @@ STEPS = [
 ]
 
 
+@pytest.mark.parametrize("attack", [False, pytest.param(True, marks=pytest.mark.sweep)])  # the latter at special and random points
 @pytest.mark.parametrize("kind, options", STEPS)
-def test_the_loss_after_some_steps_has_its_derivatives_by_the_start_and_the_learning_rate(kind, options):
+def test_the_loss_after_some_steps_has_its_derivatives_by_the_start_and_the_learning_rate(kind, options, attack):
     def after(start, more, rate, complex_start):
         """The loss after steps whose gradients are derivatives of it, in turn."""
         made = [p.clone() for p in (start, more, complex_start)]
@@ -79,7 +80,7 @@ def test_the_loss_after_some_steps_has_its_derivatives_by_the_start_and_the_lear
 
     inputs = (symgrad.tensor([0.7, -0.4], requires_grad=True), symgrad.tensor(0.37, requires_grad=True), symgrad.tensor(0.05, requires_grad=True),
               symgrad.tensor(0.2 + 0.3j, requires_grad=True))
-    assert autograd.gradcheck(after, inputs, atol=1e-6)
+    assert autograd.gradcheck(after, inputs, atol=1e-6, attack=attack)
     loss = after(*inputs)
     assert loss.requires_grad and all(g.abs().max() > 0 for g in autograd.grad(loss, inputs))
 
