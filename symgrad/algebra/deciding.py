@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import sympy
+from sympy.functions.elementary.hyperbolic import HyperbolicFunction
 from sympy.functions.elementary.piecewise import piecewise_simplify
 
 from symgrad.algebra.cases import literally_zero, regions_of
@@ -68,7 +69,7 @@ def shortest_form(e: Any, seconds: float = 2.0) -> Any:
                 for step in (_folded, sympy.factor_terms, sympy.factor, _together):
                     best = min(best, step(best), key=sympy.count_ops)
             if sympy.count_ops(best) <= SMALL:
-                best = min(best, *(step(best) for step in (sympy.factor_terms, sympy.simplify, sympy.factor)), key=sympy.count_ops)
+                best = min(best, *(step(best) for step in (sympy.factor_terms, _simplified, sympy.factor)), key=sympy.count_ops)
     except (OutOfTime, *FAILURES):
         pass
     return best
@@ -76,6 +77,18 @@ def shortest_form(e: Any, seconds: float = 2.0) -> Any:
 
 def _folded(e: Any) -> Any:
     return piecewise_simplify(sympy.piecewise_fold(e)) if e.has(sympy.Piecewise) else e
+
+
+def _simplified(e: Any) -> Any:
+    """What SymPy's `simplify` makes of an expression; of a sum, the terms with hyperbolic functions and the others are simplified apart.
+
+    For both together SymPy's Gröbner bases take minutes.
+    """
+    hyperbolic = [t for t in sympy.Add.make_args(e) if t.has(HyperbolicFunction)]
+    if not hyperbolic or len(hyperbolic) == len(sympy.Add.make_args(e)):
+        return sympy.simplify(e)
+    part = sympy.Add(*hyperbolic)
+    return sympy.simplify(part) + sympy.simplify(e - part)
 
 
 def _together(e: Any) -> Any:

@@ -101,6 +101,7 @@ def size_of(e: Any) -> int:
 
 SHORT = 120  # the most operations of a formula that is shown as one expression
 EFFORT = 600  # the most operations of the formulas that are simplified for one report
+SHORTENING = 0.6  # the most seconds for that; formulas that take longer are shown as they are
 KEPT = 2000  # the most nodes of the formula of a derivative in a report
 SHOWN = {1: 12, 2: 6, 3: 2}  # the most inputs for which the derivatives of an order are shown as formulas
 LARGEST = 20_000  # the most operations of a flat formula, times the number of its derivatives, for which a proof is tried
@@ -138,12 +139,12 @@ def add_formulas(report: Report, base: Run, order: int) -> list[Any]:
                 derivatives = Formulas(base, report.names, highest, exact=False).derivatives
         except (OutOfTime, *FAILURES):  # a rule without a formula, or with a long one
             continue
-        rules = list(dict.fromkeys(derivatives.values()))
+        rules, end = list(dict.fromkeys(derivatives.values())), clock() + SHORTENING
         for index, formula in derivatives.items():
             known = report.formulas.get(tuple(sorted(index)))
             if known is None and size_of(formula) <= KEPT:
                 left -= sympy.count_ops(formula)
-                known = formula if left < 0 or size_of(formula) > 3 * SHORT else shortest_form(formula)
+                known = formula if left < 0 or size_of(formula) > 3 * SHORT else shortest_form(formula, max(end - clock(), 0.02))
             if known is not None:
                 report.formulas[index] = known
         break
