@@ -92,8 +92,8 @@ class Arithmetic:
     (False, True)
     """
 
-    def __init__(self, digits: int):
-        self.context, self.rng = mpmath.MPContext(), Random(0)
+    def __init__(self, digits: int, largest: int = LARGEST):
+        self.context, self.rng, self.largest = mpmath.MPContext(), Random(0), largest
         self.set_digits(digits)
 
     def set_digits(self, digits: int) -> None:
@@ -278,7 +278,7 @@ class Arithmetic:
         Raises Undefined if it has no value or an argument is too large, Undecided if no digit after the point is certain.
         """
         samples = [self.sample(x) for x in xs]
-        if any(self.magnitude(x.value) > LARGEST for x in samples):
+        if any(self.magnitude(x.value) > self.largest for x in samples):
             raise Undefined("beyond any number")
         if any(self.error(x) > -2 for x in samples):
             raise Undecided("size")

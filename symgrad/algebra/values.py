@@ -27,7 +27,8 @@ from symgrad.carriers.digits import Undecided, Undefined, context, cosh, exponen
 __all__ = ["Real", "Unknown", "accurate_value", "value"]
 
 MEASURED = 65  # the digits with which special functions are tried with measured errors
-STEP = 58  # digits, which are doubled: constants such as those of the gamma function are kept for each precision, so there are few
+FLOATS = 1100  # the most bits before the point of the arguments, which are those of floats and their multiples
+LEADING = 3  # the bits of numbers of digits: constants such as those of the gamma function are kept for each precision, so there are few
 LARGE = 10**7  # a power with a larger exponent has no correct digits
 GROWING = (sympy.exp, sympy.sinh, sympy.cosh, sympy.tanh, sympy.sech, sympy.csch, sympy.coth, *DEFINITIONS)
 
@@ -151,7 +152,7 @@ class _Measured(Evaluator):
 
     def __init__(self, expression: Any, symbols: Sequence[Any]):
         super().__init__([expression], symbols)
-        self.arithmetic = Arithmetic(MEASURED)
+        self.arithmetic = Arithmetic(MEASURED, FLOATS)
 
     def check_result(self, x: Any) -> Any:
         """The result of a step. Raises Undefined for a complex number."""
@@ -169,8 +170,8 @@ class _Measured(Evaluator):
                 if isinstance(found, Undecided):
                     continue
                 return None
-            y, error = self.arithmetic.sample(found).value, self.arithmetic.error(found)
-            if y and error < self.arithmetic.magnitude(y) - 4 * right:
+            y = self.arithmetic.sample(found).value
+            if not isinstance(found, Sample) or y and self.arithmetic.error(found) < self.arithmetic.magnitude(y) - 4 * right:
                 return context.convert(y)
         return None
 
@@ -199,7 +200,8 @@ def accurate_value(expr: Any, symbols: Sequence[Any]) -> Callable[..., Any]:
             found = measured(xs, right, first) if first > MEASURED and all(map(math.isfinite, xs)) else None
             if found is not None:
                 return found
-            first, most = STEP << max(0, math.ceil(math.log2(first / STEP))), max(2000, 4 * first)
+            shift = first.bit_length() - LEADING
+            first, most = -(-first >> shift) << shift, max(2000, 4 * first)
 
         def computed(digits: int, places: Sequence[int]) -> list[Any]:
             with working_precision(digits):

@@ -16,6 +16,7 @@ __all__ = ["density", "lower", "order_derivative", "upper"]
 
 GUARD = 40  # more bits than those asked for
 STEP = 256  # of the numbers of bits, so that few of them occur
+LONGEST = 100_000  # steps of a sum; for larger arguments next to the order there would be more
 RENEWED = 8  # steps after which growing numbers are cut to their leading bits
 
 
@@ -118,7 +119,10 @@ def _factor(mp: Any, a: Any, x: Any, count: int, bits: int) -> tuple[Any, list[i
 
 
 def _power_series(a: Any, x: Any, count: int, bits: int) -> list[int]:
-    """The series of the sum of xᵏ / ((a + 1) ... (a + k)). DLMF 8.7.1."""
+    """The series of the sum of xᵏ / ((a + 1) ... (a + k)). DLMF 8.7.1. Raises NotImplementedError for too many terms."""
+    apart = float(a - x)
+    if math.hypot(apart, math.sqrt(2 * bits * float(x))) - apart > LONGEST:
+        raise NotImplementedError(f"the series of gammainc has more than {LONGEST:,} terms at a = {float(a):g}, x = {float(x):g}")
     short = _short(bits, a, x)
     point, below = _fixed(x, short), _fixed(a, short)
     term = [1 << bits] + [0] * (count - 1)
