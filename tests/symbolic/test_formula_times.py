@@ -16,7 +16,8 @@ LARGE = [  # special functions whose values at large and small arguments need fe
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(2))
 def test_an_accepted_formula_takes_two_seconds(seed):
-    done = subprocess.run([sys.executable, "-m", "tests.symbolic.formula_times", str(seed), "40", *LARGE], capture_output=True, text=True, timeout=900)
+    program = [sys.executable, "-m", "tests.symbolic.formula_times", str(seed), "40", *LARGE]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
     rows = json.loads(done.stdout)["rows"]
     print(*rows[:5], sep="\n")
