@@ -89,7 +89,7 @@ def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
 def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
     """The saved values that the cotangents of these parents need, as name and position; the result has position -1.
 
-    They stand in the order in which torch unpacks them: what the first argument needs comes first.
+    They stand in the order in which torch unpacks them: what the first argument needs, or would need, comes first.
     """
     op, count = node.op, len(node.parents)
     saved = saved_by(op)
@@ -99,8 +99,9 @@ def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]
     given = [saved[min(i, len(saved) - 1)] for i, p in enumerate(parents) if p is not None] or [_needed_by_several(op)]
     if op.arity is None:
         return [("tensors", i) for i in range(count)] if any(given) else []
-    needed = dict.fromkeys([name for each in given for name in (*names, "result") if name in each])
-    return [(name, -1 if name == "result" else names.index(name)) for name in needed]
+    ordered = dict.fromkeys([name for each in saved for name in (*names, "result") if name in each])
+    needed = frozenset[str]().union(*given)
+    return [(name, -1 if name == "result" else names.index(name)) for name in ordered if name in needed]
 
 
 def keeps_old(op: Op, i: int) -> bool:

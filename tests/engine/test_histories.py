@@ -81,6 +81,15 @@ def changed_divisor_before_a_stale_view(x):
     y.sum().backward()
 
 
+def changed_constant_and_divisor(x):
+    constant, divisor = symgrad.ones(3), x.sum()
+    y = constant / divisor
+    with symgrad.no_grad():
+        constant.add_(1)
+        divisor.add_(1)
+    y.sum().backward()
+
+
 def changed_above_an_undefined_gradient(x):
     y = x * 1
     y.reciprocal_()
@@ -122,6 +131,7 @@ def assignment_of_a_stale_value_to_a_leaf(x):
     (freed_before_a_recorded_pass, FREED),
     (freed_divisor_without_history, FREED),
     (changed_divisor_before_a_stale_view, rf"{CHANGED}: \[torch.DoubleTensor \[2\]\] is at"),
+    (changed_constant_and_divisor, rf"{CHANGED}: \[torch.DoubleTensor \[\]\], which is output 0 of Sum"),
     (changed_above_an_undefined_gradient, f"{CHANGED}.*output 0 of Reciprocal"),
     (changed_view_of_a_function, CHANGED),
     (changed_divisor_without_history, "A view was created in no_grad mode and its base or another view of its base has been modified inplace"),
