@@ -203,6 +203,7 @@ _LATER = {
     "from_sympy": "symbolic.conversion",
     "identical": "algebra.identity",
     "kinks": "diagnose.kinks.kinks",
+    "map": "utils.mapping",
     "matrix_expr": "matrixcalc",
     "matrix_gradient": "matrixcalc",
     "matrix_hessian": "matrixcalc",

@@ -251,6 +251,7 @@ from symgrad.types.promotion import promote_types as promote_types
 from symgrad.types.storage import TypedStorage as Storage
 from symgrad.types.storage import TypedStorage as TypedStorage
 from symgrad.types.storage import UntypedStorage as UntypedStorage
+from symgrad.utils.mapping import map as map
 from symgrad.utils.serialization import load as load
 from symgrad.utils.serialization import save as save
 

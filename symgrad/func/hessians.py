@@ -47,6 +47,9 @@ class Hessian:
         self._plans = Plans()
         self._found: Any = None
 
+    def __reduce__(self) -> Any:
+        return Hessian, self._settings
+
     @property
     def report(self) -> Any:
         """The report on the last call; None if its result was not a single matrix."""

@@ -147,17 +147,3 @@ def test_modules_that_are_refused(group):
         nn.parallel.DistributedDataParallel(nn.Tanh())
     with pytest.raises(RuntimeError, match="uninitialized parameters"):
         nn.parallel.DistributedDataParallel(nn.LazyLinear(2))
-
-
-@pytest.mark.parametrize("count, replicas, drop", [(10, 2, False), (10, 3, False), (10, 3, True), (2, 5, False), (2, 5, True), (9, 3, True),
-                                                   (0, 2, False)])
-def test_samplers_divide_a_data_set(count, replicas, drop):
-    theirs = pytest.importorskip("torch").utils.data.distributed.DistributedSampler
-    for rank in range(replicas):
-        ours, reference = (kind([0] * count, replicas, rank, shuffle=False, drop_last=drop) for kind in (DistributedSampler, theirs))
-        assert len(ours) == len(reference) and (not count or list(ours) == list(reference))
-    if count > replicas:
-        shuffled = [list(DistributedSampler([0] * count, replicas, rank, seed=4, drop_last=True)) for rank in range(replicas)]
-        assert len({i for each in shuffled for i in each}) == count // replicas * replicas
-    with pytest.raises(ValueError, match=rf"Invalid rank {replicas}, rank should be in the interval \[0, {replicas - 1}\]"):
-        DistributedSampler([0] * count, replicas, replicas)

@@ -1,0 +1,43 @@
+"""Functions, modules and ops of a module, which processes find by their names."""
+
+import os
+import time
+
+import symgrad
+from symgrad import nn
+
+gentle = symgrad.elementwise("gentle", lambda xp, x: xp.cosh(x) - 1, lambda xp, y, x: xp.sinh(x))
+
+
+@symgrad.compile
+def compiled(x):
+    return (x**3).sum()
+
+
+def energy(x):
+    return (x**4).sum() * x[0]
+
+
+def hessian_at(x):
+    return symgrad.func.hessian(energy)(x)
+
+
+def checked(x):
+    return symgrad.check(lambda x: x.sin(), x, order=1)
+
+
+def process(x):
+    time.sleep(0.01)
+    return x, os.getpid()
+
+
+def ill(x):
+    if x in (5, 7):
+        raise LookupError(f"no {x}")
+    time.sleep(0.05)
+    return x
+
+
+def module():
+    symgrad.manual_seed(1)
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
