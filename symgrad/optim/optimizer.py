@@ -188,15 +188,16 @@ class Optimizer:
         """Step one parameter with arrays; complex numbers are pairs of real ones."""
         old_state = self.state.get(p, {})
         array, split = p._array(), _real_pairs if p.is_complex() else np.asarray
-        old = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in old_state.items()}
-        state = dict(old)
+        state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in old_state.items()}
         self._update(numeric, split(array), split(p.grad._value), state, group)  # type: ignore[union-attr]
         for name, value in state.items():
-            if name not in old:
-                value = np.asarray(value)
-                self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _real_pairs and value.ndim else value)
-            elif value is not old[name]:
-                old[name][...] = value
+            old = old_state.get(name)
+            if not isinstance(old, Tensor):
+                if value is not old:
+                    value = np.asarray(value)
+                    self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _real_pairs and value.ndim else value)
+            elif value is not old._value:
+                split(old._value)[...] = value
         for _ in range(self._version_steps(group)):
             stamp(array, f"{type(self).__name__}.step")
 

@@ -85,6 +85,16 @@ def test_the_loss_after_some_steps_has_its_derivatives_by_the_start_and_the_lear
     assert loss.requires_grad and all(g.abs().max() > 0 for g in autograd.grad(loss, inputs))
 
 
+def test_an_empty_buffer_of_a_saved_state_is_filled_when_it_is_needed():
+    x = symgrad.ones(2, requires_grad=True)
+    optimizer = optim.SGD([x], lr=1.0)
+    optimizer.load_state_dict({"state": {0: {"momentum_buffer": None}}, "param_groups": optimizer.state_dict()["param_groups"]})
+    for momentum in (0.0, 0.5, 0.5):
+        x.grad, optimizer.param_groups[0]["momentum"] = symgrad.ones(2), momentum
+        optimizer.step()
+    assert x.tolist() == [-2.5, -2.5] and optimizer.state[x]["momentum_buffer"].tolist() == [1.5, 1.5]
+
+
 def test_a_written_parameter_names_the_step_that_wrote_it():
     layer = nn.Linear(2, 1)
     optimizer = optim.SGD(layer.parameters(), lr=0.1)
