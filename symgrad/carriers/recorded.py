@@ -62,6 +62,11 @@ class Recorded(DuckArray):
         return self.size * self.dtype.itemsize
 
     @property
+    def is_transposed(self) -> bool:
+        """Whether this is a matrix with its rows and columns exchanged."""
+        return self.entry.name == "permute" and self.entry.params == ((1, 0),)
+
+    @property
     def strides(self) -> tuple[int, ...]:
         """The strides of the value in row-major order."""
         out, step = [], self.dtype.itemsize

@@ -32,7 +32,7 @@ def matrix_transpose(xp, a):
 
 def second_cotangent(xp, g, a, b):
     """aᵀ g, the cotangent of the second matrix of a b, in the layout of b: the weights of a linear map are read transposed."""
-    if is_plain(b) and b.flags.f_contiguous and not b.flags.c_contiguous:
+    if b.flags.f_contiguous and not b.flags.c_contiguous if is_plain(b) else getattr(b, "is_transposed", False):
         return matrix_transpose(xp, xp.mm(matrix_transpose(xp, g), a))
     return xp.mm(matrix_transpose(xp, a), g)
 

@@ -10,15 +10,16 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.benchmarks import compiled, compilers, fields, first, hessians, higher, ops, page, products, symbolic, taylor, testing
+from tests.benchmarks import compiled, compilers, fields, first, hessians, higher, ops, page, products, symbolic, taylor, testing, training
 from tests.benchmarks.table import Row, Timing, table
 
 INSTALL = "pip install -e '.[parity]'"
 GROUPS: dict[str, Callable[[Timing], Iterator[Row]]] = {
     "first": first.rows, "ops": ops.rows, "hessians": hessians.rows, "fields": fields.rows, "higher": higher.rows, "taylor": taylor.rows,
-    "products": products.rows, "compiled": compiled.rows, "compilers": compilers.rows, "symbolic": symbolic.rows, "testing": testing.rows}
+    "products": products.rows, "compiled": compiled.rows, "compilers": compilers.rows, "training": training.rows, "symbolic": symbolic.rows,
+    "testing": testing.rows}
 
-TABLES = (("first",), ("ops",), ("hessians", "fields", "higher", "taylor", "products"), ("compiled", "compilers"),
+TABLES = (("first",), ("ops",), ("hessians", "fields", "higher", "taylor", "products"), ("compiled", "compilers"), ("training",),
           ("symbolic", "testing"))  # of the page
 
 
