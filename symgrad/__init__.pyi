@@ -19,6 +19,7 @@ from symgrad import sparse as sparse
 from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
+from symgrad import visual as visual
 from symgrad.algebra.identity import identical as identical
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from symgrad.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled

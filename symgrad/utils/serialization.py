@@ -23,8 +23,8 @@ from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
 from symgrad.types.devices import check_cpu, device
 from symgrad.types.dtypes import DType, dtype_of
+from symgrad.types.replacing import write_whole
 from symgrad.utils.archive import STRUCTURE, SUBCLASSES, VERSION, LoadError, read, stored_dtype
-from symgrad.utils.replacing import write_whole
 
 __all__ = ["LoadError", "load", "save"]
 

@@ -17,8 +17,8 @@ import pytest
 import symgrad
 from symgrad.graph.modes import DEFAULT, thread
 from symgrad.utils.tensorboard import SummaryWriter
-from symgrad.utils.tensorboard.graphs import formula
-from symgrad.utils.tensorboard.tracing import trace
+from symgrad.visual.formulas import formula
+from symgrad.visual.tracing import trace
 
 RECORDED = pathlib.Path(__file__).parents[1] / "support" / "data" / "tensorboard.json"
 VALUES = {"line": np.linspace(-1.0, 2.0, 50), "one": np.array([3.0]), "whole": np.arange(7), "zeros": np.zeros(4), "matrix": np.eye(3) / 7}

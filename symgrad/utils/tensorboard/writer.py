@@ -94,7 +94,7 @@ class SummaryWriter:
         Raises TypeError for a model that is not callable, and what the call raises.
         """
         from symgrad.utils.tensorboard.graphs import graph_definition  # imports nn, which only this method needs
-        from symgrad.utils.tensorboard.tracing import trace  # the same
+        from symgrad.visual.tracing import trace  # the same
 
         if not callable(model):
             raise TypeError(f"add_graph: expected a module or a function, but got {type(model).__name__}")

@@ -21,7 +21,7 @@ from symgrad.graph.op import REGISTRY, Op
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parallel import DataParallel
 
-__all__ = ["Vertex", "trace"]
+__all__ = ["CONSTANT", "GraphRecorder", "IO", "MEMBERS", "Vertex", "call_recorded", "trace"]
 
 IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
@@ -212,6 +212,13 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
     >>> trace(nn.Tanh(), (symgrad.zeros(2),))
     [%input/input : float64[2] = IO Node(), %Tanh/tanh : float64[2] = tanh(%input/input), %output/output.1 : float64[2] = IO Node(%Tanh/tanh)]
     """
+    recorder, _ = call_recorded(model, args)
+    used = {v for vertex in recorder.vertices for v in vertex.operands}
+    return [v for v in recorder.vertices if v in used or v.operands or v.op is not None]
+
+
+def call_recorded(model: Callable[..., Any], args: tuple) -> tuple[GraphRecorder, list[Tensor]]:
+    """The recorder with all vertices of one call, see `trace`, and the tensors that were returned."""
     recorder = GraphRecorder(type(model).__name__ if isinstance(model, Module) else getattr(model, "__name__", "function").strip("<>"))
     for arg, given in zip(args, _names(model.forward if isinstance(model, Module) else model, args)):
         for name, x in _leaves(arg, given):
@@ -222,11 +229,11 @@ def trace(model: Callable[..., Any], args: tuple) -> list[Vertex]:
             stack.enter_context(_scoped(model, recorder))
         stack.enter_context(in_mode(recorder=recorder))
         output = model(*args)
-    for i, (_, y) in enumerate(_leaves(output, "")):
+    found = [y for _, y in _leaves(output, "")]
+    for i, y in enumerate(found):
         value, node = _value(y)
         recorder.add(IO, value, None, name=f"output.{i + 1}", scope="output", operands=(recorder.vertex_of(value, node),))
-    used = {v for vertex in recorder.vertices for v in vertex.operands}
-    return [v for v in recorder.vertices if v in used or v.operands or v.op is not None]
+    return recorder, [y for y in found if isinstance(y, Tensor)]
 
 
 @contextlib.contextmanager

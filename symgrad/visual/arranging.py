@@ -1,0 +1,125 @@
+"""Where the boxes and edges of a picture stand: the graph downwards, and to its right that of the gradients upwards, in the same rows."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symgrad.visual.boxes import View
+from symgrad.visual.layout import place, ranked
+
+__all__ = ["Arrangement", "Curve", "HEAD", "LINE_HEIGHT", "MARGIN", "PADDING", "arranged"]
+
+HEAD, LINE_HEIGHT, PADDING, MARGIN, ROW_GAP, COLUMN_GAP = 18.0, 15.0, 8.0, 14.0, 36.0, 70.0
+NAME_WIDTH, TEXT_WIDTH = 8.0, 6.65  # of a character of the name, and of the other lines
+Point = tuple[float, float]
+
+
+@dataclass
+class Curve:
+    """An edge: a start, and three points for each cubic piece. `kind` is "operand", "used" (of a value in a gradient) or "cotangent"."""
+
+    kind: str
+    source: int
+    target: int
+    points: list[Point]
+
+
+@dataclass
+class Arrangement:
+    """The rectangles (left, top, width, height) of boxes, their lines of text, and the edges."""
+
+    rectangles: list[tuple[float, float, float, float]]
+    lines: list[list[str]]
+    curves: list[Curve]
+    width: float
+    height: float
+
+
+def _columns(text: str) -> int:
+    return sum([2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text])
+
+
+def arranged(view: View) -> Arrangement:
+    """The places of all boxes and edges."""
+    lines = [box.lines() for box in view.boxes]
+    widths = [max(_columns(t) * (TEXT_WIDTH if k else NAME_WIDTH) for k, t in enumerate(own)) + 2 * PADDING for own in lines]
+    heights = [HEAD + LINE_HEIGHT * (len(own) - 1) + 2 * PADDING for own in lines]
+    rank = _ranks(view)
+    tops, y = [], MARGIN
+    for row in range(max(rank, default=-1) + 1):
+        tall = max([h for r, h in zip(rank, heights) if r == row], default=0.0)
+        tops.append((y, tall))
+        y += tall + ROW_GAP
+    right = [box.is_gradient for box in view.boxes]
+    x: dict[int, float] = {}
+    bends: dict[tuple[int, int], list[tuple[float, int]]] = {}
+    start = MARGIN
+    for side in (False, True):
+        own = [i for i, r in enumerate(right) if r is side]
+        edges = [(b, a) if side else (a, b) for a, b in view.edges if right[a] is side is right[b]]
+        xs, found = place({i: widths[i] for i in own}, {i: rank[i] for i in own}, edges)
+        x |= {i: start + position for i, position in xs.items()}
+        bends |= {edge: [(start + position, row) for position, row in points] for edge, points in found.items()}
+        used = [x[i] + widths[i] / 2 for i in own] + [start + position for points in found.values() for position, _ in points]
+        start = max(used, default=start - COLUMN_GAP) + COLUMN_GAP
+    rectangles = []
+    for i, (w, h) in enumerate(zip(widths, heights)):
+        top, tall = tops[rank[i]]
+        rectangles.append((x[i] - w / 2, top + (tall - h) / 2, w, h))
+    curves = []
+    for a, b in view.edges:
+        if right[a] is right[b]:
+            upper, lower = (b, a) if right[a] else (a, b)
+            points = _through(rectangles, upper, lower, [(p, tops[row]) for p, row in bends[upper, lower]])
+            curves.append(Curve("operand", a, b, points[::-1] if right[a] else points))
+        else:
+            curves.append(Curve("used", a, b, _across(rectangles, a, b)))
+    curves += [Curve("cotangent", a, b, _across(rectangles, a, b)) for a, b in view.arrows]
+    return Arrangement(rectangles, lines, curves, start - COLUMN_GAP + MARGIN, y - ROW_GAP + MARGIN)
+
+
+def _ranks(view: View) -> list[int]:
+    """The row of each box; a gradient stands, if it can, in the row of what it is the gradient of."""
+    count, right = len(view.boxes), [box.is_gradient for box in view.boxes]
+    rank = ranked(count, [(a, b) for a, b in view.edges if not right[b]])
+    last = max([r for r, gradient in zip(rank, right) if not gradient], default=0)
+    inner = sorted([(a, b) for a, b in view.edges if right[a] and right[b]], key=lambda edge: edge[1])
+    own = {i: last for i in range(count) if right[i]} | {a: last for a, _ in inner}
+    beside: dict[int, int] = {}
+    for g, v in view.cotangents:
+        beside[g] = min(beside.get(g, last), rank[v])
+    feeding: dict[int, list[int]] = {}
+    for a, b in inner:
+        feeding.setdefault(b, []).append(a)
+    for i in own:
+        own[i] = min([beside.get(i, last), *(own[a] - 1 for a in feeding.get(i, ()))])
+    nearest: dict[int, int] = {}
+    for a, b in inner:
+        nearest[a] = max(nearest.get(a, own[b] + 1), own[b] + 1)
+    own |= {i: nearest[i] for i in own if i not in feeding and i not in beside and i in nearest}
+    shift = min([0, *own.values()])
+    return [own.get(i, rank[i]) - shift for i in range(count)]
+
+
+def _through(rectangles: Sequence[tuple[float, float, float, float]], upper: int, lower: int,
+             bends: Sequence[tuple[float, tuple[float, float]]]) -> list[Point]:
+    """A curve from the lower side of a box to the upper side of another, straight down through the rows in between."""
+    left, top, width, height = rectangles[upper]
+    points = [(left + width / 2, top + height)]
+    left, top, width, _ = rectangles[lower]
+    stops = [stop for position, (y, tall) in bends for stop in ((position, y), (position, y + tall))]
+    for p, q in [*stops, (left + width / 2, top)]:
+        x, y = points[-1]
+        points += [(x, (y + q) / 2), (p, (y + q) / 2), (p, q)]
+    return points
+
+
+def _across(rectangles: Sequence[tuple[float, float, float, float]], a: int, b: int) -> list[Point]:
+    """A curve between the sides of two boxes that face each other."""
+    (left, top, width, height), (other, y, breadth, tall) = rectangles[a], rectangles[b]
+    start = (left + width, top + height / 2) if left < other else (left, top + height / 2)
+    end = (other, y + tall / 2) if left < other else (other + breadth, y + tall / 2)
+    middle = (start[0] + end[0]) / 2
+    return [start, (middle, start[1]), (middle, end[1]), end]
