@@ -16,7 +16,7 @@ ANSWERS = {
     "digits": ("held-out digits are right", ("loss.backward()", "(-loss).backward()")),
     "digits_ddp": ("held-out digits are right, with", None),
     "hamiltonian_network": ("with a Hamiltonian network", ("slope[:, 1], -slope[:, 0]", "slope[:, 0], slope[:, 1]")),
-    "many_hessians": ("convex at 299 of 441 points", ("400 * x**2 + 2 for", "400 * x**2 + 3 for")),
+    "many_hessians": ("convex at 299 of 441 points", ("400 * x**2 + 2 for", "400 * x**2 + 40 for")),
     "physics_informed": ("largest error of u", ("math.pi**2 * symgrad.sin", "1.01 * math.pi**2 * symgrad.sin")),
     "quadratic": ("after one Newton step", ("x**2 - 2.0 * x", "x**2 - 2.001 * x")),
     "train_ddp": ("epoch 30: mean squared error", None),
