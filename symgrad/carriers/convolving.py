@@ -20,6 +20,7 @@ __all__ = ["CONVOLUTIONS", "of_arrays", "of_carrier"]
 
 CONVOLUTIONS = ("convolve", "convolve_input", "convolve_weight")
 CACHED = 1 << 20  # bytes of elements under the kernel that are multiplied at a time
+LARGE = 1 << 26  # bytes of those of one image, from which its places are divided
 Sizes = Sequence[int]
 
 
@@ -149,16 +150,31 @@ def _portions(windows: Any, kernel: Sizes) -> tuple[int, bool]:
     return count, count < len(windows) and prod(kernel) > 1
 
 
+def _is_large(windows: Any) -> bool:
+    """Whether the elements under the kernel at all places of one image are too many to be held at once."""
+    return windows[:1].size * windows.itemsize > LARGE and windows.shape[1 + windows.ndim // 2] > 1
+
+
 def _convolve_arrays(xp: Any, x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     kernel = weight.shape[2:]
     windows = _windows(xp, x, kernel, stride, padding, dilation)
     count, several = _portions(windows, kernel)
-    if not several:
-        return _convolve(xp, x, weight, stride, padding, dilation, groups)
-    n, places = len(windows), windows.shape[2 + len(kernel):]
+    if several or _is_large(windows):
+        return _product(xp, windows, weight, groups, count)
+    return _convolve(xp, x, weight, stride, padding, dilation, groups)
+
+
+def _product(xp: Any, windows: Any, weight: Any, groups: int, count: int) -> Any:
+    """The sums of products of kernels with the elements under them, `count` images at a time; the places of large ones are divided."""
+    kernel = weight.shape[2:]
+    axis = 2 + len(kernel)
+    if _is_large(windows):
+        half = windows.shape[axis] // 2
+        return np.concatenate([_product(xp, part, weight, groups, 1) for part in np.split(windows, [half], axis)], 2)
+    n, places = len(windows), windows.shape[axis:]
     matrix = _grouped(xp, weight, groups, 0)
-    out = np.empty((n, groups, matrix.shape[1], prod(places)), np.result_type(x, weight))
-    held = np.empty((count, *windows.shape[1:]), x.dtype)
+    out = np.empty((n, groups, matrix.shape[1], prod(places)), np.result_type(windows, weight))
+    held = np.empty((count, *windows.shape[1:]), windows.dtype)
     rows = _rows(xp, held, len(kernel), groups)
     for i in range(0, n, count):
         k = min(count, n - i)
@@ -170,14 +186,24 @@ def _convolve_arrays(xp: Any, x: Any, weight: Any, stride: Sizes, padding: Sizes
 def _convolve_weight_of_arrays(xp: Any, x: Any, g: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
     windows = _windows(xp, x, kernel, stride, padding, dilation)
     count, several = _portions(windows, kernel)
-    if not several:
+    if not several and not _is_large(windows):
         return _convolve_weight(xp, x, g, kernel, stride, padding, dilation, groups)
     windows = windows[(Ellipsis, *[slice(0, m) for m in g.shape[2:]])]
+    return _product_by_kernel(xp, windows, g, kernel, groups, count)
+
+
+def _product_by_kernel(xp: Any, windows: Any, g: Any, kernel: Sizes, groups: int, count: int) -> Any:
+    """The transpose of `_product` by the kernels."""
+    axis = 2 + len(kernel)
+    if _is_large(windows):
+        half = windows.shape[axis] // 2
+        parts = zip(np.split(windows, [half], axis), np.split(g, [half], 2))
+        return sum(_product_by_kernel(xp, part, each, kernel, groups, 1) for part, each in parts)
     n, c = windows.shape[:2]
     by_place = _grouped(xp, g, groups, 1)
-    held = np.empty((count, *windows.shape[1:]), x.dtype)
+    held = np.empty((count, *windows.shape[1:]), windows.dtype)
     rows = _rows(xp, held, len(kernel), groups).swapaxes(2, 3)
-    out = np.zeros((groups, by_place.shape[2], rows.shape[3]), np.result_type(x, g))
+    out = np.zeros((groups, by_place.shape[2], rows.shape[3]), np.result_type(windows, g))
     for i in range(0, n, count):
         k = min(count, n - i)
         held[:k] = windows[i:i + k]
@@ -186,7 +212,14 @@ def _convolve_weight_of_arrays(xp: Any, x: Any, g: Any, kernel: Sizes, stride: S
 
 
 def _convolve_input_of_arrays(xp: Any, g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    n, kernel, places = len(g), weight.shape[2:], g.shape[2:]
+    kernel, places = weight.shape[2:], g.shape[2:]
+    if prod(kernel) * weight.shape[1] * groups * prod(places) * g.itemsize > LARGE and places[0] > 1:
+        half = places[0] // 2
+        first, second = np.split(g, [half], 2)
+        later = (padding[0] - half * stride[0], *padding[1:])
+        return (_convolve_input_of_arrays(xp, first, weight, size, stride, padding, dilation, groups)
+                + _convolve_input_of_arrays(xp, second, weight, size, stride, later, dilation, groups))
+    n = len(g)
     matrix, by_place = np.ascontiguousarray(_grouped(xp, weight, groups, 0).swapaxes(1, 2)), _grouped(xp, g, groups, 1)
     c, dtype = groups * weight.shape[1], np.result_type(g, weight)
     count = max(1, min(n, CACHED // max(matrix.size // matrix.shape[2] * by_place.shape[3] * dtype.itemsize, 1))) if matrix.size else 1

@@ -41,10 +41,12 @@ IN_OTHER_WORDS = ("float", "dilation=0", "1.0", "x[0])")  # torch's words depend
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
 @pytest.mark.parametrize("text", CASES)
-@pytest.mark.parametrize("cached", [convolving.CACHED, 256], ids=["at once", "in portions"])
-def test_beside_torch(text, cached, monkeypatch):
-    """In portions one image after the other is multiplied, as of large images."""
+@pytest.mark.parametrize("cached, large", [(convolving.CACHED, convolving.LARGE), (256, convolving.LARGE), (256, 400)],
+                         ids=["at once", "in portions", "in parts"])
+def test_beside_torch(text, cached, large, monkeypatch):
+    """In portions one image after the other is multiplied, as of large images, and in parts of its places, as of very large ones."""
     monkeypatch.setattr(convolving, "CACHED", cached)
+    monkeypatch.setattr(convolving, "LARGE", large)
     ours, theirs = outcome(symgrad, text), outcome(torch, text)
     if isinstance(theirs, tuple):
         assert ours[0] is theirs[0]
