@@ -101,3 +101,8 @@ def test_batch_normalisation_is_differentiable_by_the_statistics_that_it_is_give
 
     statistics = symgrad.tensor([0.25, -1.0], requires_grad=True), symgrad.tensor([0.5, 2.0], requires_grad=True)
     assert symgrad.autograd.gradcheck(f, statistics, check_forward_ad=True) and symgrad.autograd.gradgradcheck(f, statistics)
+
+
+@pytest.mark.parametrize("layer, rows", [(nn.ConvTranspose1d(2, 5, 3), 5), (nn.Conv1d(2, 5, 3), 5), (nn.Linear(2, 4), 4)])
+def test_spectral_norms_are_over_the_outputs(layer, rows):
+    assert len(nn.utils.parametrizations.spectral_norm(layer).parametrizations.weight[0]._u) == rows

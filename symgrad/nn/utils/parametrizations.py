@@ -11,6 +11,7 @@ from symgrad.engine.traced import traced
 from symgrad.factories.creation import eye, zeros
 from symgrad.factories.random_tensors import randn
 from symgrad.nn import functional as F
+from symgrad.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from symgrad.nn.modules.module import Module
 from symgrad.nn.normalization import norm_except_dim
 from symgrad.nn.utils.parametrize import register_parametrization
@@ -110,7 +111,7 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     """Divide a weight by its largest singular value, so that the linear map has norm 1; returns the module.
 
     A power iteration of `n_power_iterations` steps follows the singular vectors each time the weight is read in training. The weight is a
-    matrix with a row for each index of the axis `dim`, by default 0. (Miyato et al., Spectral normalization, 2018.)
+    matrix with a row for each index of the axis `dim`, by default that of the outputs. (Miyato et al., Spectral normalization, 2018.)
 
     Raises ValueError for a name without a tensor, IndexError for an axis that is not there.
 
@@ -123,7 +124,9 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
-    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, 0 if dim is None else dim, eps))
+    if dim is None:  # that of the outputs
+        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+    return register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
 
 
 def _orthonormal(A: Tensor) -> Tensor:
