@@ -73,7 +73,7 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
 
     The backend is "mpi", or None for it. A `world_size` and a `rank` that are given must be those of MPI. `init_method`, `timeout`, `store`,
     `group_name`, `pg_options` and `device_id` have no effect. From now on an exception that ends one of several processes is printed with its
-    rank, and ends all.
+    rank, and ends all; `sys.exit` in one does not, so that the others may wait for it.
 
     Raises ValueError for another backend, for other numbers than MPI's, and for a second call; ImportError where several processes, or the backend
     "mpi", are asked for and mpi4py is not installed.

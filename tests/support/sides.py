@@ -26,6 +26,7 @@ class Log:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of overflow
+                warnings.filterwarnings("ignore", "This process .* is multi-threaded, use of fork", DeprecationWarning)  # a worker of pytest-xdist is
                 try:
                     text = repr(call())
                 except Exception as error:

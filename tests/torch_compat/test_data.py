@@ -137,7 +137,7 @@ def test_an_exception_reaches_the_caller_with_its_traceback(workers):
 
 
 def test_what_cannot_be_sent_is_the_error_of_its_batch():
-    with pytest.raises((AttributeError, TypeError, RuntimeError), match="(?s)Caught .* in DataLoader worker process 0.*pickle"):
+    with pytest.raises((AttributeError, TypeError, RuntimeError), match="(?s)Caught .* in DataLoader worker process 0.*local object"):
         list(DataLoader(Examples(1, lambda i: lambda: i), None, num_workers=1))
 
 
