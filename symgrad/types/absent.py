@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_NN", "OF_OPTIM", "OF_TENSOR", "Absent"]
+__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_NN", "OF_OPTIM", "OF_TENSOR", "OF_WRITER", "Absent"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
@@ -108,4 +108,12 @@ OF_FUNCTIONAL = _table({
 # Attributes of optim
 OF_OPTIM = _table({
     "there are no sparse gradients; use Adam": "SparseAdam",
+})
+# Attributes of utils.tensorboard.SummaryWriter
+OF_WRITER = _table({
+    "GIF needs an encoder of its own; add the frames with add_images, or each with add_image and its step": "add_video",
+    "draw the boxes with matplotlib, and add the figure with add_figure": "add_image_with_boxes",
+    "ONNX is not read; add the module with add_graph": "add_onnx_graph",
+    "the projector's files are not written; save the vectors, or draw two coordinates with matplotlib and add_figure": "add_embedding",
+    "draw the mesh with matplotlib, and add the figure with add_figure": "add_mesh",
 })

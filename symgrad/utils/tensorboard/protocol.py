@@ -21,6 +21,10 @@ MODULES = {
     "NodeDef": "tensorboard.compat.proto.node_def_pb2",
     "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
     "VersionDef": "tensorboard.compat.proto.versions_pb2",
+    **dict.fromkeys(("Category", "Chart", "Layout", "MarginChartContent", "MultilineChartContent"), "tensorboard.plugins.custom_scalar.layout_pb2"),
+    **dict.fromkeys(("DataType", "Experiment", "HParamInfo", "MetricInfo", "MetricName", "Status"), "tensorboard.plugins.hparams.api_pb2"),
+    **dict.fromkeys(("HParamsPluginData", "SessionEndInfo", "SessionStartInfo"), "tensorboard.plugins.hparams.plugin_data_pb2"),
+    "PrCurvePluginData": "tensorboard.plugins.pr_curve.plugin_data_pb2",
 }
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from symgrad.engine.tensor import Tensor
+from symgrad.types.absent import OF_WRITER, Absent
+from symgrad.utils.tensorboard.hyperparameters import hyperparameters
+from symgrad.utils.tensorboard.media import Media, array_of
 from symgrad.utils.tensorboard.protocol import protocol
 
 __all__ = ["SummaryWriter"]
@@ -20,23 +23,14 @@ __all__ = ["SummaryWriter"]
 SMALLEST, LARGEST, GROWTH = 1e-12, 1e20, 1.1  # of TensorFlow's bins for histograms
 
 
-def _array(x: Any) -> np.ndarray:
-    """A number, tensor or array as an array."""
-    if isinstance(x, Tensor):
-        return np.asarray(x._value)
-    if isinstance(x, (np.ndarray, np.generic, int, float, complex, list)):
-        return np.asarray(x)
-    raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
-
-
-class SummaryWriter:
+class SummaryWriter(Media):
     """A writer of graphs, numbers, histograms and texts to a folder for TensorBoard.
 
     Without `log_dir` the folder is runs/DATE_TIME_HOST with `comment` at its end. Existing events with a step from `purge_step` on
     are hidden. Events are queued, at most `max_queue` of them, are written at least every `flush_secs` seconds, and are all written by
     `flush` or `close`; a `with` block closes the writer.
 
-    Raises ImportError if the package `tensorboard` is not installed.
+    Raises ImportError if the package `tensorboard` is not installed, and OSError with the path of a folder that cannot be written.
 
     >>> import tempfile
     >>> import symgrad
@@ -58,7 +52,9 @@ class SummaryWriter:
     def _writer(self, folder: str) -> Any:
         """The writer of one folder; after `close` a new one is made."""
         if folder not in self._writers:
-            self._writers[folder] = protocol.EventFileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+            event_writer = protocol.EventFileWriter
+            _make(folder)
+            self._writers[folder] = event_writer(folder, self.max_queue, self.flush_secs, self.filename_suffix)
             if self.purge_step is not None and folder == self.log_dir:
                 step, self.purge_step = self.purge_step, None
                 self._add(folder, step, None, file_version="brain.Event:2")
@@ -113,7 +109,7 @@ class SummaryWriter:
         self._scalar(self.log_dir, tag, scalar_value, global_step, walltime, new_style, double_precision)
 
     def _scalar(self, folder: str, tag: str, value: Any, step: Any, walltime: float | None, new_style: bool = False, double: bool = False) -> None:
-        array = _array(value).squeeze()
+        array = array_of(value).squeeze()
         if array.ndim:
             raise AssertionError(f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and {array.ndim} dimensions.")
         number = float(array)
@@ -138,7 +134,7 @@ class SummaryWriter:
         `bins` are TensorFlow's, whose widths grow by a tenth each, or an argument of `numpy.histogram`; beyond
         `max_bins` neighbours are merged. Raises ValueError for no elements.
         """
-        array = _array(values).ravel()
+        array = array_of(values).ravel()
         if not array.size:
             raise ValueError("The input has no element.")
         counts, limits = np.histogram(array, _tensorflow_bins() if isinstance(bins, str) and bins == "tensorflow" else bins)
@@ -154,11 +150,45 @@ class SummaryWriter:
                                             bucket_limit=limits[first:last + 1].tolist(), bucket=[0, *counts[first:last].tolist()])
         self._summary(self.log_dir, global_step, walltime, tag, histo=histogram)
 
+    def add_histogram_raw(self, tag: str, min: Any, max: Any, num: Any, sum: Any, sum_squares: Any, bucket_limits: Any, bucket_counts: Any,
+                          global_step: int | None = None, walltime: float | None = None) -> None:
+        """Add a distribution by its numbers: the right ends of the bins, and how many elements each has.
+
+        Raises ValueError if these are not as many.
+        """
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        histogram = protocol.HistogramProto(min=min, max=max, num=num, sum=sum, sum_squares=sum_squares,
+                                            bucket_limit=list(map(float, bucket_limits)), bucket=list(map(float, bucket_counts)))
+        self._summary(self.log_dir, global_step, walltime, tag, histo=histogram)
+
+    def add_hparams(self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any],
+                    hparam_domain_discrete: Mapping[str, Sequence[Any]] | None = None, run_name: str | None = None,
+                    global_step: int | None = None) -> None:
+        """Add the settings of one experiment, and the numbers that came out, as a run of its own in a subfolder, for TensorBoard's table.
+
+        A setting is a number, a text, a bool or a tensor with one element; one that is None is left out. Raises TypeError for what is no dict, and
+        ValueError for other settings.
+        """
+        for name, given in (("hparam_dict", hparam_dict), ("metric_dict", metric_dict)):
+            if not isinstance(given, Mapping):
+                raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
+        folder = os.path.join(self.log_dir, str(time.time()) if run_name is None else run_name)
+        for tag, content in hyperparameters(hparam_dict, metric_dict, hparam_domain_discrete or {}):
+            self._summary(folder, None, None, tag, "hparams", content)
+        for tag, value in metric_dict.items():
+            self._scalar(folder, tag, value, global_step, None)
+
     def add_text(self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None) -> None:
         """Add a text, which is shown as Markdown."""
         tensor = protocol.TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape={"dim": [{"size": 1}]})
         self._summary(self.log_dir, global_step, walltime, f"{tag}/text_summary", "text", protocol.TextPluginData(version=0).SerializeToString(),
                       tensor=tensor)
+
+    # What torch has besides
+
+    add_embedding, add_image_with_boxes, add_mesh, add_onnx_graph, add_video = (
+        Absent(name, OF_WRITER[name]) for name in ("add_embedding", "add_image_with_boxes", "add_mesh", "add_onnx_graph", "add_video"))
 
     # The files
 
@@ -177,6 +207,18 @@ class SummaryWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
+
+
+def _make(folder: str) -> None:
+    """Make a folder for events, unless it is an address of a store."""
+    if "://" in folder:
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise OSError(error.errno, f"SummaryWriter: the folder of the events cannot be written ({error.strerror})", folder) from None
 
 
 def _tensorflow_bins() -> list[float]:

@@ -1,0 +1,187 @@
+"""Pictures, figures, sounds and arrays for TensorBoard."""
+
+from __future__ import annotations
+
+import io
+import math
+import struct
+import sys
+import wave
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.engine.tensor import Tensor
+from symgrad.utils.tensorboard.protocol import protocol
+
+__all__ = ["Media", "array_of"]
+
+COLUMNS = 8  # pictures in a row of several
+TYPES = {"float16": "DT_HALF", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32",
+         "int64": "DT_INT64", "uint8": "DT_UINT8", "uint16": "DT_UINT16", "bool": "DT_BOOL", "complex64": "DT_COMPLEX64",
+         "complex128": "DT_COMPLEX128"}
+
+
+def array_of(x: Any) -> np.ndarray:
+    """A number, tensor or array as an array; raises NotImplementedError for anything else."""
+    if isinstance(x, Tensor):
+        return np.asarray(x._value)
+    if isinstance(x, (np.ndarray, np.generic, int, float, complex, list)):
+        return np.asarray(x)
+    raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
+
+
+class Media:
+    """The methods of `SummaryWriter` for what is seen or heard, and for arrays."""
+
+    log_dir: str
+
+    def _summary(self, folder: str, step: Any, walltime: float | None, tag: str, plugin: str = "", content: bytes = b"", **value: Any) -> None:
+        raise NotImplementedError
+
+    def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None, dataformats: str = "CHW") -> None:
+        """Add a picture of one, three or four channels, with its dimensions in the order of `dataformats`: "CHW", "HWC", "HW".
+
+        Numbers are from 0 to 1, or integers of eight bits from 0 to 255; what is outside is clipped. Several pictures, in "NCHW" or "NHWC", are put
+        side by side. Raises AssertionError for another number of dimensions or of channels.
+        """
+        array = array_of(img_tensor)
+        pixels = _as_pixels(array, dataformats)
+        if pixels.dtype != np.uint8:
+            pixels = (pixels.astype(np.float32) * 255.0).clip(0.0, 255.0).astype(np.uint8)
+        height, width, channels = pixels.shape
+        self._summary(self.log_dir, global_step, walltime, tag, image=protocol.Summary.Image(
+            height=height, width=width, colorspace=channels, encoded_image_string=_png(pixels)))
+
+    def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None, dataformats: str = "NCHW") -> None:
+        """Add several pictures side by side, as `add_image` does."""
+        self.add_image(tag, img_tensor, global_step, walltime, dataformats)
+
+    def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True, walltime: float | None = None) -> None:
+        """Add a figure of matplotlib, or several of one size side by side, as a picture; with `close` pyplot forgets them."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        pictures = []
+        for each in figure if isinstance(figure, (list, tuple)) else [figure]:
+            canvas = FigureCanvasAgg(each)
+            canvas.draw()
+            pictures.append(np.array(canvas.buffer_rgba())[..., :3])
+            if close and "matplotlib.pyplot" in sys.modules:
+                sys.modules["matplotlib.pyplot"].close(each)
+        several = isinstance(figure, (list, tuple))
+        self.add_image(tag, np.stack(pictures) if several else pictures[0], global_step, walltime, "NHWC" if several else "HWC")
+
+    def add_audio(self, tag: str, snd_tensor: Any, global_step: int | None = None, sample_rate: int = 44100, walltime: float | None = None) -> None:
+        """Add a sound: samples from -1 to 1, of which what is outside is clipped. Raises AssertionError for more than one dimension."""
+        array = array_of(snd_tensor).squeeze()
+        if array.ndim != 1:
+            raise AssertionError("input tensor should be 1 dimensional.")
+        samples = (array.clip(-1.0, 1.0) * (2**15 - 1)).astype("<i2")
+        stream = io.BytesIO()
+        with wave.open(stream, "wb") as sound:
+            sound.setnchannels(1)
+            sound.setsampwidth(2)
+            sound.setframerate(sample_rate)
+            sound.writeframes(samples.tobytes())
+        self._summary(self.log_dir, global_step, walltime, tag, audio=protocol.Summary.Audio(
+            sample_rate=sample_rate, num_channels=1, length_frames=len(samples), encoded_audio_string=stream.getvalue(), content_type="audio/wav"))
+
+    def add_tensor(self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None) -> None:
+        """Add an array of any shape, whole. Raises TypeError for a dtype that TensorBoard does not have."""
+        array = array_of(tensor)
+        if array.dtype.name not in TYPES:
+            raise TypeError(f"add_tensor: TensorBoard has no dtype {array.dtype.name}; convert with .to(float32)")
+        self._summary(self.log_dir, global_step, walltime, tag, "tensor", tensor=protocol.TensorProto(
+            dtype=TYPES[array.dtype.name], tensor_shape={"dim": [{"size": n} for n in array.shape]}, tensor_content=array.tobytes()))
+
+    def add_pr_curve(self, tag: str, labels: Any, predictions: Any, global_step: int | None = None, num_thresholds: int = 127, weights: Any = None,
+                     walltime: float | None = None) -> None:
+        """Add the curve of precision against recall, of labels 0 or 1 and the probabilities predicted for 1, at thresholds from 0 to 1."""
+        label, predicted = array_of(labels).ravel().astype(bool), array_of(predictions).ravel().astype(np.float64)
+        count = min(num_thresholds, 127)
+        weight = np.ones(len(label)) if weights is None else np.broadcast_to(array_of(weights).ravel().astype(np.float64), label.shape)
+        place = np.floor(predicted * (count - 1)).astype(int)
+        positive, negative = (np.histogram(place, bins=count, range=(0, count - 1), weights=weight * kind)[0][::-1].cumsum()[::-1]
+                              for kind in (label, ~label))
+        missed = positive[0] - positive
+        recall = positive / np.maximum(1e-7, positive + missed)
+        self.add_pr_curve_raw(tag, positive, negative, negative[0] - negative, missed, positive / np.maximum(1e-7, positive + negative), recall,
+                              global_step, count, walltime=walltime)
+
+    def add_pr_curve_raw(self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any, false_negative_counts: Any,
+                         precision: Any, recall: Any, global_step: int | None = None, num_thresholds: int = 127, weights: Any = None,
+                         walltime: float | None = None) -> None:
+        """Add a curve of precision against recall from its numbers at each threshold; `weights` has no effect."""
+        rows = np.stack([array_of(row) for row in (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts,
+                                                   precision, recall)]).astype(np.float32)
+        content = protocol.PrCurvePluginData(version=0, num_thresholds=min(num_thresholds, 127)).SerializeToString()
+        self._summary(self.log_dir, global_step, walltime, tag, "pr_curves", content, tensor=protocol.TensorProto(
+            dtype="DT_FLOAT", float_val=rows.ravel().tolist(), tensor_shape={"dim": [{"size": n} for n in rows.shape]}))
+
+    # Charts that join several scalars
+
+    def add_custom_scalars(self, layout: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+        """Add charts by category: each is a title with ["Multiline", tags] or ["Margin", (value, lower, upper)] of scalars."""
+        categories = []
+        for category, charts in layout.items():
+            made = []
+            for title, (kind, tags) in charts.items():
+                if kind == "Margin":
+                    if len(tags) != 3:
+                        raise AssertionError(f"a chart with margins has three tags, for the value and its bounds, not {len(tags)}")
+                    series = protocol.MarginChartContent.Series(value=tags[0], lower=tags[1], upper=tags[2])
+                    made.append(protocol.Chart(title=title, margin=protocol.MarginChartContent(series=[series])))
+                else:
+                    made.append(protocol.Chart(title=title, multiline=protocol.MultilineChartContent(tag=tags)))
+            categories.append(protocol.Category(title=category, chart=made))
+        tensor = protocol.TensorProto(dtype="DT_STRING", tensor_shape={}, string_val=[protocol.Layout(category=categories).SerializeToString()])
+        self._summary(self.log_dir, None, None, "custom_scalars__config__", "custom_scalars", tensor=tensor)
+
+    def add_custom_scalars_multilinechart(self, tags: Sequence[str], category: str = "default", title: str = "untitled") -> None:
+        """Add a chart of several scalars."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(self, tags: Sequence[str], category: str = "default", title: str = "untitled") -> None:
+        """Add a chart of a scalar with its lower and upper bound."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+
+def _as_pixels(array: np.ndarray, dataformats: str) -> np.ndarray:
+    """Pictures as one array by height, width and channel."""
+    order = dataformats.upper()
+    if len(set(order)) != len(order):
+        raise AssertionError(f"You can not use the same dimension shordhand twice. input_format: {dataformats}")
+    if len(order) != array.ndim:
+        raise AssertionError(f"size of input tensor and input format are different. tensor shape: {array.shape}, input_format: {dataformats}")
+    if not {"H", "W"} <= set(order) <= set("NCHW"):
+        raise AssertionError(f"the dimensions of pictures are named by H and W, and C and N if there are any, not {dataformats}")
+    for axis in "NC":
+        if axis not in order:
+            array, order = array[None], axis + order
+    array = array.transpose([order.index(axis) for axis in "NHWC"])
+    count, height, width, channels = array.shape
+    if channels not in (1, 3, 4):
+        raise AssertionError(f"a picture has 1, 3 or 4 channels, not {channels}; see dataformats, which is {dataformats}")
+    if channels == 1:
+        array = np.repeat(array, 3, axis=3)
+    columns = min(count, COLUMNS)
+    grid = np.zeros((math.ceil(count / columns) * height, columns * width, array.shape[3]), array.dtype)
+    for i, picture in enumerate(array):
+        top, left = i // columns * height, i % columns * width
+        grid[top:top + height, left:left + width] = picture
+    return grid
+
+
+def _png(pixels: np.ndarray) -> bytes:
+    """The PNG of an array of bytes by height, width and channel."""
+    height, width, channels = pixels.shape
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with its filter, which is none
+    rows[:, 1:] = pixels.reshape(height, -1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, {3: 2, 4: 6}[channels], 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")

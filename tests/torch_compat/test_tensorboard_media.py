@@ -1,0 +1,86 @@
+"""SummaryWriter: what is read back of pictures, sounds, arrays and settings, and what is refused."""
+
+import errno
+import io
+import os
+import wave
+
+import numpy as np
+import pytest
+
+import symgrad
+from symgrad.utils.tensorboard import SummaryWriter
+from tests.torch_compat.test_tensorboard import events
+
+
+def summaries(folder):
+    return {v.tag: v for e in events(folder) for v in e.summary.value}
+
+
+def test_a_picture_is_read_back_pixel_by_pixel(tmp_path):
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 4, 3), np.uint8)
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_image("bytes", pixels, dataformats="HWC")
+        writer.add_image("numbers", symgrad.tensor(pixels / 255.0, requires_grad=True), dataformats="HWC")
+    found = summaries(tmp_path)
+    for tag, tolerance in (("bytes", 0), ("numbers", 1)):
+        read = np.asarray(Image.open(io.BytesIO(found[tag].image.encoded_image_string)))
+        assert read.shape == (5, 4, 3) and np.abs(read.astype(int) - pixels).max() <= tolerance
+
+
+def test_a_sound_is_read_back(tmp_path):
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_audio("a", symgrad.tensor([0.0, 0.5, -2.0]), sample_rate=8000)
+    with wave.open(io.BytesIO(summaries(tmp_path)["a"].audio.encoded_audio_string)) as sound:
+        assert (sound.getframerate(), sound.getnchannels(), sound.getnframes()) == (8000, 1, 3)
+        assert np.frombuffer(sound.readframes(3), "<i2").tolist() == [0, 16383, -32767]
+
+
+def test_settings_of_an_experiment_with_their_types(tmp_path):
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_hparams({"lr": 0.1, "flag": True, "name": "sgd", "none": None}, {"loss": symgrad.tensor(1.5)}, run_name="run")
+    found = summaries(tmp_path / "run")
+    start = HParamsPluginData.FromString(found["_hparams_/session_start_info"].metadata.plugin_data.content).session_start_info.hparams
+    assert {name: getattr(value, value.WhichOneof("kind")) for name, value in start.items()} == {"lr": 0.1, "flag": True, "name": "sgd"}
+    assert found["loss"].simple_value == 1.5
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="CHW"), AssertionError, "size of input tensor and input format are different"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3, 3), dataformats="HHC"), AssertionError, "same dimension shordhand twice"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3, 3)), AssertionError, "1, 3 or 4 channels, not 2"),
+    (lambda w: w.add_image("x", "file.png"), NotImplementedError, "numpy array or torch tensor"),
+    (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="AB"), AssertionError, "named by H and W"),
+    (lambda w: w.add_audio("x", symgrad.ones(2, 3)), AssertionError, "should be 1 dimensional"),
+    (lambda w: w.add_tensor("x", symgrad.ones(2, dtype=symgrad.bfloat16)), TypeError, "no dtype bfloat16"),
+    (lambda w: w.add_histogram_raw("x", 0, 1, 1, 1, 1, [1.0], [1, 2]), ValueError, r"len\(bucket_limits\) != len\(bucket_counts\)"),
+    (lambda w: w.add_custom_scalars_marginchart(["a", "b"]), AssertionError, "three tags"),
+    (lambda w: w.add_hparams([], {}), TypeError, "hparam_dict should be a dictionary"),
+    (lambda w: w.add_hparams({}, 3), TypeError, "metric_dict should be a dictionary"),
+    (lambda w: w.add_hparams({"a": []}, {}), ValueError, "one of int, float, str, bool, or torch.Tensor: a is list"),
+    (lambda w: w.add_hparams({"a": 1}, {}, {"b": [1]}), TypeError, "invalid key, b"),
+    (lambda w: w.add_embedding(symgrad.ones(2, 2)), AttributeError, "no attribute 'add_embedding': the projector's files are not written")])
+def test_refusals_write_nothing(call, error, message, tmp_path):
+    with SummaryWriter(tmp_path) as writer, pytest.raises(error, match=message):
+        call(writer)
+    assert summaries(tmp_path) == {} and not [p for p in tmp_path.iterdir() if p.is_dir()]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "inner"):
+        with pytest.raises(OSError, match="the folder of the events cannot be written") as caught:
+            SummaryWriter(folder)
+        assert caught.value.filename == str(folder)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write everywhere
+    with pytest.raises(PermissionError, match="cannot be written") as caught:
+        SummaryWriter(tmp_path / "closed")
+    assert (caught.value.errno, caught.value.filename) == (errno.EACCES, str(tmp_path / "closed"))
+
+
+def test_methods_that_are_absent_are_not_found():
+    assert not hasattr(SummaryWriter, "add_video") and not hasattr(SummaryWriter, "add_mesh")
