@@ -13,11 +13,15 @@ Of torch's names those of its own servers are absent (stores, `torchrun`, remote
 and knows them.
 """
 
+from typing import Any
+
 from symgrad.distributed.collectives import (
     Work,
     all_gather,
     all_gather_into_tensor,
     all_reduce,
+    all_to_all,
+    all_to_all_single,
     barrier,
     broadcast,
     gather,
@@ -44,14 +48,28 @@ from symgrad.distributed.groups import (
     group,
     init_process_group,
     is_available,
+    is_backend_available,
     is_initialized,
     is_mpi_available,
     new_group,
 )
-from symgrad.distributed.objects import all_gather_object, broadcast_object_list, gather_object, scatter_object_list
+from symgrad.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from symgrad.types.absent import OF_DISTRIBUTED as _ABSENT
 
-__all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "barrier",
-           "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend", "get_global_rank",
-           "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "irecv", "is_available",
-           "is_initialized", "is_mpi_available", "isend", "new_group", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
-           "scatter_object_list", "send"]
+__all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
+           "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
+           "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+           "init_process_group", "irecv", "is_available", "is_backend_available", "is_initialized", "is_mpi_available", "isend", "new_group", "recv",
+           "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
+
+
+def __getattr__(name: str) -> Any:
+    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
+    raise AttributeError(f"module 'symgrad.distributed' has no attribute {name!r}{reason}")

@@ -12,8 +12,10 @@ from symgrad.distributed.communicators import ReduceOp
 from symgrad.distributed.groups import get_group_rank, member_of
 from symgrad.engine.tensor import Tensor, wrap
 
-__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_reduce", "average", "barrier", "broadcast", "gather", "irecv", "isend", "recv",
-           "reduce", "reduce_scatter", "reduce_scatter_tensor", "reducible", "scatter", "send"]
+__all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "average", "barrier", "broadcast",
+           "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "reducible", "scatter", "send"]
+
+EXCHANGE = 32_001  # a tag that programs hardly use
 
 
 class Work:
@@ -160,6 +162,52 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: ReduceOp = ReduceOp
     _check_sizes(whole, c.size, place, "input tensor must be the same size as output size times world size")
     rows = reducible(whole).reshape(c.size, *place.shape)
     return _result(Work(c.reduce(rows, op), lambda: _reduced(output, rows[c.rank], op, c.size)), async_op)
+
+
+class _Requests:
+    """Several requests as one, and the arrays that they send."""
+
+    def __init__(self, requests: list[Any], sent: list[np.ndarray]):
+        self.requests, self.sent = requests, sent
+
+    def Wait(self) -> None:
+        for request in self.requests:
+            request.Wait()
+
+    def Test(self) -> bool:
+        return all([request.Test() for request in self.requests])
+
+
+def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False) -> Work | None:
+    """Send tensor k of a list to process k, and write what process k sends into tensor k of another list, of its shape and dtype."""
+    c = member_of(group).communicator
+    given = [_array(t, "input_tensor_list") for t in input_tensor_list]
+    found = [_array(t, "output_tensor_list") for t in output_tensor_list]
+    if len(given) != c.size or len(found) != c.size:
+        raise ValueError(f"all_to_all: the lists must hold one tensor for each of {c.size} processes; they hold {len(found)} and {len(given)}")
+    own, other = found[c.rank], given[c.rank]
+    if own.shape != other.shape or own.dtype != other.dtype:
+        raise ValueError(f"all_to_all: from this process to itself goes {other.shape} of {other.dtype}, into {own.shape} of {own.dtype}")
+    own[...] = other
+    others = [k for k in range(c.size) if k != c.rank]
+    requests = [*(c.receive(found[k], k, EXCHANGE) for k in others), *(c.send(given[k], k, EXCHANGE) for k in others)]
+    return _result(Work(_Requests(requests, given), lambda: _write_all(output_tensor_list, found)), async_op)
+
+
+def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None, input_split_sizes: Sequence[int] | None = None,
+                      group: Any = None, async_op: bool = False) -> Work | None:
+    """Send part k of a tensor, along its first axis, to process k, and write what process k sends into part k of another; parts are equal by default.
+
+    Raises ValueError for sizes that are not one for each process or do not add up.
+    """
+    size = member_of(group).size()
+    for name, t, sizes in ("output", output, output_split_sizes), ("input", input, input_split_sizes):
+        if not sizes and t.shape[0] % size or sizes and (len(sizes) != size or sum(sizes) != t.shape[0]):
+            raise ValueError(f"all_to_all_single: {name} of length {t.shape[0]} is not divided among {size} processes by {sizes}")
+    with no_grad():
+        found, given = (t.split(list(sizes or [t.shape[0] // size] * size))
+                        for t, sizes in ((output, output_split_sizes), (input, input_split_sizes)))
+    return all_to_all(found, given, group, async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:

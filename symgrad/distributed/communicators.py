@@ -65,6 +65,14 @@ class Alone:
         """The object of this process, of those that one has."""
         return None if xs is None else xs[0]
 
+    def send_object(self, x: Any, to: int) -> None:
+        """Send an object to one process."""
+        self.send(np.empty(0), to, 0)
+
+    def receive_object(self, source: int | None) -> tuple[int, Any]:
+        """The rank of a sender, and the object it sends."""
+        return self.receive(np.empty(0), source, 0)
+
     def subset(self, ranks: Sequence[int]) -> Alone | None:
         """The communicator of some of the processes, None in the others."""
         return self if 0 in ranks else None
@@ -142,6 +150,17 @@ class OverMPI(Alone):
     def object_from(self, xs: Sequence[Any] | None, root: int) -> Any:
         """The object of this process, of those that one has."""
         return self.comm.scatter(xs, root)
+
+    def send_object(self, x: Any, to: int) -> None:
+        """Send an object to one process."""
+        self.comm.send(x, to)
+
+    def receive_object(self, source: int | None) -> tuple[int, Any]:
+        """The rank of a sender, and the object it sends."""
+        from mpi4py import MPI
+
+        found = self.comm.recv(source=MPI.ANY_SOURCE if source is None else source, tag=0, status=(status := MPI.Status()))
+        return status.Get_source(), found
 
     def subset(self, ranks: Sequence[int]) -> Alone | None:
         """The communicator of some of the processes, None in the others."""

@@ -12,8 +12,8 @@ from typing import Any
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
 
 __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
-           "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_initialized", "is_mpi_available", "member_of",
-           "new_group"]
+           "get_rank", "get_world_size", "group", "init_process_group", "is_available", "is_backend_available", "is_initialized", "is_mpi_available",
+           "member_of", "new_group"]
 
 LAUNCHED = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # variables in which `mpiexec` says how many processes it starts
 EXTRA = "several processes need mpi4py and an MPI: pip install 'symgrad[mpi]'"
@@ -60,6 +60,11 @@ def is_available() -> bool:
 def is_mpi_available() -> bool:
     """Whether mpi4py is installed."""
     return importlib.util.find_spec("mpi4py") is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend is there: "mpi", where mpi4py is installed."""
+    return backend.lower() == "mpi" and is_mpi_available()
 
 
 def is_initialized() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ABSENT", "OF_FUNCTIONAL", "OF_NN", "OF_OPTIM", "OF_TENSOR", "OF_WRITER", "Absent"]
+__all__ = ["ABSENT", "OF_DATA", "OF_DISTRIBUTED", "OF_FUNCTIONAL", "OF_NN", "OF_OPTIM", "OF_TENSOR", "OF_WRITER", "Absent"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
@@ -116,4 +116,26 @@ OF_WRITER = _table({
     "ONNX is not read; add the module with add_graph": "add_onnx_graph",
     "the projector's files are not written; save the vectors, or draw two coordinates with matplotlib and add_figure": "add_embedding",
     "draw the mesh with matplotlib, and add the figure with add_figure": "add_mesh",
+})
+# Attributes of utils.data
+OF_DATA = _table({
+    "data pipes are no longer developed; use an IterableDataset": """
+        DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe guaranteed_datapipes_determinism
+        non_deterministic runtime_validation runtime_validation_disabled""",
+})
+# Attributes of distributed
+_LAUNCHED = "MPI starts the processes and knows them; use mpiexec, and the backend \"mpi\""
+OF_DISTRIBUTED = _table({
+    _LAUNCHED: """
+        Backend BackendConfig DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroupGloo
+        QueueEmptyError Store TCPStore get_backend_config get_default_backend_for_device get_node_local_rank is_gloo_available is_nccl_available
+        is_torchelastic_launched is_ucc_available is_xccl_available register_rendezvous_handler rendezvous monitored_barrier""",
+    "tensors are not divided by themselves; each process has its own": "DeviceMesh init_device_mesh",
+    "use new_group with the ranks": "GroupName get_pg_count new_subgroups new_subgroups_by_enumeration shrink_group split_group",
+    "use all_reduce or all_gather for each tensor, with async_op=True to do several at once": "all_gather_coalesced all_reduce_coalesced",
+    "use isend and irecv, and wait for each": "P2POp batch_isend_irecv",
+    "it is a helper inside torch; collective calls have arguments": """
+        AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions BuiltinCommHookType GatherOptions GradBucket
+        ReduceOptions ReduceScatterOptions Reducer ScatterOptions all_gather_single reduce_scatter_single record_comm supports_complex""",
+    "use a debugger in one process, or print": "DebugLevel Logger breakpoint get_debug_level set_debug_level set_debug_level_from_env",
 })

@@ -116,8 +116,28 @@ def messages():
 
 
 @check
+def exchanges():
+    rank, every = dist.get_rank(), range(size())
+    given, found = [torch.full((k + 1, 2), 10.0 * rank + k) for k in every], [torch.zeros(rank + 1, 2) for _ in every]
+    dist.all_to_all(found, given)
+    assert [t.unique().tolist() for t in found] == [[10.0 * k + rank] for k in every]
+    out = torch.zeros(2 * size(), dtype=torch.int64)
+    assert dist.all_to_all_single(out, torch.arange(2 * size()) + 100 * rank, async_op=True).wait()
+    assert out.tolist() == [100 * k + 2 * rank + i for k in every for i in (0, 1)]
+    uneven = torch.zeros((rank + 1) * size())
+    dist.all_to_all_single(uneven, torch.full((sum(k + 1 for k in every),), float(rank)), [rank + 1] * size(), [k + 1 for k in every])
+    assert uneven.tolist() == [float(k) for k in every for _ in range(rank + 1)]
+    raises(ValueError, "one tensor for each of", lambda: dist.all_to_all(found[:1], given))
+    raises(ValueError, "is not divided among", lambda: dist.all_to_all_single(torch.zeros(2 * size() + 1), torch.zeros(2 * size() + 1)))
+
+
+@check
 def objects():
     rank = dist.get_rank()
+    if rank == 1:
+        dist.send_object_list(["from", 1], 0)
+    elif rank == 0:
+        assert dist.recv_object_list(received := [None, None]) == 1 and received == ["from", 1]
     found = [None] * size()
     dist.all_gather_object(found, {"rank": rank})
     assert found == [{"rank": i} for i in range(size())]

@@ -3,6 +3,9 @@
 Of torch's names the data pipes are absent: torch itself no longer develops them, and an iterable data set does what they do.
 """
 
+from typing import Any
+
+from symgrad.types.absent import OF_DATA as _ABSENT
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.dataloader import DataLoader
 from symgrad.utils.data.dataset import (
@@ -22,3 +25,8 @@ from symgrad.utils.data.workers import WorkerInfo, get_worker_info
 __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset", "RandomSampler",
            "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
            "default_collate", "default_convert", "get_worker_info", "random_split"]
+
+
+def __getattr__(name: str) -> Any:
+    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
+    raise AttributeError(f"module 'symgrad.utils.data' has no attribute {name!r}{reason}")
