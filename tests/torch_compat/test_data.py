@@ -141,6 +141,12 @@ def test_what_cannot_be_sent_is_the_error_of_its_batch():
         list(DataLoader(Examples(1, lambda i: lambda: i), None, num_workers=1))
 
 
+def test_a_worker_has_no_workers_of_its_own():
+    nested = Examples(1, lambda i: list(DataLoader([1, 2], num_workers=1)))
+    with pytest.raises(AssertionError, match="daemonic processes are not allowed to have children"):
+        list(DataLoader(nested, None, num_workers=1, timeout=20))
+
+
 def test_an_exception_of_worker_init_fn_reaches_the_caller():
     def start(worker):
         raise OSError(f"worker {worker} is ill")

@@ -6,7 +6,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import threading
 import time
 import weakref
 from collections import deque
@@ -15,12 +14,13 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from symgrad.types.locks import reentrant_lock
 from symgrad.utils.data.workers import End, Failure, Setup, serve
 
 __all__ = ["Workers"]
 
 GRACE = 1.0  # seconds that a worker has to finish the batch it is loading, before it is terminated
-_starting = threading.Lock()  # no process starts between the making of a pipe and its entry into the set of open ones
+_starting = reentrant_lock()  # no process starts between the making of a pipe and its entry into the set of open ones
 _open: MutableSet[Connection] = weakref.WeakSet()  # a connection that nothing refers to is closed, which ends its process
 
 
