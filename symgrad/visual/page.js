@@ -66,7 +66,7 @@ function show(number) {
   if (box.open !== undefined) button("open the group", details, () => open(box.open));
   else if (box.folded) element("p", "This group is too large for the page: draw a part of the graph.", details);
   const list = element("dl", "", details);
-  for (const [label, key] of FIELDS) if (box[key]) { element("dt", label, list); element("dd", String(box[key]), list); }
+  for (const [label, key] of FIELDS) if (box[key]) { element("dt", label, list); element("dd", box[key] === "fold" ? "group" : String(box[key]), list); }
   const uses = pages[current].boxes.flatMap((other, i) => other.operands.includes(number) ? [i] : []);
   for (const [label, others] of [["operands", box.operands], ["used by", uses]]) {
     if (!others.length) continue;

@@ -21,6 +21,7 @@ from symgrad.visual.tracing import Vertex
 __all__ = ["page_of"]
 
 MOST = 4000  # boxes of a page, which is about six megabytes
+INNER = 24  # boxes of the picture of a group, if it has fewer members
 AROUND = 12  # operands from outside that the picture of a group shows
 LEVELS = 300  # boxes of the picture of a depth
 
@@ -40,7 +41,7 @@ def page_of(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | F
     for i, k in waiting:
         item = pages[i]["items"][k]
         if isinstance(item, Fold):
-            inner = opened(item, len(item.members), None)
+            inner = opened(item, max(INNER, len(item.members)), None)
             known = next((n for n, page in enumerate(pages) if page.get("fold") is item), None)
             if known is None and total + len(inner) <= MOST:
                 outside = _around(item, order)
