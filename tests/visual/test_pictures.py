@@ -1,5 +1,6 @@
 """Pictures: what boxes say, where they stand, how they are folded, and what becomes of text that means something in another language."""
 
+import doctest
 import json
 import math
 import re
@@ -15,6 +16,7 @@ import symgrad
 from symgrad import nn, visual
 from symgrad.visual.arranging import arranged
 from symgrad.visual.layout import place, ranked
+from tests.support.pages import PAGES, blocks
 
 SVG = "{http://www.w3.org/2000/svg}"
 ELEMENTS = {SVG + tag for tag in ("svg", "g", "rect", "path", "line", "text", "title")}
@@ -298,6 +300,14 @@ def test_latex_has_one_equation_for_each_operation():
     assert visual.graph(x.sin() * x / 2)._repr_latex_() == (
         "$\\displaystyle \\begin{aligned}\n\\mathrm{sin} &= \\sin{\\left(x \\right)} \\\\\n\\mathrm{mul} &= \\mathrm{sin} x \\\\\n"
         "\\mathrm{div} &= \\frac{\\mathrm{mul}}{2} \\\\\n\\end{aligned}$".replace(" \\\\\n\\end", "\n\\end"))
+
+
+def test_the_diagram_of_the_guide_is_what_its_code_draws():
+    page = PAGES["examples/guide/pictures.md"]
+    test = doctest.DocTestParser().get_doctest("\n".join(block["text"] for block in blocks(page, "python")), {}, "page", "page", 0)
+    doctest.DocTestRunner().run(test, out=len, clear_globs=False)
+    (diagram,) = blocks(page, "mermaid")
+    assert diagram["text"] == test.globs["picture"].mermaid + "\n"
 
 
 # Places
