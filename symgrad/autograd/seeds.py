@@ -17,8 +17,8 @@ from symgrad.graph.node import GRADIENT, Leaf, Node
 
 __all__ = ["one", "plain_seeds", "seeds_of", "tensors_of"]
 
-ONE = np.float64(1.0)
-NUMERIC = frozenset((np.ndarray, np.float64))
+ONES = {np.float64: np.float64(1.0), np.float32: np.float32(1.0)}
+NUMERIC = frozenset((np.ndarray, np.float64, np.float32))
 
 
 def tensors_of(what: Any, name: str) -> tuple[Tensor, ...]:
@@ -44,7 +44,8 @@ def _tensor_at(edge: GradientEdge) -> Tensor:
 
 def one(like: Any) -> Any:
     """The cotangent 1 of a scalar output."""
-    return ONE if type(like) is np.float64 else np.ones_like(like)[()]
+    found = ONES.get(type(like))
+    return np.ones_like(like)[()] if found is None else found
 
 
 def plain_seeds(outputs: Any, cotangents: Any) -> list[tuple[Node, Any]] | None:
@@ -71,7 +72,8 @@ def _plain_seed(y: Any, g: Any) -> tuple[Node, Any] | None:
     if node is None or not node.flags & GRADIENT or not node.parents:
         return None
     if g is None:
-        return (node, ONE) if type(value) is np.float64 else None
+        found = ONES.get(type(value))
+        return None if found is None else (node, found)
     if type(g) is not Tensor:
         return None
     given = g._value

@@ -1,4 +1,4 @@
-"""Values and pullbacks of whole ops for many float64 numbers, with fewer passes over memory than the rule of the op makes, read for numbers.
+"""Values and pullbacks of whole ops for many numbers, with fewer passes over memory than the rule of the op makes, read for numbers.
 
 A value keeps what its pullback needs. Both answer None, which leaves the call to the rule, where numbers need more care than ordinary ones.
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symgrad.carriers.reducing import centred, norm, sum_of_squares
+from symgrad.carriers.reducing import centred, exponentials, norm, sum_of_squares
 from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0
 
 __all__ = ["KERNELS", "Kernel"]
@@ -26,6 +26,7 @@ class Kernel(NamedTuple):
     pull: Callable[..., Any]
     value: Callable[..., Any] | None = None
     finite: bool = False  # of a value that is one number: whether the factors of the cotangent are finite if it is not NaN
+    few: bool = False  # whether it is for few numbers, too, and for float32 beside float64
 
 
 # Elementwise functions
@@ -210,10 +211,46 @@ def _softmax(g: Any, y: Any, kept: Any, x: Any, dim: Any) -> Any:
     return (out,)
 
 
+# Rows
+
+
+def _log_softmax_value(x: Any, dim: Any) -> Any:
+    """Only along the last axis; exp(input) in units of the largest of each row is kept, with 0 for this one, which is 1."""
+    if dim != (x.ndim - 1,) or not x.size:
+        return None
+    count = x.shape[-1]
+    at = x.reshape(-1, count).argmax(1)
+    at += np.arange(0, x.size, count)
+    peak = x.reshape(-1)[at]
+    if not np.vdot(peak, peak) < math.inf:
+        return None
+    peak = peak.reshape(*x.shape[:-1], 1)
+    out = x - peak
+    others = exponentials(x, out, peak)
+    others.reshape(-1)[at] = 0
+    sums = np.add.reduce(others, -1, keepdims=True)
+    out -= np.log1p(sums)
+    return out, (others, sums, at)
+
+
+def _log_softmax(g: Any, y: Any, kept: Any, x: Any, dim: Any) -> Any:
+    """g - p Σg for probabilities p = others / (1 + sums); at the largest p, where that cancels, (sums g - Σ of the other g) / (1 + sums)."""
+    others, sums, at = kept
+    flat = g.reshape(-1)
+    rest = flat.copy()
+    rest[at] = 0
+    rest = np.add.reduce(rest.reshape(g.shape), -1, keepdims=True)
+    largest, total = flat[at].reshape(sums.shape), sums + 1
+    out = others * ((rest + largest) / -total)
+    out += g
+    out.reshape(-1)[at] = ((sums * largest - rest) / total).reshape(-1)
+    return (out,)
+
+
 EXTREME = Kernel(_extreme, finite=True)
 KERNELS: dict[str, Kernel] = {
     "exp2": Kernel(_exp2), "atan": Kernel(_atan), "asinh": Kernel(_asinh), "pow": Kernel(_power),
-    "softmax": Kernel(_softmax, _softmax_value), "tanhshrink_of_real": Kernel(_tanhshrink, _tanhshrink_value),
+    "softmax": Kernel(_softmax, _softmax_value), "log_softmax": Kernel(_log_softmax, _log_softmax_value, few=True), "tanhshrink_of_real": Kernel(_tanhshrink, _tanhshrink_value),
     "maximum": Kernel(_choice(np.greater, np.less)), "minimum": Kernel(_choice(np.less, np.greater)),
     "clamp_number": Kernel(_clamp, _clamp_value), "with_numbers": Kernel(_replace, _replace_value),
     "var": Kernel(_var, _var_value), "std": Kernel(_std, _std_value), "logsumexp": Kernel(_logsumexp, _logsumexp_value),

@@ -15,7 +15,7 @@ from symgrad.carriers.recorded import word
 from symgrad.carriers.structure import zeros_like
 from symgrad.types.indices import check_ordered
 
-__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
+__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "exponentials", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
 
 
 LEAST = np.finfo(float).tiny ** 0.5  # the square of a smaller number has not all digits
@@ -44,11 +44,11 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
         peak = _peak(x.real, dim)
         return np.log(np.add.reduce(exp(x - peak), axis=dim, keepdims=keepdim)) + np.max(peak, axis=dim, keepdims=keepdim)
     peak = _peak(x, dim)
-    others = _others(_exponentials(x, x - peak, peak), x == peak, dim, keepdim)
+    others = _others(exponentials(x, x - peak, peak), x == peak, dim, keepdim)
     return log1p(others) + peak.reshape(others.shape)
 
 
-def _exponentials(x: Any, difference: Any, peak: Any) -> Any:
+def exponentials(x: Any, difference: Any, peak: Any) -> Any:
     """exp(x - peak) for a rounded difference, whose rounding error multiplies the result by exp(error) where the difference is large.
 
     A peak that vanishes beside the difference is that of log-probabilities, from which it was subtracted before: the rounded difference is right.
@@ -90,7 +90,7 @@ def _below_peak(x: Any, dim: Any) -> tuple[Any, Any]:
 
 @word
 def softmax(x: Any, dim: Any) -> Any:
-    out = _exponentials(x, *_below_peak(x, dim))
+    out = exponentials(x, *_below_peak(x, dim))
     total = np.add.reduce(out, axis=dim, keepdims=True)
     if type(out) is np.ndarray:
         out /= total
@@ -103,7 +103,7 @@ def log_softmax(x: Any, dim: Any) -> Any:
     below, peak = _below_peak(x, dim)
     if x.dtype.kind == "c":
         return below - logsumexp(below, dim, True)
-    return below - log1p(_others(_exponentials(x, below, peak), below == 0, dim, True))
+    return below - log1p(_others(exponentials(x, below, peak), below == 0, dim, True))
 
 
 def reference(g: Any, y: Any, dim: Any) -> Any:

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 Axes = int | tuple[int, ...] | None
-float64 = np.dtype(np.float64)
+float64, float32 = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def copy(x: Any, order: str | tuple[int, ...] = "K") -> Any:
@@ -203,7 +203,9 @@ def matmul(a: Any, b: Any) -> Any:
 
 def mm(a: Any, b: Any) -> Any:
     """The product of vectors and matrices; for plain floats by the method with the least overhead."""
-    return a.dot(b) if type(a) is type(b) is np.ndarray and a.dtype is float64 is b.dtype else matmul(a, b)
+    if type(a) is type(b) is np.ndarray and (dtype := a.dtype) is b.dtype and (dtype is float64 or dtype is float32):
+        return a.dot(b)
+    return matmul(a, b)
 
 
 mv = dot = mm

@@ -1,4 +1,4 @@
-"""Ops with a kernel for many numbers, which takes the place of their rule in a numeric pullback."""
+"""Ops with a kernel, for many numbers as a rule, which takes the place of their rule in a numeric pullback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from symgrad.graph.op import REGISTRY, Op
 
 __all__ = ["by_transforms", "transpose_of_numbers", "with_kernel"]
 
-float64 = np.dtype(np.float64)
+float32, float64 = np.dtype(np.float32), np.dtype(np.float64)
+FEW = 1  # the least number of elements for a kernel that is for few, too
 
 
 @functools.cache
@@ -28,7 +29,7 @@ def _kernel_class(base: type[Node], kernel: Kernel) -> type[Node]:
     """The node class of a call with a kernel."""
     def vjp(self: Any, xp: Any, g: Any, y: Any, args: tuple, needs: Any) -> Any:
         found = None
-        if xp is numeric and (type(g) is np.float64 or type(g) is np.ndarray and g.dtype is float64):
+        if xp is numeric and (type(g) is np.float64 or type(g) is np.ndarray and g.dtype is y.dtype):
             found = kernel.pull(g, y, self.kept if keeps else None, *args)
         return base.vjp(xp, g, y, args, needs) if found is None else found
 
@@ -46,17 +47,17 @@ def _kernel_class(base: type[Node], kernel: Kernel) -> type[Node]:
 
 
 def with_kernel(op: Op, plain: Lifted) -> Lifted:
-    """The function of an op: `plain`, except on many float64 numbers that require grad, if there is a kernel."""
+    """The function of an op: `plain`, except on numbers that require grad and have a kernel: many of float64 as a rule."""
     if op.name not in KERNELS or REGISTRY.get(op.name) is not op:
         return plain
     arity, kernel, plain_class = op.arity, KERNELS[op.name], cast(Any, node_class(op))
-    value = kernel.value
+    value, few = kernel.value, kernel.few
 
     def function(input: Any, *rest: Any, **words: Any) -> Tensor:
-        if not isinstance(input, Tensor) or type(x := input._value) is not np.ndarray or x.size < MANY or words:
+        if not isinstance(input, Tensor) or type(x := input._value) is not np.ndarray or x.size < (FEW if few else MANY) or words:
             return plain(input, *rest, **words)
         p = input._node_slot
-        if x.dtype is not float64 or not x.flags.c_contiguous or special and not thread.modes.plain:
+        if x.dtype is not float64 and not (few and x.dtype is float32) or not x.flags.c_contiguous or special and not thread.modes.plain:
             return plain(input, *rest)
         if value is None:
             out = plain(input, *rest)

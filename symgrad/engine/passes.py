@@ -29,7 +29,7 @@ from symgrad.engine.cotangents import (
     send,
     shape_of,
 )
-from symgrad.engine.flat import FLOAT64, float64, ndarray, sum_of_tensors, write_rules
+from symgrad.engine.flat import FLOAT32, FLOAT64, float64, ndarray, sum_of_tensors, write_rules
 from symgrad.engine.hooks import SYMBOLIC_ZERO, UNDEFINED
 from symgrad.engine.instrumented import pull_instrumented
 from symgrad.engine.parted import pull_parts
@@ -124,7 +124,8 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
                     raise RuntimeError(FREED)
             if written and node.reads_saved and node.sequence_nr < written and not flags & RELEASED:
                 verify(node, receivers(node, None))
-        if (numbers or tensors) and (type(g) is float64 or (g._value if type(g) is Tensor else g).dtype is FLOAT64 or not is_complex(g)):
+        if (numbers or tensors) and (type(g) is float64 or (dtype := (g._value if type(g) is Tensor else g).dtype) is FLOAT64 or dtype is FLOAT32
+                                     or not is_complex(g)):
             y = node.value
             single, rule, saves = (node.by_numbers if numbers else node.by_tensors) or write_rules(type(node), numbers)
             try:
@@ -132,7 +133,7 @@ def _pull(xp: Any, pending: Cotangents, heap: Heap, zeros: list[Node], read: Rea
             except TypeError:
                 _expect_values(node)
                 raise
-            if guarded and saves is not False and _has_nan(node, (found,) if single else found):  # a rule without saved values has finite factors
+            if guarded and saves is not False and _has_nan(node, g, (found,) if single else found):  # a rule without saved values has finite factors
                 single, found = False, guarded_vjp(xp, node, g, y, node.args, parents)
         else:
             single, saves = False, node.saves
@@ -237,11 +238,11 @@ def along_one_path(node: Node, g: Any, release: bool, ends: Cotangents) -> None:
             raise
         if single:
             (following,), ahead = parents, cotangents
-            if ahead is None or guarded and saves is not False and _has_nan(node, (ahead,)):
+            if ahead is None or guarded and saves is not False and _has_nan(node, g, (ahead,)):
                 break
         else:
             if inner and any([c is None for p, c in zip(parents, cotangents) if p in inner]) or (
-                    guarded and saves is not False and _has_nan(node, cotangents)):
+                    guarded and saves is not False and _has_nan(node, g, cotangents)):
                 break
             following = ahead = None
             for p, c in zip(parents, cotangents):
@@ -277,16 +278,21 @@ def _expect_values(node: Node) -> None:
         raise RuntimeError(FREED) from None
 
 
-def _has_nan(node: Node, cotangents: Sequence[Any]) -> bool:
-    """Whether a cotangent has an element that is NaN; only these are guarded. The factors of an elementwise op that selects are finite."""
+def _has_nan(node: Node, g: Any, cotangents: Sequence[Any]) -> bool:
+    """Whether a cotangent other than `g` itself has an element that is NaN; only these are guarded.
+
+    The factors of an elementwise op that selects are finite.
+    """
     if node.finite and node.value == node.value or node.op.selects and node.op.kind == "elementwise":
         return False
     for c in cotangents:
-        if c is None or c.shape is None:
+        if c is None or c is g or c.shape is None:
             continue
-        if type(c) is float64 or type(c) is ndarray and c.dtype is FLOAT64:
-            total = c if type(c) is float64 else vdot(c, c)
-            if total != total:  # true for NaN
+        if type(c) is float64 or type(c) is ndarray and ((dtype := c.dtype) is FLOAT64 or dtype is FLOAT32):
+            if type(c) is ndarray:
+                flat = c if c.ndim == 1 or c.flags.c_contiguous else c.ravel("K")  # without a copy of a transposed array
+                c = vdot(flat, flat)
+            if c != c:  # true for NaN
                 return True
         elif has_nan(numeric, c):
             return True

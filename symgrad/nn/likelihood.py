@@ -75,16 +75,17 @@ def _target_weights(target: Tensor, weight: Tensor | None, ignore_index: int) ->
 
 def _target_indices(classes: Any, shape: tuple[int, ...], ignore_index: int) -> tuple[tuple, tuple, Any]:
     """The indices of the target classes in the input, their indices in the target, and the classes."""
+    classes, count = classes.astype(np.int64), shape[len(shape) > 1]  # copied, so that a later write to the target changes no gradient
+    if classes.ndim == len(shape) - 1 == 1 and classes.size and not 0 <= ignore_index < count and classes.view(np.uint64).max() < count:
+        at: tuple = (np.arange(len(classes)),)  # no class is ignored, and none is out of range
+        return (*at, classes), at, classes
     counted = classes != ignore_index
-    all_counted = classes.ndim == 1 and counted.all()
-    chosen = np.asarray(classes if all_counted else classes[counted]).astype(np.int64, copy=False)
-    outside = chosen.view(np.uint64) >= shape[len(shape) > 1]  # as an unsigned number, a negative one is large
+    chosen = np.asarray(classes[counted])
+    outside = chosen.view(np.uint64) >= count  # as an unsigned number, a negative one is large
     if outside.any():
         raise IndexError(f"Target {chosen[outside][0]} is out of bounds.")
-    if len(shape) == 1:
-        return (chosen,), (), chosen
-    at = (np.arange(len(classes)),) if all_counted else np.nonzero(counted)
-    return (at[0], chosen, *at[1:]), at, chosen
+    at = np.nonzero(counted) if len(shape) > 1 else ()
+    return (*at[:1], chosen, *at[1:]), at, chosen
 
 
 def _dtype_name(t: Tensor) -> str:

@@ -106,6 +106,19 @@ def test_the_formula_of_cross_entropy_matches_its_value():
         assert float(loss.expr.subs({symbol: values[str(symbol)] for symbol in loss.expr.free_symbols})) == pytest.approx(loss.item(), rel=1e-14)
 
 
+@pytest.mark.parametrize("options", [{}, {"ignore_index": 1}, {"weight": symgrad.tensor([1.0, 2.0])}, {"reduction": "none"}])
+def test_a_write_to_the_target_of_a_loss_changes_no_gradient(options):
+    found = []
+    for write in (False, True):
+        scores, target = symgrad.zeros(2, 2, requires_grad=True), symgrad.tensor([0, 1])
+        loss = F.nll_loss(scores, target, **options).sum()
+        if write:
+            target.fill_(1)
+        loss.backward()
+        found.append(scores.grad.tolist())
+    assert found[0] == found[1]
+
+
 def test_losses_are_differentiable_by_their_weights():
     x, t = symgrad.tensor([0.3, -2.0], requires_grad=True), symgrad.tensor([1.0, 0.25])
     w, p = (symgrad.tensor(v, requires_grad=True) for v in ([0.5, 2.0], [3.0, 0.125]))
