@@ -250,7 +250,8 @@ def _log_softmax(g: Any, y: Any, kept: Any, x: Any, dim: Any) -> Any:
 EXTREME = Kernel(_extreme, finite=True)
 KERNELS: dict[str, Kernel] = {
     "exp2": Kernel(_exp2), "atan": Kernel(_atan), "asinh": Kernel(_asinh), "pow": Kernel(_power),
-    "softmax": Kernel(_softmax, _softmax_value), "log_softmax": Kernel(_log_softmax, _log_softmax_value, few=True), "tanhshrink_of_real": Kernel(_tanhshrink, _tanhshrink_value),
+    "softmax": Kernel(_softmax, _softmax_value), "log_softmax": Kernel(_log_softmax, _log_softmax_value, few=True),
+    "tanhshrink_of_real": Kernel(_tanhshrink, _tanhshrink_value),
     "maximum": Kernel(_choice(np.greater, np.less)), "minimum": Kernel(_choice(np.less, np.greater)),
     "clamp_number": Kernel(_clamp, _clamp_value), "with_numbers": Kernel(_replace, _replace_value),
     "var": Kernel(_var, _var_value), "std": Kernel(_std, _std_value), "logsumexp": Kernel(_logsumexp, _logsumexp_value),

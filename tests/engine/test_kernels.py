@@ -21,7 +21,8 @@ CALLS = {  # the public calls in which an op with a kernel is reached
     "tanhshrink_of_real": symgrad.nn.functional.tanhshrink, "maximum": lambda x: symgrad.maximum(x, x.detach().flip(0)),
     "minimum": lambda x: symgrad.minimum(BESIDE, x), "var": symgrad.var, "std": symgrad.std, "logsumexp": lambda x: symgrad.logsumexp(x, 0),
     "softmax": lambda x: symgrad.softmax(x, 0), "log_softmax": lambda x: symgrad.log_softmax(x, 0),
-    "log_softmax of rows": lambda x: symgrad.log_softmax(x.reshape(500, 10), 1), "amax": lambda x: symgrad.amax(x, 0), "amin": lambda x: symgrad.amin(x, 0),
+    "log_softmax of rows": lambda x: symgrad.log_softmax(x.reshape(500, 10), 1),
+    "amax": lambda x: symgrad.amax(x, 0), "amin": lambda x: symgrad.amin(x, 0),
     "max_of_all": symgrad.max, "min_of_all": symgrad.min, "median_of_all": symgrad.median, "nanmedian_of_all": symgrad.nanmedian,
 }
 RNG = np.random.default_rng(1)
