@@ -180,4 +180,8 @@ dropout, dropout_ = (_with_switch(functional.dropout, inplace) for inplace in (F
 alpha_dropout, alpha_dropout_ = (_with_switch(functional.alpha_dropout, inplace) for inplace in (False, True))
 feature_alpha_dropout, feature_alpha_dropout_ = (_with_switch(functional.feature_alpha_dropout, inplace) for inplace in (False, True))
 feature_dropout_ = _with_switch(feature_dropout, True)
-adaptive_max_pool1d = functional.adaptive_max_pool1d_with_indices
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Any:
+    """`nn.functional.adaptive_max_pool1d` with the positions of the elements."""
+    return functional.adaptive_max_pool1d_with_indices(input, output_size)

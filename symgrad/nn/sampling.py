@@ -237,9 +237,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Raises ValueError for matrices or sizes that do not fit, NotImplementedError for another number of dimensions.
 
     >>> import symgrad
-    >>> affine_grid(symgrad.tensor([[[2.0, 0.0, 0.0], [0.0, 1.0, 0.5]]]), (1, 1, 1, 2), align_corners=True)
-    tensor([[[[-2.0000,  0.5000],
-              [ 2.0000,  0.5000]]]])
+    >>> affine_grid(symgrad.tensor([[[2.0, 0.0, 0.0], [0.0, 1.0, 0.5]]]), (1, 1, 1, 2), align_corners=False)
+    tensor([[[[-1.0000,  0.5000],
+              [ 1.0000,  0.5000]]]])
     """
     if align_corners is None:
         warnings.warn(CHANGED, UserWarning, stacklevel=3)
