@@ -189,9 +189,9 @@ def _check(results: Sequence[Any], inputs: tuple) -> None:
     for t in results:
         if not isinstance(t, Tensor):
             raise TypeError(f"graph: expected a tensor, but got {type(t).__name__}")
-        if t._node is None:
+        if t._node is None or t._node.in_inference:
             raise ValueError(f"graph: the tensor of shape {list(t.shape)} has no graph: nothing was recorded for it; make the leaves that it is "
-                             f"computed from with requires_grad=True or symbol=..., outside of no_grad")
+                             f"computed from with requires_grad=True or symbol=..., outside of no_grad and inference_mode")
 
 
 def _needed(vertices: Sequence[Vertex], gradients: set[Vertex]) -> list[Vertex]:

@@ -157,6 +157,44 @@ def test_after_a_backward_the_values_are_gone_and_the_graph_is_not():
         visual.graph(result, gradient=True)
 
 
+def written(w):
+    y = w * 1
+    y[0] = y[1] * 2
+    y[:, 0].mul_(3.0)
+    return y.sum()
+
+
+def stale(w):
+    y = w * 1
+    view = y[0]
+    y.mul_(2.0)
+    return view.sum()
+
+
+CASES = {"writes": written, "stale view": stale, "empty": lambda w: (w[:0] * 2).sum(), "bfloat16": lambda w: (w.to(symgrad.bfloat16) * 2).sum(),
+         "not finite": lambda w: (w.reshape(4).repeat(3) / 0).sum(), "selection": lambda w: symgrad.where(w > 2, w, w * 2).sum(),
+         "complex": lambda w: (w.reshape(4).repeat(3) * 2j).abs().sum(), "pairs": lambda w: w.sort()[0].sum(),
+         "list": lambda w: symgrad.cat([w, w]).sum(),
+         "indices": lambda w: w[symgrad.tensor([0, 1]), None].sum(), "matrices": lambda w: symgrad.linalg.eigh(w)[0].sum(),
+         "batches": lambda w: symgrad.vmap(lambda row: row.sin().sum())(w).sum(),
+         "Hessian": lambda w: symgrad.func.hessian(lambda x: (x**3).sum())(w).sum(),
+         "compiled": lambda w: symgrad.compile(lambda x: (x**3).sum())(w), "one twice": lambda w: [w.sin().sum()] * 2,
+         "checkpoint": lambda w: symgrad.utils.checkpoint.checkpoint(lambda x: (x**3).sum(), w, use_reentrant=False)}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_kind_of_graph_is_drawn_in_every_form(case):
+    w = symgrad.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True, symbol="w")
+    results = CASES[case](w)
+    expected, = symgrad.autograd.grad(results, w, retain_graph=True)
+    picture = visual.graph(results, gradient=True)
+    (box,) = [box for box in picture.boxes if box.name == "w"]
+    numbers = [float(x) for x in re.findall(r"-?(?:nan|inf|[\d.]+(?:e[-+]\d+)?)", box.gradient)]
+    assert numbers == pytest.approx(expected.ravel().tolist(), rel=1e-4, nan_ok=True)
+    ElementTree.fromstring(picture.svg())
+    assert all([picture.html(), picture.dot, picture.mermaid, picture.latex()])
+
+
 # Modules and groups
 
 
@@ -230,6 +268,7 @@ def test_every_node_of_a_folded_graph_is_on_some_page():
     (([symgrad.ones(2, requires_grad=True), 1],), {}, TypeError, "expected a tensor, but got int"),
     (([],), {}, ValueError, "there is no tensor"),
     ((symgrad.ones(2),), {}, ValueError, r"the tensor of shape \[2\] has no graph.*requires_grad=True or symbol"),
+    (([symgrad.ones(2, requires_grad=True).mul(2).detach()],), {}, ValueError, "has no graph"),
     ((symgrad.ones(2, requires_grad=True), 1), {}, TypeError, "several tensors as a list"),
     ((symgrad.tensor(1.0, symbol="x").sin(),), {"gradient": True}, ValueError, "no result requires grad"),
     ((symgrad.ones(2, requires_grad=True),), {"fold": 0}, ValueError, "fold must be a whole number from 1 to 2000, not 0"),
@@ -237,6 +276,11 @@ def test_every_node_of_a_folded_graph_is_on_some_page():
 def test_refusals(args, words, error, message):
     with pytest.raises(error, match=message):
         visual.graph(*args, **words)
+
+
+def test_inference_records_nothing():
+    with symgrad.inference_mode(), pytest.raises(ValueError, match="has no graph.*outside of no_grad and inference_mode"):
+        visual.graph(symgrad.ones(2, requires_grad=True).sin())
 
 
 def test_a_leaf_alone_is_one_box():
