@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,10 @@ class Adafactor(Optimizer):
                 raise ValueError(text)
         super().__init__(params, dict(lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay, foreach=foreach, maximize=maximize))
 
-    def _update_arrays(self, p: Tensor, group: Group) -> None:
+    def _update_arrays(self, p: Tensor, group: Group, frame: FrameType) -> None:
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
-        super()._update_arrays(p, group)
+        super()._update_arrays(p, group, frame)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, (eps1, eps2) = group["lr"], group["eps"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,10 @@ class Muon(Optimizer):
             if p.ndim != 2:
                 raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
 
-    def _update_arrays(self, p: Tensor, group: Group) -> None:
+    def _update_arrays(self, p: Tensor, group: Group, frame: FrameType) -> None:
         if p.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
-        super()._update_arrays(p, group)
+        super()._update_arrays(p, group, frame)
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, momentum = group["lr"], group["momentum"]

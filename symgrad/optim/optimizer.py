@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from copy import deepcopy
 from itertools import chain
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from symgrad.autograd.engine import clear_gradients
 from symgrad.autograd.modes import enable_grad
 from symgrad.carriers import numeric
-from symgrad.engine.storage.versions import stamp
+from symgrad.engine.storage.versions import stamp, user_frame
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
@@ -28,6 +29,7 @@ from symgrad.types.handles import RemovableHandle, add_hook
 __all__ = ["Group", "Optimizer"]
 
 Group = dict[str, Any]
+NOTHING: dict[str, Any] = {}  # the state of a parameter that has none
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,8 +172,9 @@ class Optimizer:
                         self._update_graph(p, group)
             else:
                 numbers = {name: value.item() if isinstance(value, Tensor) else value for name, value in group.items() if name != "params"}
+                frame = user_frame(0)
                 for p in with_gradient:
-                    self._update_arrays(p, numbers)
+                    self._update_arrays(p, numbers, frame)
         return loss
 
     def _update_graph(self, p: Tensor, group: Group) -> None:
@@ -184,10 +187,10 @@ class Optimizer:
         self._update(traced, pairs(p), pairs(p.grad), state, group)  # type: ignore[arg-type]
         self.state[p] = {name: traced.view_as_complex(t) if p.is_complex() and isinstance(t, Tensor) and t.ndim else t for name, t in state.items()}
 
-    def _update_arrays(self, p: Tensor, group: Group) -> None:
-        """Step one parameter with arrays; complex numbers are pairs of real ones."""
-        old_state = self.state.get(p, {})
-        array, split = p._array(), _real_pairs if p.is_complex() else np.asarray
+    def _update_arrays(self, p: Tensor, group: Group, frame: FrameType) -> None:
+        """Step one parameter with arrays; complex numbers are pairs of real ones. `frame` is that of the user's code."""
+        old_state, array = self.state.get(p, NOTHING), p._array()
+        split = _real_pairs if array.dtype.kind == "c" else np.asarray
         state = {name: split(t._array()) if isinstance(t, Tensor) else t for name, t in old_state.items()}
         self._update(numeric, split(array), split(p.grad._value), state, group)  # type: ignore[union-attr]
         for name, value in state.items():
@@ -199,7 +202,7 @@ class Optimizer:
             elif value is not old._value:
                 split(old._value)[...] = value
         for _ in range(self._version_steps(group)):
-            stamp(array, f"{type(self).__name__}.step")
+            stamp(array, f"{type(self).__name__}.step", frame)
 
     def _version_steps(self, group: Group) -> int:
         """The amount by which a step increases a parameter's version."""

@@ -147,12 +147,16 @@ def user_frame(depth: int) -> FrameType:
 _outside: set[str] = set()  # files outside of this package
 
 
-def stamp(array: np.ndarray, operation: str) -> None:
-    """Count a write into the array's memory; called before the write, so that an interrupted one is counted, too."""
+def stamp(array: np.ndarray, operation: str, frame: Any = None) -> None:
+    """Count a write into the array's memory, from a frame, by default the nearest one outside of this package.
+
+    It is called before the write, so that an interrupted one is counted, too.
+    """
     counter = _counters.get(id(array if array.base is None else owner(array)))
     if counter is None:
         counter = counter_of(array)
-    frame = sys._getframe(2)
+    if frame is None:
+        frame = sys._getframe(2)
     if frame.f_code.co_filename not in _outside:
         frame = user_frame(1)
         _outside.add(frame.f_code.co_filename)
