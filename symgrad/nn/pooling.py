@@ -95,22 +95,18 @@ def _selected(name: str, input: Tensor, index: Any, rank: int) -> tuple[Tensor, 
 
 def _pair(name: str, with_indices: Callable[..., tuple[Tensor, Tensor]], doc: str) -> tuple[Callable[..., Any], Callable[..., tuple[Tensor, Tensor]]]:
     """The function that returns the indices where it is asked to, and the one that always does."""
-    def function(*args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
-        place = positions.index("return_indices")
-        if len(args) > place:
-            args, return_indices = (*args[:place], *args[place + 1:]), args[place]
-        out = with_indices(*args, **kwargs)
-        return out if return_indices else out[0]
-
     def always(*args: Any, return_indices: bool = False, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        return function(*args, return_indices=True, **kwargs)
+        return with_indices(*args[:place], *args[place + 1:], **kwargs)
+
+    def function(*args: Any, return_indices: bool = False, **kwargs: Any) -> Any:
+        out = always(*args, **kwargs)
+        return out if (args[place] if len(args) > place else return_indices) else out[0]
 
     given = inspect.signature(with_indices)
     flag = inspect.Parameter("return_indices", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=False)
     parameters = list(given.parameters.values())
-    at = next((i for i, p in enumerate(parameters) if p.name.startswith("_")), len(parameters))
-    parameters.insert(at, flag)
-    positions = [p.name for p in parameters]
+    place = next((i for i, p in enumerate(parameters) if p.name.startswith("_")), len(parameters))
+    parameters.insert(place, flag)
     for each, own in ((function, name), (always, f"{name}_with_indices")):
         each.__name__ = each.__qualname__ = own
         setattr(each, "__signature__", given.replace(parameters=parameters))  # noqa: B010  functions have no such attribute for mypy
@@ -262,12 +258,21 @@ def _define_average(rank: int, sizes: str) -> tuple[Callable[..., Tensor], Calla
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         _check_dtype(name, input, True)
-        if not input.is_floating_point():
-            return traced.trunc(average(input.double(), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)).to(input.dtype)
-        specs = tuple(("mean", n, m, k, s, p, bool(count_include_pad), divisor_override is not None)
-                      for n, m, k, s, p in zip(input.shape[input.ndim - rank:], places, kernel, strides, borders))
-        out = _resample(input, specs, False)
-        return out if divisor_override is None else out / divisor_override
+
+        def over_windows(x: Tensor, sums: bool) -> Tensor:
+            return _resample(x, tuple(("mean", n, m, k, s, p, bool(count_include_pad), sums)
+                                      for n, m, k, s, p in zip(input.shape[input.ndim - rank:], places, kernel, strides, borders)), False)
+
+        if input.is_floating_point():
+            out = over_windows(input, divisor_override is not None)
+            return out if divisor_override is None else out / divisor_override
+        x = input.double()  # exact sums are divided, for a mean of rounded weights may lie below an integer
+        ones = traced.ones_like(x)
+        divisor: Any = divisor_override
+        if divisor is None:
+            count = over_windows(ones, True)
+            divisor = traced.where(traced.eq(count, 0), 1.0, traced.round(count / over_windows(ones, False)))
+        return traced.trunc(over_windows(x, True) / divisor).to(input.dtype)
 
     def norm(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
         sums = pool(input ** norm_type, kernel_size, stride, 0, ceil_mode)

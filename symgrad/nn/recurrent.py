@@ -136,6 +136,10 @@ def _layers(kind: Recurrence, data: Any, sizes: list[int], start: State, params:
     if left or each not in ((4, 5) if biased else (2, 3)):
         raise RuntimeError(f"{len(params)} parameters for {num_layers} layers in {directions} direction(s) {'with' if biased else 'without'} biases: "
                            f"each takes two weights, {'two biases, ' * biased}and may have a projection")
+    for i, state in enumerate(start):
+        if state.ndim != 3 or tuple(state.shape[:2]) != (num_layers * directions, max(sizes)):
+            raise RuntimeError(f"Expected hidden{i} of {num_layers * directions} layers and directions by {max(sizes)} sequences, "
+                               f"got {list(state.shape)}")
     states = list[State]()
     for layer in range(num_layers):
         outputs = []

@@ -275,6 +275,9 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """`grid_sample` with numbers of the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    for word, given in (("interpolation_mode", interpolation_mode), ("padding_mode", padding_mode)):
+        if given not in (0, 1, 2):
+            raise ValueError(f"grid_sampler(): expected {word} to be 0, 1 or 2, but got: {given}")
     return grid_sample(input, grid, GRID_MODES[interpolation_mode], BORDERS[padding_mode], align_corners)
 
 

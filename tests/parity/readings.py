@@ -136,6 +136,12 @@ def mine_of_tensors(call: Call, function: Callable[..., Any]) -> Iterator[Any]:
                 yield found
 
 
+def in_int64(call: Call, functions: Functions) -> None:
+    """The value is that of int64, in the dtype of the call."""
+    theirs = value_of(functions[0], without_grad(cast_all(call, torch.int64, masks=False)), torch)
+    same("value", theirs.to(call.args[0].dtype), value_of(functions[1], without_grad(call), symgrad))
+
+
 def sign_of_nan(call: Call, functions: Functions) -> None:
     """The sign of NaN is NaN; any other number is taken for a tensor."""
     if call.args[0] == call.args[0]:
