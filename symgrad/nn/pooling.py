@@ -268,10 +268,7 @@ def _define_average(rank: int, sizes: str) -> tuple[Callable[..., Tensor], Calla
             return out if divisor_override is None else out / divisor_override
         x = input.double()  # exact sums are divided, for a mean of rounded weights may lie below an integer
         ones = traced.ones_like(x)
-        divisor: Any = divisor_override
-        if divisor is None:
-            count = over_windows(ones, True)
-            divisor = traced.where(traced.eq(count, 0), 1.0, traced.round(count / over_windows(ones, False)))
+        divisor = divisor_override or traced.round(over_windows(ones, True) / over_windows(ones, False))
         return traced.trunc(over_windows(x, True) / divisor).to(input.dtype)
 
     def norm(input: Tensor, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None, ceil_mode: bool = False) -> Tensor:
