@@ -147,7 +147,7 @@ from symgrad.random import (
     set_rng_state,
 )
 from symgrad.types import return_types
-from symgrad.types.absent import ABSENT as _ABSENT
+from symgrad.types.absent import missing as _missing
 from symgrad.types.devices import FORMATS as _FORMATS
 from symgrad.types.devices import LAYOUTS as _LAYOUTS
 from symgrad.types.devices import device, get_default_device, layout, memory_format, set_default_device
@@ -243,8 +243,7 @@ def __getattr__(name: str) -> Any:
         return _importlib.import_module(f"symgrad.{name}")
     if name in _LATER:
         return getattr(_importlib.import_module(f"symgrad.{_LATER[name]}"), name)
-    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
-    raise AttributeError(f"module 'symgrad' has no attribute {name!r}{reason}")
+    raise _missing(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.methods.legacy import CUDA_TYPES
+from symgrad.types.absent import missing as _missing
 from symgrad.types.devices import device as _device
 from symgrad.types.devices import unavailable_error
 
@@ -71,7 +72,7 @@ class device:
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES[name]
-    raise AttributeError(f"module 'symgrad.cuda' has no attribute {name!r}")
+    raise _missing(__name__, name)
 
 
 def __dir__() -> list[str]:

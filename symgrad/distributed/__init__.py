@@ -61,7 +61,7 @@ from symgrad.distributed.objects import (
     scatter_object_list,
     send_object_list,
 )
-from symgrad.types.absent import OF_DISTRIBUTED as _ABSENT
+from symgrad.types.absent import missing as _missing
 
 __all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
            "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
@@ -71,5 +71,4 @@ __all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all
 
 
 def __getattr__(name: str) -> Any:
-    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
-    raise AttributeError(f"module 'symgrad.distributed' has no attribute {name!r}{reason}")
+    raise _missing(__name__, name)

@@ -32,7 +32,8 @@ from symgrad.methods import (
     surface,
     values,
 )
-from symgrad.types.absent import OF_TENSOR, Absent
+from symgrad.types.absent import TABLES as ABSENT
+from symgrad.types.absent import Absent
 
 __all__ = ["TABLES", "assemble", "attach", "detach"]
 
@@ -66,6 +67,6 @@ def assemble(*tables: Mapping[str, Any]) -> None:
     """Attach all members of Tensor, with those of the `tables` of higher layers; called once, by `import symgrad`."""
     for table in (*TABLES, *tables):
         attach(table)
-    attach({name: Absent(name, reason) for name, reason in OF_TENSOR.items()})
+    attach({name: Absent(name, reason) for name, reason in ABSENT["torch.Tensor"].items()})
     for table in (hooks.NODE_METHODS, saving.NODE_METHODS, calls.NODE_METHODS):
         attach(table, Node)

@@ -6,7 +6,7 @@ from symgrad.nn import common_types, functional, grad, init, modules, parallel, 
 from symgrad.nn.modules import *  # noqa: F403  the names that its __all__ lists
 from symgrad.nn.parallel import DataParallel
 from symgrad.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter, factory_kwargs
-from symgrad.types.absent import OF_NN as _ABSENT
+from symgrad.types.absent import missing as _missing
 
 __all__ = ["Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "common_types", "factory_kwargs", "functional",
            "grad", "init", "modules", "parallel", "parameter", "utils"]
@@ -14,5 +14,4 @@ __all__ += modules.__all__
 
 
 def __getattr__(name: str) -> Any:
-    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
-    raise AttributeError(f"module 'symgrad.nn' has no attribute {name!r}{reason}")
+    raise _missing(__name__, name)

@@ -103,7 +103,7 @@ from symgrad.nn.regression import (
     triplet_margin_with_distance_loss,
 )
 from symgrad.nn.sampling import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
-from symgrad.types.absent import OF_FUNCTIONAL as ABSENT
+from symgrad.types.absent import missing
 
 __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
            "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc",
@@ -279,5 +279,4 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
 
 
 def __getattr__(name: str) -> Any:
-    reason = f": {ABSENT[name]}" if name in ABSENT else ""
-    raise AttributeError(f"module 'symgrad.nn.functional' has no attribute {name!r}{reason}")
+    raise missing(__name__, name)

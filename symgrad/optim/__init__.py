@@ -20,7 +20,7 @@ from symgrad.optim.radam import RAdam
 from symgrad.optim.rmsprop import RMSprop
 from symgrad.optim.rprop import Rprop
 from symgrad.optim.sgd import SGD
-from symgrad.types.absent import OF_OPTIM as ABSENT
+from symgrad.types.absent import missing
 
 __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Newton", "NewtonCG", "Optimizer",
            "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler", "swap_in_optimizer_params_and_state", "swa_utils"]
@@ -29,5 +29,4 @@ __all__ = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax"
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":  # brings nn
         return importlib.import_module("symgrad.optim.swa_utils")
-    reason = f": {ABSENT[name]}" if name in ABSENT else ""
-    raise AttributeError(f"module 'symgrad.optim' has no attribute {name!r}{reason}")
+    raise missing(__name__, name)

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from symgrad.testing.claims import Claims, op
+from symgrad.types.absent import missing
 
 _LATER = {"CHECKS": "checks", "CheckFailure": "failure", "Failure": "failure", "OpReport": "failure", "Result": "failure", "check_op": "running",
           "strategies": "strategies"}
@@ -21,4 +22,4 @@ def __getattr__(name: str) -> Any:
         found = {c.function.__name__: c.function for c in checks.CHECKS.values()}
         if name in found:
             return found[name]
-    raise AttributeError(f"module 'symgrad.testing' has no attribute {name!r}")
+    raise missing(__name__, name)

@@ -1,10 +1,13 @@
-"""Names of torch that are not here on purpose, each with the reason and what to use instead."""
+"""Names of torch that are not here on purpose, each with the reason and what to use instead.
+
+`python symgrad/types/absent.py > examples/guide/absent.md` writes the page that lists them.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ABSENT", "OF_DATA", "OF_DISTRIBUTED", "OF_FUNCTIONAL", "OF_NN", "OF_OPTIM", "OF_TENSOR", "OF_WRITER", "Absent"]
+__all__ = ["TABLES", "Absent", "missing", "page"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
@@ -31,10 +34,14 @@ _SPARSE = "there are no sparse tensors; use dense ones"
 _QUANTIZED = "there are no quantized tensors; use floats"
 _DEVICES = "the only device is the CPU, and NumPy computes; there is nothing to choose"
 
+_CAST = "nothing is cast automatically; choose dtypes with .to(dtype)"
+_KERNELS = "there are no compiled extensions; declare an op with symgrad.elementwise or symgrad.primitive, or call one by func.foreign"
+_ONE_PRODUCT = "the product of a linear map is computed at once; there is nothing to choose"
+_LAUNCHED = "MPI starts the processes and knows them; use mpiexec, and the backend \"mpi\""
 _INSIDE = "it is a helper inside torch and no function of tensors"
 
-# By reason. Attributes of the module
-ABSENT = _table({
+# By the place in torch, then by reason
+TABLES = {"torch": _table({
     "it returns what its own derivative needs; use nn.functional.embedding_bag": "embedding_bag",
     "calls are recorded as they run; use if and while of Python": "cond while_loop",
     _SPARSE: """
@@ -42,7 +49,7 @@ ABSENT = _table({
         sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor spmm sspaddmm
         values_copy""",
     _QUANTIZED: """
-        choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
+        ao quantization choose_qparams_optimized dequantize empty_quantized fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
         fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight
         fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix
         fused_moving_avg_obs_fake_quant int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point
@@ -55,16 +62,30 @@ ABSENT = _table({
         mkldnn_convolution mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer native_norm batch_norm_backward_elemt
         batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
         batch_norm_update_stats""",
-    "nothing is cast automatically; choose dtypes with .to(dtype)": """
+    _CAST: """
+        GradScaler amp autocast
         autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache get_autocast_cpu_dtype get_autocast_dtype
         get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype is_autocast_cache_enabled is_autocast_cpu_enabled
         is_autocast_enabled is_autocast_ipu_enabled is_autocast_xla_enabled set_autocast_cache_enabled set_autocast_cpu_dtype
         set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled set_autocast_gpu_dtype set_autocast_ipu_dtype set_autocast_ipu_enabled
         set_autocast_xla_dtype set_autocast_xla_enabled""",
     "it belongs to TorchScript and torch.export; use symgrad.compile": """
+        ScriptModule compiler export fx jit
         fork import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir parse_schema parse_type_comment
         sym_constrain_range sym_constrain_range_for_size sym_fresh_size unify_type_list wait""",
-    _DEVICES: "get_device_module is_vulkan_available",
+    _DEVICES: "Event OutOfMemoryError Stream accelerator backends cpu get_device_module is_vulkan_available mps mtia xpu",
+    _KERNELS: "library",
+    "nothing is downloaded; give load a file": "hub package",
+    "sample with rand, randn and multinomial, and write log probabilities as formulas": "distributions",
+    "use the processes of multiprocessing or symgrad.map; DataLoader has workers of its own": "futures multiprocessing",
+    "there are no tensors of sequences; use nn.utils.rnn": "nested",
+    "there are no tensors with masks; use where and masked_fill": "masked",
+    "use cProfile, and symgrad.explain_nan for values": "monitor profiler",
+    "define __array_function__ of NumPy, or a subclass of Tensor": "overrides",
+    "use save and load of the module itself": "serialization",
+    "use UntypedStorage and TypedStorage of the module itself": "storage",
+    "there is no writer of ONNX; use to_python, to_c, to_jax or to_torch": "onnx",
+    "use __version__": "torch_version version",
     "threads are those of NumPy's BLAS; set OMP_NUM_THREADS": """
         get_num_interop_threads get_num_threads init_num_threads set_num_interop_threads set_num_threads""",
     _INSIDE: """
@@ -75,9 +96,7 @@ ABSENT = _table({
     "torch has removed it; use linalg.matrix_rank": "matrix_rank",
     "torch has removed it; use linalg.solve": "solve",
     "torch has removed it; use linalg.eigh": "symeig",
-})
-# Attributes of Tensor
-OF_TENSOR = _table({
+}), "torch.Tensor": _table({
     _SPARSE: """
         ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced resize_as_sparse_ row_indices smm sparse_dim sparse_mask
         sparse_resize_ sparse_resize_and_clear_ sspaddmm to_dense to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
@@ -92,40 +111,24 @@ OF_TENSOR = _table({
     "processes do not share tensors; use multiprocessing.shared_memory and from_numpy": "share_memory_",
     "there are no first-class dimensions; index with x[...]": "index",
     "there is no complex dtype with half precision in NumPy; use .to(complex64)": "chalf",
-})
-# Attributes of nn
-OF_NN = _table({
+}), "torch.nn": _table({
     _QUANTIZED: "intrinsic qat quantizable quantized",
     "its kernels are for GPUs; use nn.functional.scaled_dot_product_attention": "attention",
-    "the product of a linear map is computed at once; there is nothing to choose": "LinearCrossEntropyOptions",
-})
-# Attributes of nn.functional
-OF_FUNCTIONAL = _table({
-    "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group": "grouped_mm scaled_grouped_mm scaled_mm",
+    _ONE_PRODUCT: "LinearCrossEntropyOptions",
+}), "torch.nn.functional": _table({
+    "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group":
+        "ScalingType SwizzleType grouped_mm scaled_grouped_mm scaled_mm",
     _INSIDE: """
         Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",
-})
-# Attributes of optim
-OF_OPTIM = _table({
+}), "torch.optim": _table({
     "there are no sparse gradients; use Adam": "SparseAdam",
-})
-# Attributes of utils.tensorboard.SummaryWriter
-OF_WRITER = _table({
+}), "torch.utils.tensorboard.SummaryWriter": _table({
     "GIF needs an encoder of its own; add the frames with add_images, or each with add_image and its step": "add_video",
     "draw the boxes with matplotlib, and add the figure with add_figure": "add_image_with_boxes",
     "ONNX is not read; add the module with add_graph": "add_onnx_graph",
     "the projector's files are not written; save the vectors, or draw two coordinates with matplotlib and add_figure": "add_embedding",
     "draw the mesh with matplotlib, and add the figure with add_figure": "add_mesh",
-})
-# Attributes of utils.data
-OF_DATA = _table({
-    "data pipes are no longer developed; use an IterableDataset": """
-        DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe guaranteed_datapipes_determinism
-        non_deterministic runtime_validation runtime_validation_disabled""",
-})
-# Attributes of distributed
-_LAUNCHED = "MPI starts the processes and knows them; use mpiexec, and the backend \"mpi\""
-OF_DISTRIBUTED = _table({
+}), "torch.distributed": _table({
     _LAUNCHED: """
         Backend BackendConfig DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroupGloo
         QueueEmptyError Store TCPStore get_backend_config get_default_backend_for_device get_node_local_rank is_gloo_available is_nccl_available
@@ -138,4 +141,60 @@ OF_DISTRIBUTED = _table({
         AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions BuiltinCommHookType GatherOptions GradBucket
         ReduceOptions ReduceScatterOptions Reducer ScatterOptions all_gather_single reduce_scatter_single record_comm supports_complex""",
     "use a debugger in one process, or print": "DebugLevel Logger breakpoint get_debug_level set_debug_level set_debug_level_from_env",
-})
+}), "torch.nn.modules": _table({
+    _ONE_PRODUCT: "LinearCrossEntropyOptions",
+}), "torch.nn.parallel": _table({
+    "the only device is the CPU, and threads share the module; use DataParallel": "parallel_apply replicate",
+    "torch has renamed it; use DistributedDataParallel": "DistributedDataParallelCPU",
+}), "torch.nn.utils.rnn": _table({
+    _INSIDE: "PackedSequence_ bind",
+}), "torch.utils": _table({
+    _KERNELS: "cpp_extension",
+    "nothing is downloaded; give load a file": "model_zoo",
+    "it measures kernels of torch; use timeit": "ThroughputBenchmark benchmark",
+    "it is for devices of other vendors": "generate_methods_for_privateuse1_backend rename_privateuse1_backend",
+    _INSIDE: "get_cpp_backtrace set_module",
+    "memory of empty is not filled; use zeros": "deterministic",
+    "assign .data, which keeps the tensor": "swap_tensors",
+}), "torch.utils.data": _table({
+    "data pipes are no longer developed; use an IterableDataset": """
+        DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation datapipes functional_datapipe guaranteed_datapipes_determinism
+        non_deterministic runtime_validation runtime_validation_disabled""",
+    _INSIDE: "_DatasetKind",
+}), "torch.utils.tensorboard": _table({
+    "SummaryWriter writes the files; use its methods": "FileWriter RecordWriter",
+}), "torch.testing": _table({
+    "use numpy.testing.assert_allclose, which takes tensors": "assert_allclose assert_close",
+    "make tensors with randn and randint": "make_tensor",
+    _INSIDE: "FileCheck",
+}), "torch.cuda": _table({
+    _CAST: "amp",
+})}
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error for a name that a module of the package does not have, with the reason if it is a name of torch.
+
+    >>> missing("symgrad.optim", "SparseAdam")
+    AttributeError("module 'symgrad.optim' has no attribute 'SparseAdam': there are no sparse gradients; use Adam")
+    """
+    reason = TABLES.get("torch" + module.removeprefix("symgrad"), {}).get(name)
+    return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {reason}" if reason else ""))
+
+
+def page() -> str:
+    """The page of all names, in Markdown."""
+    lines = ["# Names of PyTorch that are absent", "",
+             "You look for a name of PyTorch and do not find it. What is absent on purpose stands here, by modules.", ""]
+    for place, table in TABLES.items():
+        if table:
+            lines += [f"## {place}", "", "| reason, and what to use instead | names |", "|---|---|"]
+            for reason in dict.fromkeys(table.values()):
+                lines.append(f"| {reason} | {' '.join(f'`{name}`' for name, given in table.items() if given == reason)} |")
+            lines.append("")
+    return "\n".join([*lines, "## What can go wrong", "",
+                      "A name that stands here raises an AttributeError with its reason, so that `hasattr` is False.", ""])
+
+
+if __name__ == "__main__":
+    print(page(), end="")

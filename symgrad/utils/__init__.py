@@ -3,10 +3,12 @@
 import importlib
 from typing import Any
 
+from symgrad.types.absent import missing
+
 __all__ = ["checkpoint", "data", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:  # `import symgrad` needs the serialization alone
     if name in __all__:
         return importlib.import_module(f"symgrad.utils.{name}")
-    raise AttributeError(f"module 'symgrad.utils' has no attribute {name!r}")
+    raise missing(__name__, name)

@@ -1,5 +1,7 @@
 """The modules, in files with torch's names."""
 
+from typing import Any
+
 from symgrad.nn.modules import lazy as lazy
 from symgrad.nn.modules import utils as utils
 from symgrad.nn.modules.activation import (
@@ -150,6 +152,7 @@ from symgrad.nn.modules.transformer import (
     TransformerEncoderLayer,
 )
 from symgrad.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from symgrad.types.absent import missing as _missing
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "ELU", "Flatten",
            "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss",
@@ -176,3 +179,7 @@ __all__ += ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "
 __all__ += ["MultiheadAttention"]
 __all__ += ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
 __all__ += ["AdaptiveLogSoftmaxWithLoss", "CTCLoss", "Container", "LinearCrossEntropyLoss", "NLLLoss2d"]
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(__name__, name)

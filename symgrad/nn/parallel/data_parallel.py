@@ -14,7 +14,7 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.node import Node, next_sequence
 from symgrad.nn.modules.module import Module
 
-__all__ = ["DataParallel", "gather", "scatter"]
+__all__ = ["DataParallel", "data_parallel", "gather", "scatter"]
 
 
 def _cores() -> int:
@@ -117,3 +117,8 @@ class DataParallel(Module):
             outputs = list(pool.map(run, parts))
         mark_parts(start, [list(_nodes(out)) for out in outputs])
         return gather(outputs, self.dim)
+
+
+def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, module_kwargs: Any = None) -> Any:
+    """The output of `DataParallel` of a module, for one input or a tuple of them."""
+    return DataParallel(module, device_ids, output_device, dim)(*(inputs if isinstance(inputs, tuple) else (inputs,)), **(module_kwargs or {}))

@@ -1,6 +1,6 @@
 """Helpers for the parameters of a network and their gradients."""
 
-from symgrad.nn.utils import parametrizations, parametrize, rnn, stateless
+from symgrad.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from symgrad.nn.utils.clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from symgrad.nn.utils.convert_parameters import parameters_to_vector, vector_to_parameters
 from symgrad.nn.utils.fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
@@ -11,5 +11,5 @@ from symgrad.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "convert_conv2d_weight_memory_format",
            "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights",
-           "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn",
+           "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn",
            "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm"]

@@ -5,7 +5,7 @@ Of torch's names the data pipes are absent: torch itself no longer develops them
 
 from typing import Any
 
-from symgrad.types.absent import OF_DATA as _ABSENT
+from symgrad.types.absent import missing as _missing
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.dataloader import DataLoader
 from symgrad.utils.data.dataset import (
@@ -28,5 +28,4 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Datas
 
 
 def __getattr__(name: str) -> Any:
-    reason = f": {_ABSENT[name]}" if name in _ABSENT else ""
-    raise AttributeError(f"module 'symgrad.utils.data' has no attribute {name!r}{reason}")
+    raise _missing(__name__, name)

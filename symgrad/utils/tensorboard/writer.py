@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from symgrad.types.absent import OF_WRITER, Absent
+from symgrad.types.absent import TABLES, Absent
 from symgrad.utils.tensorboard.hyperparameters import hyperparameters
 from symgrad.utils.tensorboard.media import Media, array_of
 from symgrad.utils.tensorboard.protocol import protocol
@@ -188,7 +188,8 @@ class SummaryWriter(Media):
     # What torch has besides
 
     add_embedding, add_image_with_boxes, add_mesh, add_onnx_graph, add_video = (
-        Absent(name, OF_WRITER[name]) for name in ("add_embedding", "add_image_with_boxes", "add_mesh", "add_onnx_graph", "add_video"))
+        Absent(name, TABLES["torch.utils.tensorboard.SummaryWriter"][name])
+        for name in ("add_embedding", "add_image_with_boxes", "add_mesh", "add_onnx_graph", "add_video"))
 
     # The files
 

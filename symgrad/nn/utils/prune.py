@@ -1,0 +1,345 @@
+"""Pruning: a tensor of a module is name_orig * name_mask, computed before each forward, where the mask is 0 for elements that were pruned.
+
+>>> import symgrad
+>>> from symgrad import nn
+>>> from symgrad.nn.utils import prune
+>>> layer = nn.Linear(2, 2, bias=False)
+>>> layer.load_state_dict({"weight": symgrad.tensor([[1.0, -3.0], [0.5, 2.0]])})
+<All keys matched successfully>
+>>> prune.l1_unstructured(layer, "weight", amount=0.5).weight.tolist(), [*layer.state_dict()]
+([[0.0, -3.0], [0.0, 2.0]], ['weight_orig', 'weight_mask'])
+>>> prune.remove(layer, "weight").weight.tolist()
+[[0.0, -3.0], [0.0, 2.0]]
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+from symgrad.engine.tensor import Tensor
+from symgrad.engine.traced import FUNCTIONS
+from symgrad.factories.creation import ones_like, zeros_like
+from symgrad.factories.random_tensors import rand, rand_like
+from symgrad.nn.utils.convert_parameters import parameters_to_vector
+
+__all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer", "RandomStructured",
+           "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
+           "random_structured", "random_unstructured", "remove"]
+
+
+def _same_shape(scores: Tensor, of: Tensor, what: str) -> None:
+    if scores.shape != of.shape:
+        raise AssertionError(f"importance_scores should have the same shape as {what}, got {scores.shape} vs {of.shape}")
+
+
+class BasePruningMethod(ABC):
+    """The hook that computes a pruned tensor. A subclass has `compute_mask`, and says in PRUNING_TYPE what that is given if the tensor is already
+    pruned: "unstructured" the remaining elements, "structured" the remaining slices along its `dim`, "global" everything."""
+
+    PRUNING_TYPE: ClassVar[str]
+    _tensor_name: str | None = None
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, str(self._tensor_name), self.apply_mask(module))
+
+    @abstractmethod
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask for a tensor of scores, 0 also where `default_mask` is."""
+
+    def apply_mask(self, module: Any) -> Tensor:
+        """The pruned tensor."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned")
+        original = getattr(module, f"{self._tensor_name}_orig")
+        return getattr(module, f"{self._tensor_name}_mask").to(dtype=original.dtype) * original
+
+    @classmethod
+    def apply(cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any) -> Any:
+        """Prune the tensor `name` of a module, further if it is already pruned; if that raises, the module is as before."""
+        earlier = {key: hook for key, hook in module._forward_pre_hooks.items() if isinstance(hook, BasePruningMethod) and hook._tensor_name == name}
+        if len(earlier) > 1:
+            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a PruningContainer.")
+        method: Any = cls(*args, **kwargs)
+        method._tensor_name = name
+        for old in earlier.values():
+            method = PruningContainer(*(old if isinstance(old, PruningContainer) else [old]), method)
+        value = getattr(module, name)
+        if importance_scores is not None:
+            _same_shape(importance_scores, value, f"parameter {name} of {module}")
+        default = getattr(module, f"{name}_mask").detach().clone() if earlier else ones_like(value)
+        mask = method.compute_mask(value if importance_scores is None else importance_scores, default_mask=default)
+        for key in earlier:
+            del module._forward_pre_hooks[key]
+        if not earlier:
+            module.register_parameter(f"{name}_orig", value)
+            del module._parameters[name]
+        module.register_buffer(f"{name}_mask", mask)
+        setattr(module, name, method.apply_mask(module))
+        module.register_forward_pre_hook(method)
+        return method
+
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
+        """A tensor times the mask for its scores."""
+        if importance_scores is not None:
+            _same_shape(importance_scores, t, "tensor t")
+        return t * self.compute_mask(t if importance_scores is None else importance_scores,
+                                     default_mask=ones_like(t) if default_mask is None else default_mask)
+
+    def remove(self, module: Any) -> None:
+        """Make the pruned tensor a parameter again, with the values that it has."""
+        if self._tensor_name is None:
+            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
+        weight = self.apply_mask(module)
+        if hasattr(module, self._tensor_name):
+            delattr(module, self._tensor_name)
+        original = module._parameters.pop(f"{self._tensor_name}_orig")
+        original.data = weight.data
+        del module._buffers[f"{self._tensor_name}_mask"]
+        setattr(module, self._tensor_name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Pruning methods in sequence, for one tensor: each prunes what the earlier ones left."""
+
+    def __init__(self, *args: BasePruningMethod):
+        self._pruning_methods: tuple[BasePruningMethod, ...] = ()
+        if args:
+            self._tensor_name = args[0]._tensor_name
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Append a method."""
+        if not isinstance(method, BasePruningMethod):
+            raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
+        if self._tensor_name != method._tensor_name:
+            raise ValueError(f"Can only add pruning methods acting on the parameter named '{self._tensor_name}' to PruningContainer {self}. "
+                             f"Found '{method._tensor_name}'")
+        self._pruning_methods += (method,)
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask of the last method for what `default_mask` left."""
+        method: Any = self._pruning_methods[-1]
+        mask = default_mask.to(dtype=t.dtype)
+        if method.PRUNING_TYPE == "unstructured":
+            kept: Any = mask == 1
+        elif method.PRUNING_TYPE == "structured":
+            if not hasattr(method, "dim"):
+                raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.')
+            if method.dim < -t.ndim:
+                raise IndexError(f"Index is out of bounds for tensor with dimensions {t.ndim}")
+            dim = method.dim % t.ndim
+            kept = (slice(None),) * dim + (mask.sum(dim=[d for d in range(t.ndim) if d != dim]) != 0,)
+        elif method.PRUNING_TYPE == "global":
+            kept = ...
+        else:
+            raise ValueError(f"Unrecognized PRUNING_TYPE {method.PRUNING_TYPE}")
+        mask[kept] = method.compute_mask(t[kept], default_mask=mask[kept]).to(dtype=mask.dtype)
+        return mask
+
+
+class Identity(BasePruningMethod):
+    """Prunes nothing, but makes the mask."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask that is given."""
+        return default_mask
+
+
+class _OfAmount(BasePruningMethod):
+    """Prunes so many elements or slices: a fraction in [0, 1], or a number."""
+
+    def __init__(self, amount: Any):
+        if not isinstance(amount, numbers.Real):
+            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        if amount < 0 or not isinstance(amount, numbers.Integral) and not amount <= 1:
+            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        self.amount: Any = amount
+
+    def _count(self, size: int) -> int:
+        count: int = int(self.amount) if isinstance(self.amount, numbers.Integral) else round(self.amount * size)
+        if count > size:
+            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
+        return count
+
+
+class _Unstructured(_OfAmount):
+    """Prunes the elements of the least scores."""
+
+    PRUNING_TYPE = "unstructured"
+
+    @abstractmethod
+    def _scores(self, t: Tensor) -> Tensor: ...
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask, 0 at the elements of the least scores. Raises ValueError for more of them than there are."""
+        count = self._count(t.numel())
+        flat = default_mask.detach().flatten().clone()
+        if count:
+            flat[FUNCTIONS["topk"](self._scores(t).detach().flatten(), count, largest=False).indices] = 0
+        return flat.reshape(default_mask.shape)
+
+
+class RandomUnstructured(_Unstructured):
+    """Prunes random elements: a fraction `amount` of them, or so many."""
+
+    def _scores(self, t: Tensor) -> Tensor:
+        return rand_like(t)
+
+
+class L1Unstructured(_Unstructured):
+    """Prunes the elements of least absolute value: a fraction `amount` of them, or so many."""
+
+    def _scores(self, t: Tensor) -> Tensor:
+        return t.abs()
+
+
+class _Structured(_OfAmount):
+    """Prunes the slices along `dim` of the least scores."""
+
+    PRUNING_TYPE = "structured"
+    dim: int
+
+    @abstractmethod
+    def _scores(self, t: Tensor) -> Tensor: ...
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The mask, 0 in the slices of the least scores. Raises ValueError for a vector and for more slices than there are, IndexError for `dim`."""
+        if t.ndim < 2:
+            raise ValueError("Structured pruning can only be applied to multidimensional tensors. "
+                             f"Found tensor of shape {t.shape} with {t.ndim} dims")
+        if not -t.ndim <= self.dim < t.ndim:
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        dim, size = self.dim % t.ndim, t.shape[self.dim]
+        count = self._count(size)
+        if not count:
+            return default_mask
+        mask = zeros_like(t)
+        mask[(slice(None),) * dim + (FUNCTIONS["topk"](self._scores(t).detach(), size - count).indices,)] = 1
+        return mask * default_mask.to(dtype=mask.dtype)
+
+
+class LnStructured(_Structured):
+    """Prunes the slices along `dim` of the least norm of order `n`: a fraction `amount` of them, or so many."""
+
+    def __init__(self, amount: float, n: Any, dim: int = -1):
+        super().__init__(amount)
+        self.n, self.dim = n, dim
+
+    def _scores(self, t: Tensor) -> Tensor:
+        dim = self.dim % t.ndim
+        return FUNCTIONS["norm"](t, self.n, [d for d in range(t.ndim) if d != dim])
+
+
+class RandomStructured(_Structured):
+    """Prunes random slices along `dim`: a fraction `amount` of them, or so many."""
+
+    def __init__(self, amount: float, dim: int = -1):
+        super().__init__(amount)
+        self.dim = dim
+
+    def _scores(self, t: Tensor) -> Tensor:
+        return rand(t.shape[self.dim])
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes by a mask that is given."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Tensor):
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """The product of both masks."""
+        if default_mask.shape != self.mask.shape:
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
+        return default_mask * self.mask.to(dtype=default_mask.dtype)
+
+
+def identity(module: Any, name: str) -> Any:
+    """The module, with the parameter `name` computed from a mask of ones."""
+    Identity.apply(module, name)
+    return module
+
+
+def random_unstructured(module: Any, name: str, amount: float) -> Any:
+    """The module, with random elements of the parameter `name` pruned: a fraction of them, or so many."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module: Any, name: str, amount: float, importance_scores: Tensor | None = None) -> Any:
+    """The module, with the elements of least absolute value, or score, of the parameter `name` pruned: a fraction of them, or so many."""
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: Any, name: str, amount: float, dim: int) -> Any:
+    """The module, with random slices of the parameter `name` along `dim` pruned: a fraction of them, or so many."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(module: Any, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None) -> Any:
+    """The module, with the slices of the parameter `name` along `dim` pruned whose norm of order `n` is least: a fraction of them, or so many."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
+    """The module, with the parameter `name` pruned where a mask is 0."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def global_unstructured(parameters: Iterable[tuple[Any, str]], pruning_method: Any, importance_scores: dict[Any, Tensor] | None = None,
+                        **kwargs: Any) -> None:
+    """Prune parameters, given as (module, name), together, by one unstructured method.
+
+    Raises TypeError if `parameters` is not iterable, the scores are not a dict by (module, name), or the method is not unstructured.
+    """
+    if not isinstance(parameters, Iterable):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
+    scores = {} if importance_scores is None else importance_scores
+    if not isinstance(scores, dict):
+        raise TypeError("global_unstructured(): importance_scores must be of type dict")
+    values = [(module, name, getattr(module, name)) for module, name in parameters]
+    method = pruning_method(**kwargs)
+    if method.PRUNING_TYPE != "unstructured":
+        raise TypeError(f'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method {pruning_method} of type '
+                        f"{method.PRUNING_TYPE}")
+    mask = PruningContainer(method).compute_mask(
+        parameters_to_vector([scores.get((module, name), value) for module, name, value in values]),
+        parameters_to_vector([getattr(module, f"{name}_mask", ones_like(value)) for module, name, value in values]))
+    for (module, name, value), part in zip(values, mask.split([value.numel() for _, _, value in values])):
+        custom_from_mask(module, name, part.reshape(value.shape))
+
+
+def remove(module: Any, name: str) -> Any:
+    """The module, with the pruned tensor `name` as a parameter again, with the values that it has. Raises ValueError if it is not pruned."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+
+
+def is_pruned(module: Any) -> bool:
+    """Whether the module or one of its submodules is pruned."""
+    return any(isinstance(hook, BasePruningMethod) for _, part in module.named_modules() for hook in part._forward_pre_hooks.values())
