@@ -193,7 +193,10 @@ def page() -> str:
                 lines.append(f"| {reason} | {' '.join(f'`{name}`' for name, given in table.items() if given == reason)} |")
             lines.append("")
     return "\n".join([*lines, "## What can go wrong", "",
-                      "A name that stands here raises an AttributeError with its reason, so that `hasattr` is False.", ""])
+                      "A name that stands here raises an AttributeError with its reason, so that `hasattr` is False:",
+                      "",
+                      "```python", ">>> import symgrad as torch", ">>> hasattr(torch, \"autocast\")", "False", ">>> torch.autocast(\"cpu\")",
+                      "Traceback (most recent call last):", "    ...", f"AttributeError: {missing('symgrad', 'autocast')}", "", "```", ""])
 
 
 if __name__ == "__main__":
