@@ -1,4 +1,4 @@
-"""Pictures of recorded graphs: values, formulas and gradients as SVG, HTML, PNG, DOT and Mermaid."""
+"""Pictures of recorded graphs: values, formulas and gradients as SVG, HTML, PNG, DOT, Mermaid and LaTeX."""
 
 from symgrad.visual.picture import Picture, graph
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from symgrad.visual.boxes import View
 from symgrad.visual.layout import place, ranked
 
-__all__ = ["Arrangement", "Curve", "HEAD", "LINE_HEIGHT", "MARGIN", "PADDING", "arranged"]
+__all__ = ["Arrangement", "Curve", "MARGIN", "arranged", "baseline"]
 
 HEAD, LINE_HEIGHT, PADDING, MARGIN, ROW_GAP, COLUMN_GAP = 18.0, 15.0, 8.0, 14.0, 36.0, 70.0
 NAME_WIDTH, TEXT_WIDTH = 8.0, 6.65  # of a character of the name, and of the other lines
@@ -78,6 +78,11 @@ def arranged(view: View) -> Arrangement:
             curves.append(Curve("used", a, b, _across(rectangles, a, b)))
     curves += [Curve("cotangent", a, b, _across(rectangles, a, b)) for a, b in view.arrows]
     return Arrangement(rectangles, lines, curves, start - COLUMN_GAP + MARGIN, y - ROW_GAP + MARGIN)
+
+
+def baseline(top: float, k: int) -> float:
+    """Where line `k` of the text of a box stands."""
+    return top + PADDING + 12 + (HEAD - LINE_HEIGHT + LINE_HEIGHT * k if k else 0)
 
 
 def _ranks(view: View) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from symgrad.visual.tracing import CONSTANT, IO, MEMBERS, Vertex
 __all__ = ["Box", "Content", "View", "one_line", "short"]
 
 LARGEST_FORMULA = 60  # operations of a formula in terms of the leaves, with repetitions
+LARGEST_ARRAY = 4  # elements, each of which has a formula of its own
 FEW = 6  # elements that are shown
 LINE = 44  # characters of a line in a box
 
@@ -143,15 +145,13 @@ class Content:
             box.gradient = one_line(value_text(gradient.value)) if gradient is not None else ""
         if self.expressions and kind == "operation":
             box.expression = one_line(formula(vertex))
-            box.formula = one_line(self._formula(vertex))
+            box.formula = one_line(self._formula(vertex)) if box.shape is not None and math.prod(box.shape) <= LARGEST_ARRAY else ""
         return box
 
     def _formula(self, vertex: Vertex) -> str:
         """The formula in terms of symbols, if it is short."""
         node = vertex.node
-        if node is None or not node.flags & NAMED or np.size(getattr(vertex.value, "shape", ())) and np.prod(vertex.value.shape) > 4:
-            return ""
-        if self._size(vertex) > LARGEST_FORMULA:
+        if node is None or not node.flags & NAMED or self._size(vertex) > LARGEST_FORMULA:
             return ""
         try:
             return str(expr(wrap(vertex.value, node)))

@@ -6,7 +6,7 @@ import io
 import warnings
 from typing import Any
 
-from symgrad.visual.arranging import HEAD, LINE_HEIGHT, PADDING, arranged
+from symgrad.visual.arranging import MARGIN, arranged, baseline
 from symgrad.visual.boxes import View
 from symgrad.visual.svg import EDGES, LEGEND, colours_of
 
@@ -26,7 +26,7 @@ def png_of(view: View, caption: str, dpi: int) -> bytes:
     except ImportError:
         raise ImportError("a picture as PNG needs matplotlib: pip install 'symgrad[visual]'; SVG and HTML need nothing") from None
     found = arranged(view)
-    width, height = max(found.width, 14 + 6.7 * len(caption)), found.height + LEGEND
+    width, height = max(found.width, MARGIN + 6.7 * len(caption)), found.height + LEGEND
     figure = Figure(figsize=(width / INCH, height / INCH))
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
@@ -42,10 +42,9 @@ def png_of(view: View, caption: str, dpi: int) -> bytes:
             axes.add_patch(FancyBboxPatch((left + shift, top + shift), wide, tall, facecolor=fill, edgecolor=line, linewidth=0.75, zorder=2,
                                           boxstyle=f"round,pad=0,rounding_size={12 if box.kind == 'leaf' else 3}"))
         for k, text in enumerate(lines):
-            y = top + PADDING + 12 + (HEAD - LINE_HEIGHT + LINE_HEIGHT * k if k else 0)
-            axes.text(left + wide / 2, y, text, ha="center", va="baseline", fontsize=9.75 if not k else 8.25, zorder=3, parse_math=False,
-                      family="sans-serif" if not k else "monospace", weight="normal" if k else "bold", color="#202124" if k else line)
-    axes.text(14, height - 8, caption, fontsize=8.25, family="monospace", color="#5f6368", parse_math=False)
+            axes.text(left + wide / 2, baseline(top, k), text, ha="center", va="baseline", fontsize=8.25 if k else 9.75, zorder=3,
+                      family="monospace" if k else "sans-serif", weight="normal" if k else "bold", color="#202124" if k else line, parse_math=False)
+    axes.text(MARGIN, height - 8, caption, fontsize=8.25, family="monospace", color="#5f6368", parse_math=False)
     stream = io.BytesIO()
     figure.set_dpi(min(dpi, int(LARGEST * INCH / max(width, height))))
     with warnings.catch_warnings():

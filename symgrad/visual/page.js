@@ -51,7 +51,7 @@ function open(number) {
   });
   for (const made of document.querySelectorAll("#levels button")) made.setAttribute("aria-pressed", String(Number(made.dataset.page) === number));
   details.textContent = "";
-  element("p", "A click on a node shows what is known of it; one on a group with a double frame opens it. Drag to move, turn the wheel to enlarge.", details);
+  element("p", "A click on a box shows what is known of it; a double click on one with a double frame, which is a group, opens it. Drag to move, turn the wheel to enlarge.", details);
 }
 
 function show(number) {

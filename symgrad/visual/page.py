@@ -33,29 +33,29 @@ def _file(name: str) -> str:
 
 def page_of(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | Fold], caption: str) -> str:
     """The page; `drawn` is what its first picture shows of the groups."""
-    pages = [_page(groups[0].title, -1, content.view(drawn), drawn, 0)]
+    pages = [_page(groups[0].title, -1, content.view(drawn))]
     levels = _levels(groups, content, drawn, pages)
     order = {v: k for k, v in enumerate([v for group in groups for v in group.vertices()])}
     total = sum([len(page["boxes"]) for page in pages])
+    number: dict[Fold, int] = {}
     waiting = [(i, k) for i, page in enumerate(pages) for k in range(len(page["items"]))]
     for i, k in waiting:
-        item = pages[i]["items"][k]
+        item, box = pages[i]["items"][k], pages[i]["boxes"][k]
         if isinstance(item, Fold):
             inner = opened(item, max(INNER, len(item.members)), None)
-            known = next((n for n, page in enumerate(pages) if page.get("fold") is item), None)
-            if known is None and total + len(inner) <= MOST:
+            if item not in number and total + len(inner) <= MOST:
                 outside = _around(item, order)
-                known, view = len(pages), content.view([*outside, *inner])
-                for box in view.boxes[:len(outside)]:
-                    box.kind = "outside"
-                pages.append(_page(view_title(item), i, view, [*outside, *inner], len(outside)) | {"fold": item})
+                view = content.view([*outside, *inner])
+                for each in view.boxes[:len(outside)]:
+                    each.kind = "outside"
+                number[item] = len(pages)
+                waiting += [(len(pages), n) for n in range(len(outside), len(view.boxes))]
+                pages.append(_page(box["name"], i, view))
                 total += len(view.boxes)
-                waiting += [(known, n) for n in range(len(outside), len(view.boxes))]
-            if known is not None:
-                pages[i]["boxes"][k]["open"] = known
+            if item in number:
+                box["open"] = number[item]
     for page in pages:
         page.pop("items")
-        page.pop("fold", None)
     data = json.dumps({"pages": pages, "levels": levels, "caption": caption})
     script = _file("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -64,18 +64,12 @@ def page_of(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | F
     return re.sub(r"\{\{(\w+)\}\}", lambda match: found[match[1]], _file("page.html"))
 
 
-def view_title(fold: Fold) -> str:
-    """The title of a group, or its size if it has none."""
-    return fold.title or f"{fold.count:,} nodes"
-
-
-def _page(title: str, parent: int, view: View, items: Sequence[Vertex | Fold], outside: int) -> dict[str, Any]:
+def _page(title: str, parent: int, view: View) -> dict[str, Any]:
     boxes = []
     for box in view.boxes:
-        known = {key: value for key, value in (asdict(box) | {"type": box.type}).items() if value not in ("", 0, None, False)}
-        boxes.append(known | {"operands": box.operands})
-        known.pop("shape", None)
-    return {"title": title, "parent": parent, "svg": svg_of(view), "boxes": boxes, "items": items}
+        known = {key: value for key, value in asdict(box).items() if key != "shape" and value not in ("", 0, None, False)}
+        boxes.append(known | {"type": box.type})
+    return {"title": title, "parent": parent, "svg": svg_of(view), "boxes": boxes, "items": view.items}
 
 
 def _levels(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | Fold], pages: list[dict[str, Any]]) -> list[tuple[str, int]]:
@@ -93,7 +87,7 @@ def _levels(groups: Sequence[Fold], content: Content, drawn: Sequence[Vertex | F
             levels.append((str(depth), 0))
         else:
             levels.append((str(depth), len(pages)))
-            pages.append(_page(groups[0].title, -1, content.view(items), items, 0))
+            pages.append(_page(groups[0].title, -1, content.view(items)))
     if len(levels) < 2:
         del pages[1:]
         return []

@@ -78,7 +78,7 @@ class Picture:
         return png_of(self.view, self.caption, dpi)
 
     def html(self) -> str:
-        """A page to open in a browser: it can be moved and enlarged, a click on a node shows what is known of it, and one on a group opens it.
+        """A page to open in a browser: it can be moved and enlarged, a click on a box shows what is known of it, and a double click opens a group.
 
         It has all it needs and asks no network.
         """
@@ -154,7 +154,7 @@ def graph(x: Any, *inputs: Any, gradient: bool = False, values: bool = True, exp
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 2000):
             raise ValueError(f"graph: {name} must be a whole number from 1 to 2000, not {number!r}")
     title = "graph"
-    if isinstance(x, Tensor) or isinstance(x, (tuple, list)):
+    if isinstance(x, (Tensor, tuple, list)):
         results = [x] if isinstance(x, Tensor) else list(x)
         _check(results, inputs)
         recorder = read(results, {t._node: name for name, t in (names or {}).items() if t._node is not None})
@@ -174,9 +174,8 @@ def graph(x: Any, *inputs: Any, gradient: bool = False, values: bool = True, exp
             raise ValueError(f"graph: the gradients of {len(forward):,} nodes are too many for a picture; draw a part with at most {MOST:,} nodes, "
                              f"or give gradient=False")
         gradients = differentiate(recorder, differentiable)
-    backward = ordered([v for v in recorder.vertices[count:]])
     own = frozenset(recorder.vertices[count:])
-    backward = _needed([v for v in backward if v in own], set(gradients.values()))
+    backward = _needed([v for v in ordered(recorder.vertices[count:]) if v in own], set(gradients.values()))
     groups = [grouped(forward, title), *([grouped(backward, GRADIENTS, 1)] if backward else [])]
     return Picture(groups, Content(gradients, own, values, expressions), fold, depth)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from symgrad.visual.arranging import HEAD, LINE_HEIGHT, MARGIN, PADDING, Arrangement, Curve, arranged
+from symgrad.visual.arranging import MARGIN, Arrangement, Curve, arranged, baseline
 from symgrad.visual.boxes import Box, View
 
 __all__ = ["CAPTIONS", "COLOURS", "EDGES", "LEGEND", "colours_of", "svg_of"]
@@ -65,10 +65,9 @@ def _box(i: int, box: Box, found: Arrangement) -> str:
     shadow = f'<rect x="{left + 4:.1f}" y="{top + 4:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius}" fill="{fill}" stroke="{line}"/>'
     texts = []
     for k, text in enumerate(found.lines[i]):
-        y = top + PADDING + 12 + (HEAD - LINE_HEIGHT + LINE_HEIGHT * k if k else 0)
         style = f'font-size="13" font-weight="bold" font-family="sans-serif" fill="{line}"' if not k else \
             f'font-size="11" fill="{"#5f6368" if k == 1 and box.type else "#202124"}"'
-        texts.append(f'<text x="{left + width / 2:.1f}" y="{y:.1f}" text-anchor="middle" {style}>{escape(text)}</text>')
+        texts.append(f'<text x="{left + width / 2:.1f}" y="{baseline(top, k):.1f}" text-anchor="middle" {style}>{escape(text)}</text>')
     tooltip = "\n".join([box.name, *(t for t in (box.type, box.expression, box.formula, box.value) if t)])
     return (f'<g data-box="{i}" class="{box.kind}"><title>{escape(tooltip)}</title>{shadow if box.kind == "fold" else ""}'
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius}" fill="{fill}" stroke="{line}"/>'

@@ -11,7 +11,7 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import grad
 from tests.support import programs_function, programs_function_graph, programs_function_outputs
-from tests.support.functions import derivatives, function_of, leaf
+from tests.support.functions import Two, derivatives, function_of, leaf
 from tests.support.sides import begins, compare, programs, recorded
 
 PROGRAMS = {name: (program, recorded(module)[name]) for module in (programs_function, programs_function_outputs, programs_function_graph)
@@ -66,20 +66,6 @@ def test_errors_whose_text_differs_from_pytorch():
 
     with pytest.warns(UserWarning, match=r"ctx.mark_dirty\(\) received a tensor that was not an input"):
         function_of(forward, lambda ctx, g: g).apply(x)
-
-
-class Two(autograd.Function):
-    """x y and x + y."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y, x + y
-
-    @staticmethod
-    def backward(ctx, a, b):
-        x, y = ctx.saved_tensors
-        return a * y + b, a * x + b
 
 
 def test_a_ctx_has_the_interface_of_a_node():

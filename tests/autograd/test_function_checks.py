@@ -8,7 +8,7 @@ import symgrad
 from symgrad import autograd, tensor
 from symgrad.autograd import grad
 from symgrad.autograd.function import once_differentiable
-from tests.support.functions import function_of
+from tests.support.functions import Two, function_of
 
 
 class Cube(autograd.Function):
@@ -39,20 +39,6 @@ class Declared(autograd.Function):
     @staticmethod
     def symbolic(xp, x, power=3):
         return x ** power
-
-
-class Two(autograd.Function):
-    """x y and x + y."""
-
-    @staticmethod
-    def forward(ctx, x, y):
-        ctx.save_for_backward(x, y)
-        return x * y, x + y
-
-    @staticmethod
-    def backward(ctx, a, b):
-        x, y = ctx.saved_tensors
-        return a * y + b, a * x + b
 
 
 def symbol(name):

@@ -1,7 +1,7 @@
 """`python -m tests.benchmarks` measures and prints the tables.
 
 `--quick` shows in seconds that all can be measured, `--only` takes one group, `--page` writes `examples/guide/benchmarks.md`,
-`--section` the part of it about single ops.
+`--section` one section of it, of those that name their own machine.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=25, help="how often the sides take turns")
     parser.add_argument("--page", action="store_true", help=f"write the tables into {page.PAGE.name}")
     parser.add_argument("--every", action="store_true", help="with the group ops, the row of each call, too")
-    parser.add_argument("--section", action="store_true", help=f"measure the group ops alone and write its section of {page.PAGE.name}")
+    parser.add_argument("--section", choices=page.SECTIONS, help=f"measure this group alone and write its section of {page.PAGE.name}")
     given = parser.parse_args(arguments)
-    if given.page and (given.quick or given.only):
-        parser.error("--page needs all figures: leave out --quick and --only")
+    if (given.page or given.section) and (given.quick or given.only):
+        parser.error("--page and --section need all figures: leave out --quick and --only")
     on = page.machine()
     timing = Timing(1, 0.0) if given.quick else Timing(given.rounds, 0.02)
-    chosen = ["ops"] if given.section else given.only or list(GROUPS)
+    chosen = [given.section] if given.section else given.only or list(GROUPS)
     tables = [[row for name in names if name in chosen for row in GROUPS[name](timing)] for names in TABLES]
     for each in filter(None, tables):
         print(table(each), end="\n\n")
-    print(f"{on}\nOne thread, float64; ratios of times taken in turns, medians.")
+    print(f"{on}\nOne thread, float64 but for training; ratios of times taken in turns, medians.")
     if given.every:
         print(table([row for found in ops.every(timing) for _, row in found]))
     if given.page:
         page.PAGE.write_text(page.text(tables, ops.above(timing), on), encoding="utf-8")
     if given.section:
-        page.PAGE.write_text(page.section(tables[1], ops.above(timing), on), encoding="utf-8")
+        above = ops.above(timing) if given.section == "ops" else ""
+        page.PAGE.write_text(page.section(given.section, tables[TABLES.index((given.section,))], above, on), encoding="utf-8")
     missing = sorted({row.beside for each in tables for row in each if row.beside and row.figure == "not installed"})
     if missing:
         print(f"Not measured: {'; '.join(missing)}. To install what is missing: {INSTALL}")

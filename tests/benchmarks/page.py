@@ -14,17 +14,18 @@ import numpy as np
 
 from tests.benchmarks.table import Row, table
 
-__all__ = ["PAGE", "machine", "section", "text"]
+__all__ = ["PAGE", "SECTIONS", "machine", "section", "text"]
 
 PAGE = Path(__file__).parents[2] / "examples" / "guide" / "benchmarks.md"
 PACKAGES = ("numpy", "torch", "autograd", "jax", "casadi")
+SECTIONS = {"ops": "Op by op", "training": "Training"}  # that can be measured alone, with the machine of each
 TEMPLATE = """# Benchmarks
 
 You want to know what a call costs, beside PyTorch, HIPS autograd and NumPy by hand.
 
 A figure is the median of our time divided by the other's, taken in turns in one run: below 1 we are faster. "At most" is the bar that the project
-set itself. Everything is float64 on one thread. After `pip install -e '.[parity]'`, `python -m tests.benchmarks` measures and prints the tables,
-and with `--page` it writes this page.
+set itself. Everything but training is float64, on one thread. After `pip install -e '.[parity]'`, `python -m tests.benchmarks` measures and prints
+the tables, and with `--page` it writes this page.
 
 Machine: {machine}
 
@@ -43,7 +44,7 @@ are read in Python. A write through a view gives the base a new node, with the p
 A value and its gradient by `backward`, for one call of each op that torch has, with ten elements beside torch; and for elementwise ops and
 reductions with 100,000 elements beside functions written by hand with NumPy and SciPy (`tests/benchmarks/by_hand.py`). Those compute textbook
 formulas, without care for digits in the tails, for ties, or for NaN. `python -m tests.benchmarks --only ops --every` prints the row of each call,
-and `--section` writes this section alone.
+and `--section ops` writes this section alone.
 
 {ops}
 
@@ -74,10 +75,8 @@ Hessians were 0.45 to 0.52 (numpy; without the constant ones 1.01 to 1.16) and 0
 
 ## Training
 
-Machine of the training steps: {training_on}
-
 A step is the forward pass, `backward` and a step of gradient descent, in float32. The compiled step is one function from weights to weights, with its
-gradient inside. The perceptron by hand, two matrix products forward and three backward with NumPy, takes 0.65 of torch's time.
+gradient inside. `python -m tests.benchmarks --section training` writes this section alone.
 
 {training}
 
@@ -127,24 +126,21 @@ def _cpu() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _ops(found: list[Row], above: str, on: str) -> str:
-    """The tables of single ops, and what is above the bars."""
-    filled = [textwrap.fill(each, 150, break_long_words=False, break_on_hyphens=False) for each in above.split("\n\n")]
+def _measured(found: list[Row], above: str, on: str) -> str:
+    """The table of a section with the machine that it was measured on, and what is above the bars."""
+    filled = [textwrap.fill(each, 150, break_long_words=False, break_on_hyphens=False) for each in above.split("\n\n") if each]
     return "\n\n".join([f"Machine of this section: {on}", table(found), *filled])
 
 
-def section(found: list[Row], above: str, on: str) -> str:
-    """The page as it is, with the section of single ops written again, and the machine that this was measured on."""
-    part = re.compile("## Op by op\n.*?(?=## Second derivatives\n)", re.DOTALL)
-    new = part.search(TEMPLATE)
-    assert new is not None
-    filled = new.group().replace("{ops}", _ops(found, above, on))
-    old = PAGE.read_text(encoding="utf-8")
-    return part.sub(lambda _: filled, old) if part.search(old) else old.replace("## Second derivatives\n", f"{filled}## Second derivatives\n", 1)
+def section(name: str, found: list[Row], above: str, on: str) -> str:
+    """The page as it is, with one section written again, and the machine that this was measured on."""
+    part = re.compile(f"^## {SECTIONS[name]}\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
+    filled = part.findall(TEMPLATE)[0].replace(f"{{{name}}}", _measured(found, above, on))
+    return part.sub(lambda _: filled, PAGE.read_text(encoding="utf-8"))
 
 
 def text(tables: Sequence[list[Row]], above: str, on: str, ops_on: str = "", training_on: str = "") -> str:
     """The page with these tables, measured on a machine, or the tables of single ops and of training on other ones."""
     first, ops, second, compiled, training, symbolic = tables
-    return TEMPLATE.format(machine=on, first=table(first), ops=_ops(ops, above, ops_on or on), second=table(second), compiled=table(compiled),
-                           training=table(training), training_on=training_on or on, symbolic=table(symbolic))
+    return TEMPLATE.format(machine=on, first=table(first), ops=_measured(ops, above, ops_on or on), second=table(second), compiled=table(compiled),
+                           training=_measured(training, "", training_on or on), symbolic=table(symbolic))

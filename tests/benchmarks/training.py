@@ -1,4 +1,4 @@
-"""Steps of training in float32: a perceptron and a small convolutional network, and a batch split over two threads."""
+"""Steps of training in float32: a perceptron and a small convolutional network."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ BATCH, RATE = 64, 0.1
 SIZES = (784, 128, 10)
 
 
-def weights(seed: int = 0) -> list[np.ndarray]:
+def weights() -> list[np.ndarray]:
     """Weights (out, in) and biases of the perceptron."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     return [part.astype(np.float32) for n, m in zip(SIZES, SIZES[1:]) for part in (rng.normal(size=(m, n)) / n**0.5, np.zeros(m))]
 
 
-def batch(shape: tuple[int, ...], seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def batch(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and labels."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     return rng.normal(size=shape).astype(np.float32), rng.integers(0, SIZES[-1], shape[0])
 
 

@@ -51,17 +51,20 @@ def test_the_tables_have_the_rows_and_bars_of_the_page():
 
 def test_the_page_is_written_by_the_benchmark():
     text = page.PAGE.read_text(encoding="utf-8")
-    names = ("Machine", "Machine of this section", "Machine of the training steps")
-    (on,), (ops_on,), (training_on,) = (re.findall(f"^{name}: (.*)$", text, re.MULTILINE) for name in names)
+    (on,), others = (re.findall(f"^{name}: (.*)$", text, re.MULTILINE) for name in ("Machine", "Machine of this section"))
     above = re.findall(r"^Above [^|]*?\.$(?=\n\n)", text, re.MULTILINE)
     assert len(above) == 2
-    assert page.text([[Row(*cells) for cells in table] for table in tables(text)], "\n\n".join(above), on, ops_on, training_on) == text
+    found = [[Row(*cells) for cells in table] for table in tables(text)]
+    assert page.text(found, "\n\n".join(above), on, *others) == text
+    for name, table, known, machine in zip(page.SECTIONS, (found[1], found[4]), ("\n\n".join(above), ""), others, strict=True):
+        assert page.section(name, table, known, "another") == text.replace(machine, "another")
     assert re.search("SIMD of NumPy up to .*; Python .*, numpy", page.machine()) and "SIMD of NumPy up to" in on
 
 
-def test_a_page_of_some_figures_is_refused():
+@pytest.mark.parametrize("wanted", [["--page"], ["--section", "training"]])
+def test_a_page_of_some_figures_is_refused(wanted):
     with pytest.raises(SystemExit):
-        main(["--page", "--quick"])
+        main([*wanted, "--quick"])
 
 
 @pytest.mark.sweep

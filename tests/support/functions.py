@@ -15,6 +15,20 @@ def function_of(forward, backward, name="Bad"):
     return type(name, (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
+class Two(autograd.Function):
+    """x y and x + y."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, a, b):
+        x, y = ctx.saved_tensors
+        return a * y + b, a * x + b
+
+
 def derivatives(y, x, order=3):
     """The value and the derivatives of a number, each by the one before."""
     out = [y.item()]

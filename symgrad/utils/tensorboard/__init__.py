@@ -1,4 +1,4 @@
-"""`SummaryWriter`: graphs, numbers, histograms and texts for TensorBoard, with torch's names.
+"""`SummaryWriter`: graphs, numbers, histograms, texts, pictures, sounds and settings for TensorBoard, with torch's names.
 
 Needs the package `tensorboard` (extra `tensorboard`), which is imported when the first writer is made.
 """

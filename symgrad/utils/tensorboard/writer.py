@@ -24,7 +24,7 @@ SMALLEST, LARGEST, GROWTH = 1e-12, 1e20, 1.1  # of TensorFlow's bins for histogr
 
 
 class SummaryWriter(Media):
-    """A writer of graphs, numbers, histograms and texts to a folder for TensorBoard.
+    """A writer of graphs, numbers, histograms, texts, pictures, sounds and settings to a folder for TensorBoard.
 
     Without `log_dir` the folder is runs/DATE_TIME_HOST with `comment` at its end. Existing events with a step from `purge_step` on
     are hidden. Events are queued, at most `max_queue` of them, are written at least every `flush_secs` seconds, and are all written by
@@ -52,7 +52,7 @@ class SummaryWriter(Media):
     def _writer(self, folder: str) -> Any:
         """The writer of one folder; after `close` a new one is made."""
         if folder not in self._writers:
-            event_writer = protocol.EventFileWriter
+            event_writer = protocol.EventFileWriter  # first, so that no folder is made where the package is missing
             _make(folder)
             self._writers[folder] = event_writer(folder, self.max_queue, self.flush_secs, self.filename_suffix)
             if self.purge_step is not None and folder == self.log_dir:
