@@ -3,7 +3,7 @@
 The data are the 1797 images of 8 x 8 pixels that scikit-learn bundles (E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI
 Machine Learning Repository, 1998). A fifth of them is held out, drawn by a fixed seed, and never seen in training.
 
-Known from elsewhere: nearest neighbours classify about 98.5 % of a held-out part of this set. The network is asserted to reach 97 %.
+Known from elsewhere: nearest neighbours classify about 99 % of a held-out part of this set rightly. The network is asserted to reach 97 %.
 
     pip install 'symgrad[examples]'
     python examples/training/digits.py --log runs/digits
