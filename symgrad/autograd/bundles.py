@@ -40,10 +40,7 @@ class Output(Node):
     def short_name(self) -> str:
         return self.origin.short_name()
 
-    @property
-    def output_of(self) -> tuple[Node, int]:  # type: ignore[override]
-        return self.parents[0], self.args[1]  # type: ignore[index, return-value]
-
+    output_of = property(lambda self: (self.parents[0], self.args[1]))  # derived, for a copy has another parent
     output_index = property(lambda self: self.args[1])
 
     def release(self) -> None:

@@ -278,9 +278,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if task is not None and task.callbacks:
         task.call_back()
     nodes = [x._node for x in xs]
-    if allow_unused and not materialize_grads and (constant := {node for node in nodes if out.get(node, NONE) is None}):  # type: ignore[arg-type]
-        for node in constant - sources([node for node, _ in seeds]):  # what a constant derivative was computed by is unused
-            del out[node]  # type: ignore[arg-type]
+    constant = {node for node in nodes if node is not None and out.get(node, NONE) is None} if allow_unused and not materialize_grads else ()
+    if constant:  # what a constant derivative was computed by is unused
+        for unused in constant - sources([node for node, _ in seeds]):
+            del out[unused]
     parents = joined_inputs(nodes) if create_graph else ()  # type: ignore[arg-type]
     results: list[Tensor | None] = []
     for i, (x, node) in enumerate(zip(xs, nodes)):

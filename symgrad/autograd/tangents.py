@@ -64,7 +64,7 @@ def set_tangents(node: FunctionNode, inputs: Sequence[Tensor], outputs: Sequence
             if graph:  # its tangent may have no graph
                 thread.modes.level.renew(y._node, node.parents[i])
         viewed = i is None and _check_view(y, t, inputs, given)
-        if not graph or viewed and t._node is None:  # type: ignore[union-attr]
+        if not graph or viewed and t is not None and t._node is None:
             if t is None or t.shape == y.shape and t.is_complex() <= y.is_complex():
                 thread.modes.level.tangents[y._node] = t
 

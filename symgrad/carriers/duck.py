@@ -21,8 +21,8 @@ class Unrecordable(RuntimeError):
 
 def unbatchable(message: str) -> RuntimeError:
     """The error for a computation that is not possible for all members of a batch at once. It is a RuntimeError itself, as in torch."""
-    error = RuntimeError(message)
-    error.unbatchable = True  # type: ignore[attr-defined]
+    error: Any = RuntimeError(message)
+    error.unbatchable = True
     return error
 
 

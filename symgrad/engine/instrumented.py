@@ -42,12 +42,13 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
     It never adds in place, because a hook may have stored the cotangent.
     """
     out: Cotangents = {}
+    hooks_at: Callable[[Node], Any] = hooks or (lambda node: None)
 
     def finish_leaf(leaf: Node) -> None:
         """Run the hooks of a leaf whose cotangent is complete."""
         note_node(leaf)
         g = pending.pop(leaf)
-        own = hooks(leaf)  # type: ignore[misc]
+        own = hooks_at(leaf)
         g = own.at_outputs(xp.zeros_like(leaf.value) if g is SYMBOLIC_ZERO else _typed(g, leaf))
         if deliver is None or wanted is not None and leaf not in wanted:
             out[leaf] = g
@@ -100,7 +101,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
         if own is not None:
             found = own.outgoing(found, None if absent else g)
         elif hooks is not None and node.flags & HOOKED:  # an unpack hook has registered a posthook
-            found = hooks(node).outgoing(found, Bundle(()))
+            found = hooks_at(node).outgoing(found, Bundle(()))
         for p, c in zip(parents, found):
             if p is not None:
                 if c is None:
@@ -109,7 +110,7 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
 
     def visit(node: Node) -> None:
         """Visit a node that stands for itself."""
-        own = None if hooks is None else hooks(node)
+        own = hooks_at(node)
         g, parents, runs_hooks = reach(node, own)
         if own is not None and runs_hooks:
             g = own.incoming(g)
@@ -126,17 +127,17 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
 
     def visit_call(call: CommonNode, outputs: Sequence[Node]) -> None:
         """Visit together the nodes of the outputs of one call, those that have a cotangent."""
-        own, parts, absent = hooks(call), [None] * len(call.outputs), UNDEFINED  # type: ignore[misc]
+        own, parts, absent = hooks_at(call), [None] * len(call.outputs), UNDEFINED
         needed = runs_hooks = False
         for node in call.live():
             if node in outputs:
-                part, parents, runs = reach(node, hooks(node))  # type: ignore[misc]
+                part, parents, runs = reach(node, hooks_at(node))
                 needed, runs_hooks = needed or any(parents), runs_hooks or runs
                 if part is SYMBOLIC_ZERO:
                     absent = part
                 elif part is not UNDEFINED:
                     parts[node.output_nr] = part
-            elif (unreached := hooks(node)) is not None:  # type: ignore[misc]
+            elif (unreached := hooks_at(node)) is not None:
                 unreached.at_outputs(UNDEFINED)
         g = Bundle(parts)
         if own is not None and runs_hooks:
@@ -186,9 +187,9 @@ def pull_instrumented(xp: Any, pending: Cotangents, heap: Heap, read: Read | Non
 
 
 def _call_of(node: Node) -> CommonNode | None:
-    """The node of the call of which a node is one of several outputs; None for any other node, and for a copy."""
-    call, k = getattr(node, "output_of", (None, 0))
-    return call if isinstance(call, CommonNode) and call.outputs[k]() is node else None
+    """The node of the call of which a node is one of several outputs; None for any other node."""
+    call, _ = getattr(node, "output_of", (None, 0))
+    return call if isinstance(call, CommonNode) else None
 
 
 def _settled(xp: Any, node: Node, parents: Sequence[Node | None], cotangents: Sequence[Any], hooked: bool) -> Sequence[Any]:

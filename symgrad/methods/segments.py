@@ -62,7 +62,6 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     start = EMPTY["sum" if reduce == "mean" else reduce] if initial is None else initial
     out = traced.scatter_reduce(wrap(np.full(shape, start, data._value.dtype)), axis, wrap(np.ascontiguousarray(at)), data, SCATTER[reduce])
     out = traced.narrow(out, axis, 0, segments)
-    out = out if data.numel() else out + traced.sum(data)  # nothing was sent, and the result still belongs to the graph of the data
     if reduce != "mean":
         return out
     size = wrap(counts.reshape(*counts.shape, *(1,) * len(trailing)))

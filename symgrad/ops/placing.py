@@ -82,6 +82,14 @@ def _matching_part(xp, src, index):
     return src if tuple(src.shape) == shape else xp.getitem(src, tuple(slice(n) for n in shape))
 
 
+def _unchanged(xp, input, src):
+    """A copy of the input for an index without elements: nothing of `src` is sent, and yet the graph has both."""
+    if not hasattr(src, "shape") or src.dtype is not input.dtype:
+        return xp.clone(input)
+    nothing = xp.getitem(xp.reshape(src, (-1,)), (slice(0, 0),))
+    return xp.clone(xp.reshape(xp.cat([xp.reshape(input, (-1,)), nothing], 0), tuple(input.shape)))
+
+
 _define_replacement("scatter_tensor", node_name="Scatter", doc="A copy of the input with the elements at an index replaced by a tensor's.")
 _define_replacement("scatter_number", node_name="ScatterBackward1", doc="A copy of the input with the elements at an index replaced by a number.")
 
@@ -95,7 +103,7 @@ def scatter(xp, input, dim, index, src=None, *, value=None, reduce=None):
     whole = hasattr(given, "shape")
     places = _elements_index("scatter", input, dim, index, given if whole else None)
     if places is NO_PLACES:
-        return xp.clone(input)
+        return _unchanged(xp, input, given)
     if whole:
         return xp.scatter_tensor(input, _written(xp, _matching_part(xp, given, index), places), places)
     return xp.scatter_number(input, input.new_tensor(given), places)
@@ -113,7 +121,7 @@ def _scattered(xp, input, dim, index, given, reduce):
 def _scatter_add_arguments(xp, input, dim, index, src):
     places = _elements_index("scatter_add", input, dim, index, src)
     if places is NO_PLACES:
-        return xp.clone(input)
+        return _unchanged(xp, input, src)
     return input, _written(xp, _matching_part(xp, src, index), places, True), places, 1
 
 
@@ -220,7 +228,7 @@ def _reduce_at(xp, name, input, src, places, reduce, include_self, known):
     flat, sent, shape = xp.reshape(input, (-1,)), xp.reshape(src, (-1,)), tuple(input.shape)
     positions = flat_positions(places, shape)
     if not len(positions):
-        return xp.clone(input)
+        return _unchanged(xp, input, src)
 
     def added(x, others):
         return xp.index_add(x if include_self else xp.index_fill(x, 0, positions, 0), 0, positions, others)
@@ -243,7 +251,7 @@ def scatter_reduce(xp, input, dim, index, src, reduce, *, include_self=True):
     """A copy of the input with the sum, product, mean, largest or smallest of the elements that an index along `dim` sends to one place."""
     places = _elements_index("scatter_reduce", input, dim, index, src)
     if places is NO_PLACES:
-        return xp.clone(input)
+        return _unchanged(xp, input, src)
     part = _matching_part(xp, src, index)
     places = places if input.ndim else (integer_index(index, "").reshape(-1),)
     return _reduce_at(xp, "scatter_reduce", input, part, places, reduce, include_self, ("sum", "prod", "mean", "amax", "amin"))
@@ -257,7 +265,7 @@ def index_reduce(xp, input, dim, index, source, reduce, *, include_self=True):
     every = xp.expand(xp.reshape(index, (-1, *(1,) * (input.ndim - dim - 1))), tuple(source.shape)) if input.ndim else xp.reshape(index, ())
     places = _elements_index("index_reduce", input, dim, every, source)
     if places is NO_PLACES:
-        return xp.clone(input)
+        return _unchanged(xp, input, source)
     places = places if input.ndim else (integer_index(index, "").reshape(-1),)
     return _reduce_at(xp, "index_reduce", input, source, places, reduce, include_self, ("prod", "mean", "amax", "amin"))
 

@@ -5,13 +5,10 @@ import pytest
 import symgrad
 from symgrad.autograd import Function, grad
 from symgrad.autograd.graph import get_gradient_edge
+from tests.support.functions import leaf
 
 FREED = "Trying to backward through the graph a second time"
 CHANGED = "modified by an inplace operation"
-
-
-def leaf(*values):
-    return symgrad.tensor(values, requires_grad=True)
 
 
 class Nothing(Function):
@@ -176,7 +173,7 @@ def test_a_function_of_several_outputs_is_told_that_no_gradient_arrived_where_on
             seen.append(gs)
             return gs[0]
 
-    x, seen = leaf(1.0), []
+    x, seen = leaf([1.0]), []
     y, z = Two.apply(x)
     z.register_hook(seen.append)
     Nothing.apply(y).sum().backward()
@@ -223,7 +220,7 @@ def test_a_view_of_a_base_that_left_the_graph_can_require_grad_again():
 
 
 def test_an_undefined_gradient_passes_by_writes_that_were_freed():
-    x = leaf(2.0)
+    x = leaf([2.0])
     y = x + symgrad.zeros(3)
     y[-1:].reciprocal_()
     y.sum().backward()

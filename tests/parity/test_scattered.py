@@ -104,3 +104,14 @@ def test_a_histogram_is_differentiable_by_the_weights():
     x, w = symgrad.tensor([0.1, 0.2, 0.9]), symgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
     hist = symgrad.histogram(x, 2, range=(0.0, 1.0), weight=w).hist
     assert symgrad.autograd.grad(hist[0], w)[0].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("name, rest", [("scatter", ()), ("scatter_add", ()), ("scatter_reduce", ("sum",)), ("scatter_reduce", ("amax",)),
+                                        ("index_add", ()), ("index_copy", ()), ("index_reduce", ("prod",))])
+def test_an_index_without_elements_keeps_the_graph_of_the_source(name, rest):
+    found = []
+    for library in (torch, symgrad):
+        x, source = (library.ones(n, dtype=library.float64, requires_grad=True) for n in (3, 0))
+        y = getattr(x, name)(0, library.zeros(0, dtype=library.int64), source, *rest)
+        found.append([y.tolist(), y._is_view(), *(g.tolist() for g in library.autograd.grad(y.sum(), (x, source)))])
+    assert found[0] == found[1] == [[1.0] * 3, False, [1.0] * 3, []]

@@ -166,7 +166,8 @@ FITS: dict[str, Fit] = {
     "addmm": Fit(lambda c, a, b: len(a) == len(b) == 2 and a[1] == b[0] and c == (a[0], b[1]), lambda *_: WEIGHTS),
     "addmv": Fit(lambda c, a, b: len(a) == 2 and b == a[1:] and c == a[:1], lambda *_: WEIGHTS),
     "addr": Fit(lambda c, a, b: len(a) == len(b) == 1 and c == (*a, *b), lambda *_: WEIGHTS),
-    "cross": Fit(lambda a, b: a == b and a[-1:] == (3,), lambda *_: [(-1,)]), "mse_loss": Fit(lambda a, b: a == b, lambda *_: [("mean",), ("sum",)]),
+    "cross": Fit(lambda a, b: a == b and a[-1:] == (3,), lambda a, *_: [(len(a) - 1,)]),
+    "mse_loss": Fit(lambda a, b: a == b, lambda *_: [("mean",), ("sum",)]),
 }
 
 
