@@ -51,6 +51,9 @@ def _check(input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: S
     if bias is not None and tuple(bias.shape) != (count,):
         raise RuntimeError(f"Given {'transposed=1, ' * transposed}weight of size {shape}, expected bias to be 1-dimensional with {count} elements, "
                            f"but got bias of size {list(bias.shape)} instead")
+    if not all(kernel):
+        words = " x ".join(map(str, kernel)) + " (TxHxW)" if len(kernel) == 3 else "kernel_height: {} kernel_width: {}".format(*(1, *kernel)[-2:])
+        raise RuntimeError(f"kernel size should be greater than zero, but got{':' * (len(kernel) == 3)} {words}")
     if not transposed:
         wide = [n + 2 * p for n, p in zip(input.shape[2:], padding)]
         if any(n < d * (k - 1) + 1 for n, k, d in zip(wide, kernel, dilation)):

@@ -162,7 +162,7 @@ def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[in
         if kind == "adaptive_max":
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {[*shape[:input.ndim - rank], *size]}")
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}")
-    for i in range(input.ndim - rank, input.ndim):
+    for i in range(1 if kind == "adaptive_max" or rank == 3 else input.ndim - rank, input.ndim):
         if not shape[i]:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} with "
                                f"dimension {i} being empty")
@@ -207,6 +207,20 @@ def _intervals(samples: np.ndarray, n: int, count: int, kernel: int) -> np.ndarr
     return out
 
 
+def _check_samples(images: Tensor, samples: Tensor, rank: int) -> None:
+    """Raise torch's error for samples that do not fit."""
+    if samples.dtype is not images.dtype:
+        raise RuntimeError(f"Expect _random_samples to have the same dtype as input; they are {samples.dtype} and {images.dtype}")
+    if samples.ndim != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.ndim}")
+    if samples.shape[0] < images.shape[0]:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != images.shape[1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != rank:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {rank}; got {samples.shape[2]}.")
+
+
 def _define_fractional(rank: int, sizes: str) -> tuple[Callable[..., Any], Callable[..., tuple[Tensor, Tensor]]]:
     name = f"fractional_max_pool{rank}d"
 
@@ -226,8 +240,9 @@ def _define_fractional(rank: int, sizes: str) -> tuple[Callable[..., Any], Calla
                 raise RuntimeError(f"{name}{'(): ' if rank == 2 else '_out(): '}pool {word} {k} too large relative to input {word} {n}")
         images = input if input.ndim == rank + 2 else traced.unsqueeze(input, 0)
         samples = rand(*images.shape[:2], rank, dtype=input.dtype) if _random_samples is None else _random_samples
+        _check_samples(images, samples, rank)
         order = (1, 0) if rank == 2 else (0, 1, 2)  # torch takes the width first in two dimensions
-        given = np.asarray(samples.value)
+        given = np.asarray(samples.value)[:images.shape[0]]
         starts = [_intervals(given[..., at], n, m, k) for at, n, m, k in zip(order, size, after, kernel)]
         values, index = _selected("fractional_max_pool", images, largest_in_places(images.value, starts, kernel), rank)
         return (values, index) if input.ndim == rank + 2 else (traced.squeeze(values, 0), traced.squeeze(index, 0))
@@ -257,6 +272,9 @@ def _define_average(rank: int, sizes: str) -> tuple[Callable[..., Tensor], Calla
         kernel, strides, borders, _, places = _windows(name, input, rank, kernel_size, stride, padding, 1, ceil_mode)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
+        if rank == 3 and any(n < k for n, k in zip(input.shape[-3:], kernel)):
+            words = (" ".join(f"{letter}{axis}: {n}" for axis, n in zip("THW", sizes)) for letter, sizes in (("", input.shape[-3:]), ("k", kernel)))
+            raise RuntimeError("input image ({}) smaller than kernel size ({})".format(*words))
         _check_dtype(name, input, True)
 
         def over_windows(x: Tensor, sums: bool) -> Tensor:
@@ -323,6 +341,9 @@ def _define_unpool(rank: int, sizes: str) -> Callable[..., Tensor]:
 
     def unpool(input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
                output_size: Any = None) -> Tensor:
+        if input.ndim not in (rank + 1, rank + 2):
+            raise RuntimeError(f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor with {input.ndim} "
+                               f"dimensions.")
         kernel, borders = _each(name, "kernel_size", kernel_size, rank), _each(name, "padding", padding, rank)
         strides = kernel if stride is None else _each(name, "stride", stride, rank)
         size = _unpooled_size(name, input, rank, kernel, strides, borders, output_size)

@@ -54,6 +54,10 @@ def _cell(mode: str, input: Any, state: State, w_ih: Any, w_hh: Any, b_ih: Any, 
             raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {hidden.shape[0]}")
         if hidden.shape[1] != w_hh.shape[1]:
             raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}")
+    gates = RECURRENCES[mode].gates
+    for word, weight in (("ih", w_ih), ("hh", w_hh)):
+        if weight.shape[0] != gates * w_hh.shape[1]:
+            raise RuntimeError(f"weight_{word} first dim must be {gates} * hidden_size = {gates * w_hh.shape[1]}, but got {weight.shape[0]}")
     return RECURRENCES[mode].step(linear(input, w_ih, b_ih), state, w_hh, b_hh)
 
 

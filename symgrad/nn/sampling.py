@@ -269,7 +269,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
-    """`affine_grid` without its checks of types."""
+    """`affine_grid`, with `align_corners` given."""
     return affine_grid(theta, size, align_corners)
 
 

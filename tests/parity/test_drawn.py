@@ -54,13 +54,23 @@ def _has_segments(call):
         offsets is None or not given[..., 0].any())
 
 
+def _has_features(call):
+    """Weights of other sizes than those of the data and of the states make torch read memory that is not its own."""
+    data, states, weights = call.args[:3]
+    every = [data, *states, *weights] if isinstance(states, (list, tuple)) and isinstance(weights, (list, tuple)) else [None]
+    if not all(isinstance(t, torch.Tensor) and t.ndim > 1 for t in every):
+        return False
+    features, (hidden, *others) = data.shape[-1], [t.shape[-1] for t in states]
+    return [tuple(w.shape) for w in weights] == [(4 * hidden, features), (4 * hidden, hidden)] and others == [hidden]
+
+
 def _has_modes(call):
     """Other modes make torch read memory that is not its own."""
     return all(mode in (0, 1, 2) for mode in call.args[2:4])
 
 
 SURVIVED = {"pdist": _has_elements, "nn.functional.pdist": _has_elements, "lu_unpack": _has_pivots,
-            "segment_reduce": _has_segments, "native_batch_norm": _has_channels,
+            "segment_reduce": _has_segments, "native_batch_norm": _has_channels, "lstm": _has_features,
             **dict.fromkeys(("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"), _has_modes)}  # the calls that torch's process survives
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 
