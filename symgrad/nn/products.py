@@ -200,6 +200,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.scalar_type.lower()} "
                            f"key.dtype: {key.dtype.scalar_type.lower()} and value.dtype: {value.dtype.scalar_type.lower()} instead.")
+    if attn_mask is not None and not (attn_mask.is_floating_point() or str(attn_mask.dtype) == "torch.bool" or attn_mask.dtype is query.dtype):
+        raise RuntimeError(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                           f"{attn_mask.dtype.scalar_type.lower()} and  query.dtype: {query.dtype.scalar_type.lower()} instead.")
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3], query.shape[-3] // value.shape[-3]
         key, value = (traced.repeat_interleave(x, n, -3) for x, n in zip((key, value), times))

@@ -26,6 +26,7 @@ CASES = [
     "m.conv_tbc(x[0], x[0, :2], x[0, 0, 0, :2])", "m.convolution(x, x[:, :, :2, :2], None, [1], [0], [1], False, [0], 1)",
     "m.convolution(x, x.transpose(0, 1)[..., :2], None, [2, 1], [0, 1], [1, 1], True, [1, 0], 1)", "m.conv2d(x[:0], x[:, :, :2, :2])",
     "F.conv2d(x[..., :0], x)", "F.conv2d(x[..., :0], x[..., :2], padding=3)", "F.conv2d(x, x[:0])",
+    "F.conv2d(x, x[..., :0])", "F.conv1d(x[0], x[0, ..., :0])", "F.conv3d(x, x[None, :, :, :0])",
     "F.conv2d(x, x[:, :3])", "F.conv2d(x[:, :3], x)", "F.conv2d(x, x[:, :3, :2, :2], groups=3)", "F.conv2d(x[0, 0], x)", "F.conv2d(x[None], x)",
     "F.conv1d(x, x[0])", "F.conv3d(x[0], x[None])", "F.conv2d(x, x[0])", "F.conv2d(x[..., :2, :2], x[..., :3, :3])", "F.conv2d(x, x, padding=-1)",
     "F.conv2d(x, x, stride=0)", "F.conv2d(x, x, dilation=0)", "F.conv2d(x, x, groups=0)", "F.conv2d(x, x, stride=(1, 1, 1))",
