@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -81,7 +82,7 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
     rank, and ends all; `sys.exit` in one does not, so that the others may wait for it.
 
     Raises ValueError for another backend, for other numbers than MPI's, and for a second call; ImportError where several processes, or the backend
-    "mpi", are asked for and mpi4py is not installed.
+    "mpi", are asked for and there is no mpi4py, or no MPI for it.
     """
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
@@ -90,13 +91,14 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
     if world_size == -1 and "WORLD_SIZE" in os.environ:  # of a launcher that is not MPI's
         world_size = int(os.environ["WORLD_SIZE"])
     several = world_size > 1 or any(int(os.environ.get(name) or 1) > 1 for name in LAUNCHED)
-    communicator: Communicator = Alone()
-    if is_mpi_available():
+    try:
         from mpi4py import MPI
 
-        communicator = OverMPI(MPI.COMM_WORLD, own=False)
-    elif several or backend is not None:
-        raise ImportError(f"init_process_group: {EXTRA}")
+        communicator: Communicator = OverMPI(MPI.COMM_WORLD, own=False)
+    except (ImportError, RuntimeError) as error:  # mpi4py raises RuntimeError where it finds no MPI
+        if several or backend is not None:
+            raise ImportError(f"init_process_group: {EXTRA}") from error
+        communicator = Alone()
     for name, asked, found in ("world_size", world_size, communicator.size), ("rank", rank, communicator.rank):
         if asked not in (-1, found):
             raise ValueError(f"{name} is {asked}, but MPI says {found}: start the processes by mpiexec -n {max(world_size, 2)} python program.py")
@@ -113,6 +115,7 @@ def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> Non
     sys.stdout.flush()
     sys.stderr.write(f"Rank {world.rank()} of {world.size()} has failed, and ends the job:\n{lines}")
     sys.stderr.flush()
+    time.sleep(0.3)  # `mpiexec` forwards what was written, and no more after the abort
     world.communicator.abort()
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,15 @@ def test_a_backward_that_fails_is_forgotten(group):
     assert model.module[1].bias.grad.tolist() == [1.0] and model.module[0].bias.grad is not None
 
 
-def test_errors_without_a_group(monkeypatch):
+class NoLibrary(types.ModuleType):
+    """mpi4py where there is no MPI."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("cannot load MPI library")
+
+
+@pytest.mark.parametrize("found", [None, NoLibrary("mpi4py")], ids=["not installed", "without a library"])
+def test_errors_without_a_group(monkeypatch, found):
     assert dist.is_available() and not dist.is_initialized()
     for call in (dist.get_rank, dist.barrier, dist.destroy_process_group, lambda: nn.parallel.DistributedDataParallel(nn.Linear(1, 1)),
                  lambda: DistributedSampler([1])):
@@ -128,7 +137,7 @@ def test_errors_without_a_group(monkeypatch):
             call()
     with pytest.raises(ValueError, match="Unknown backend 'gloo'. The backend is 'mpi': start the processes by mpiexec"):
         dist.init_process_group("gloo")
-    monkeypatch.setattr(groups, "is_mpi_available", lambda: False)
+    monkeypatch.setitem(sys.modules, "mpi4py", found)
     for options in ({"backend": "mpi"}, {"world_size": 2}):
         with pytest.raises(ImportError, match=r"pip install 'symgrad\[mpi\]'"):
             dist.init_process_group(**options)
@@ -139,6 +148,9 @@ def test_errors_without_a_group(monkeypatch):
     with pytest.raises(ValueError, match="rank is 1, but MPI says 0"):
         dist.init_process_group(rank=1)
     assert not dist.is_initialized()
+    dist.init_process_group()  # one process needs no MPI
+    assert dist.get_world_size() == 1
+    dist.destroy_process_group()
 
 
 def test_modules_that_are_refused(group):
