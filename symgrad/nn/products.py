@@ -12,6 +12,7 @@ from symgrad.carriers.batched import raw
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
+from symgrad.methods.reshaping import SPOKEN
 from symgrad.methods.segments import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
@@ -184,7 +185,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """softmax(scale query keyᵀ + mask) value: (..., L, E), (..., S, E) and (..., S, V) give (..., L, V); the scale is 1/√E by default.
 
     A boolean mask is True where attention is paid, others are added; `is_causal` masks later positions. A query without any key gets 0.
-    `dropout_p` always applies; `enable_gqa` repeats the heads of key and value. Raises RuntimeError for a mask beside `is_causal`.
+    `dropout_p` always applies; `enable_gqa` repeats the heads of key and value. Raises RuntimeError for a mask beside `is_causal`, and for one of a
+    dtype that is neither bool nor float32 nor that of the query.
 
     >>> import symgrad
     >>> x = symgrad.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -198,11 +200,11 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         raise RuntimeError(f"scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query.dim(): "
                            f"{query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} instead.")
     if not query.dtype == key.dtype == value.dtype:
-        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.scalar_type.lower()} "
-                           f"key.dtype: {key.dtype.scalar_type.lower()} and value.dtype: {value.dtype.scalar_type.lower()} instead.")
-    if attn_mask is not None and not (attn_mask.is_floating_point() or str(attn_mask.dtype) == "torch.bool" or attn_mask.dtype is query.dtype):
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {SPOKEN[query.dtype.name]} "
+                           f"key.dtype: {SPOKEN[key.dtype.name]} and value.dtype: {SPOKEN[value.dtype.name]} instead.")
+    if attn_mask is not None and attn_mask.dtype.name not in ("bool", "float32", query.dtype.name):
         raise RuntimeError(f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                           f"{attn_mask.dtype.scalar_type.lower()} and  query.dtype: {query.dtype.scalar_type.lower()} instead.")
+                           f"{SPOKEN[attn_mask.dtype.name]} and  query.dtype: {SPOKEN[query.dtype.name]} instead.")
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3], query.shape[-3] // value.shape[-3]
         key, value = (traced.repeat_interleave(x, n, -3) for x, n in zip((key, value), times))
@@ -213,8 +215,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     if attn_mask is None:
         weights = traced.softmax(scores, -1)
     else:
-        boolean = str(attn_mask.dtype) == "torch.bool"
-        scores = traced.where(attn_mask, scores, -math.inf) if boolean else scores + attn_mask
+        boolean = attn_mask.dtype.name == "bool"
+        scores = traced.where(attn_mask, scores, -math.inf) if boolean else scores + attn_mask.to(scores.dtype)
         paid = traced.amax(scores.detach(), -1, True) > -math.inf
         weights = traced.where(paid, traced.softmax(traced.where(paid, scores, 0.0), -1), 0.0)
     return traced.matmul(dropout(weights, dropout_p), value)

@@ -56,7 +56,7 @@ CASES = [
     "F.scaled_dot_product_attention(x, x, x, x[0, 0])", "F.scaled_dot_product_attention(x, x, x, x[0, 0]>0.3)",
     "F.scaled_dot_product_attention(x, x, x, x[0, 0]>9)", "F.scaled_dot_product_attention(x, x[:, :2], x[:, :2], enable_gqa=True, scale=0.3)",
     "F.scaled_dot_product_attention(x, x, x, x[0, 0], is_causal=True)", "F.scaled_dot_product_attention(x, x.float(), x)",
-    "F.scaled_dot_product_attention(x, x, x, x[0, 0].bool().char())",
+    "F.scaled_dot_product_attention(x, x, x, x[0, 0].float())", "F.scaled_dot_product_attention(*[x.half() * 0] * 3, x[0, 0].detach().float())",
     "F.scaled_dot_product_attention(x[0, 0, 0], x, x)", "m.kl_div(x, x.exp())", "m.kl_div(x, x, 2, log_target=True)",
     "m.binary_cross_entropy_with_logits(x, x.sigmoid(), None, None, 0)", "m.cosine_embedding_loss(x[0, 0], x[0, 1], m.tensor([1, -1, 1, -1]))",
     "m.hinge_embedding_loss(x[0, 0], x[0, 1].sign())", "m.margin_ranking_loss(x[0], x[1], x[1].sign())",

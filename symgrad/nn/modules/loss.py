@@ -190,6 +190,24 @@ class _LossOfFunction(OfFunction):
             self.distance_function = PairwiseDistance() if given is None else given
 
 
+class _HuberOfFunction(_LossOfFunction):
+    """A loss whose `delta` is a number."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        if not isinstance(self.delta, (float, int)):
+            raise TypeError(f"delta must be a float or int, got: {type(self.delta)}")
+
+
+class _TripletOfFunction(_LossOfFunction):
+    """A loss whose margin is positive."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        if self.margin <= 0:
+            raise ValueError(f"{type(self).__name__}: expected margin to be greater than 0, got {self.margin} instead")
+
+
 _loss = partial(module_of, module=__name__, base=_LossOfFunction, shown="")
 LEGACY: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
 
@@ -197,7 +215,7 @@ SmoothL1Loss = _loss("SmoothL1Loss", function=F.smooth_l1_loss,
                      doc="The mean of error² / (2 beta) where |error| is below beta, else of |error| - beta / 2.",
                      **LEGACY, beta=1.0)
 HuberLoss = _loss("HuberLoss", function=F.huber_loss, doc="The mean of error² / 2 where |error| is below delta, else of delta (|error| - delta / 2).",
-                  reduction="mean", delta=1.0)
+                  base=_HuberOfFunction, reduction="mean", delta=1.0)
 KLDivLoss = _loss("KLDivLoss", function=F.kl_div, doc="The mean of target (log(target) - input), for log-probabilities `input`.", **LEGACY,
                   log_target=False)
 PoissonNLLLoss = _loss("PoissonNLLLoss", function=F.poisson_nll_loss, doc="The mean of exp(input) - target input.", log_input=True, full=False,
@@ -217,7 +235,9 @@ MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", function=F.multilab
                                  doc="The mean over the classes of binary cross entropies of sigmoid(input).")
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", function=F.cosine_embedding_loss, margin=0.0, **LEGACY,
                             doc="The mean of 1 - cos(input1, input2) where the target is 1, else of max(0, cos(input1, input2) - margin).")
-TripletMarginLoss = _loss("TripletMarginLoss", function=F.triplet_margin_loss, margin=1.0, p=2.0, eps=1e-6, swap=False, **LEGACY,
-                          doc="The mean of max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance `pairwise_distance`.")
-TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", function=F.triplet_margin_with_distance_loss, distance_function=None,
-                                      margin=1.0, swap=False, reduction="mean", doc="`TripletMarginLoss` with another distance function.")
+TripletMarginLoss = _loss("TripletMarginLoss", base=_TripletOfFunction, function=F.triplet_margin_loss,
+                          doc="The mean of max(0, d(anchor, positive) - d(anchor, negative) + margin), d the distance `pairwise_distance`.",
+                          margin=1.0, p=2.0, eps=1e-6, swap=False, **LEGACY)
+TripletMarginWithDistanceLoss = _loss("TripletMarginWithDistanceLoss", base=_TripletOfFunction, function=F.triplet_margin_with_distance_loss,
+                                      doc="`TripletMarginLoss` with another distance function.", distance_function=None, margin=1.0, swap=False,
+                                      reduction="mean")

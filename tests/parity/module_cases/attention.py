@@ -36,6 +36,8 @@ EVALUATED = {
 FUNCTIONS = {"nn.Transformer.generate_square_subsequent_mask": ["3", "2, dtype=m.float32", "2, dtype=m.bool"]}
 _FORWARD = "wave(3, 2, 4), wave(3, 2, 4), wave(3, 2, 4), 4, 2, {}, None, {}, False, 0.0, wave(4, 4), None"
 REFUSED = {
+    "F.scaled_dot_product_attention": [f"*[wave(2, 3)] * 3, wave(2, 2).to(m.{kind})" for kind in ("int64", "uint8", "float16", "complex64")] + [
+        "*[wave(2, 3).half()] * 3, wave(2, 2)", "wave(2, 3), wave(2, 3).float(), wave(2, 3)"],
     "MultiheadAttention(4, 2)": [
         "wave(4), wave(4), wave(4)", "wave(3, 2, 4), wave(2, 4), wave(2, 4)", "wave(3, 4), wave(3, 2, 4), wave(3, 2, 4)",
         "wave(3, 2, 4), wave(3, 2, 4), wave(2, 2, 4)", "wave(3, 2, 6), wave(3, 2, 6), wave(3, 2, 6)", f"{_X}, t([[0, 1, 1]])",

@@ -34,6 +34,7 @@ REFUSED = {
     "AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5])": ["wave(2, 4), t([1])", "wave(4), t([1, 2, 3, 4])", "wave(2, 4), t(1)", "wave(2, 4), t([[1], [2]])",
                                                   "wave(2, 4), t([1, 10])", "wave(2, 4), t([-1, 1])"],
     **dict.fromkeys([f"AdaptiveLogSoftmaxWithLoss(4, 10, {cutoffs})" for cutoffs in ("[]", "[5, 2]", "[2, 2]", "[0, 2]", "[10]", "[2.5]")], []),
+    "HuberLoss(delta='1')": [], "TripletMarginLoss(0)": [], "TripletMarginLoss(margin=-1.5)": [], "TripletMarginWithDistanceLoss(margin=0)": [],
     "NLLLoss2d()": [], "Container(a=nn.Tanh())": [],
     "nn.factory_kwargs": ["{'foo': 1}", "{'dtype': 1, 'factory_kwargs': {'dtype': 2}}"],
 }

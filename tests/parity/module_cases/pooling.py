@@ -38,6 +38,9 @@ REFUSED = {
     "MaxPool2d(2)": ["wave(2, 3)", "wave(2, 0, 3, 3)", "wave(1, 2, 1, 1)"], "MaxPool2d(2, padding=2)": ["wave(1, 2, 3, 3)"],
     "MaxPool2d(2, dilation=0)": ["wave(1, 2, 3, 3)"], "MaxPool2d((2, 2, 2))": ["wave(1, 2, 3, 3)"], "MaxPool1d(2)": ["wave(1, 2, 3, 3)"],
     "AvgPool1d(2)": ["wave(1, 2, 3, 3)"], "AvgPool2d(2, divisor_override=0)": ["wave(1, 2, 3, 3)"], "AvgPool2d(4)": ["wave(1, 2, 3, 3)"],
+    "AdaptiveAvgPool3d(2)": ["wave(2, 0, 3, 3, 3)"],
+    **{f"FractionalMaxPool2d(2, 2, _random_samples={samples})": ["wave(2, 3, 5, 5).detach()"] for samples in (
+        "m.ones(2, 3, 2).float()", "m.ones(3, 2).double()", "m.ones(1, 3, 2).double()", "m.ones(2, 2, 2).double()", "m.ones(2, 3, 3).double()")},
     "AvgPool2d(2)": ["wave(1, 2, 3, 3) > 0", "wave(1, 2, 3, 3) + 1j"],
     "AdaptiveAvgPool2d((1, 2, 3))": ["wave(1, 2, 3, 3)"], "AdaptiveAvgPool2d(-1)": ["wave(1, 2, 3, 3)"], "AdaptiveMaxPool2d((2, 2))": ["wave(2, 3)"],
     "AdaptiveMaxPool2d(3)": ["wave(1, 2, 0, 3)"], "AdaptiveAvgPool1d(2)": ["wave(1, 2, 3, 3)"], "LPPool1d(2, 2)": ["wave(1, 2, 3, 3)"],

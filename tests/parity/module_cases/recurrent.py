@@ -52,6 +52,8 @@ REFUSED = {
     "RNNCell(2, 3, nonlinearity='foo')": ["wave(4, 2)"],
     "LSTMCell(2, 3)": ["wave(3, 4)", "wave(3, 2), (wave(2, 3), wave(3, 3))", "wave(3, 2), (wave(3, 3), wave(3, 2))", "wave(3, 2, 1)",
                        "wave(3, 2), (wave(3, 3), wave(3, 3, 1))"],
+    "m.rnn_tanh_cell": ["wave(3, 2), wave(3, 4), wave(4, 2), wave(5, 4)", "wave(3, 2), wave(3, 4), wave(5, 2), wave(4, 4)"],
+    "m.gru_cell": ["wave(3, 2), wave(3, 4), wave(8, 2), wave(12, 4)"],
     "R.pack_padded_sequence": ["wave(4, 3, 2), [4, 3]", "wave(4, 3, 2), [4, 5, 1]", "wave(4, 3, 2), [4, 3, 0]", "wave(4, 3, 2), [[1]]",
                                "wave(0, 3), [0, 0, 0]"],
     "R.pad_sequence": ["[]", "3", "[wave(2), wave(3)], padding_side='foo'"],
