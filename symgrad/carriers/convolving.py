@@ -111,18 +111,26 @@ def _grouped(xp: Any, x: Any, groups: int, axis: int) -> Any:
 
 
 def _convolve(xp: Any, x: Any, weight: Any, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
+    return _product(xp, _windows(xp, x, weight.shape[2:], stride, padding, dilation), weight, groups)
+
+
+def _product(xp: Any, windows: Any, weight: Any, groups: int) -> Any:
+    """The sums of products of kernels with the elements under them."""
     rank = weight.ndim - 2
-    windows = _windows(xp, x, weight.shape[2:], stride, padding, dilation)
     out = xp.matmul(_grouped(xp, weight, groups, 0), _rows(xp, windows, rank, groups))
-    return xp.reshape(out, (x.shape[0], weight.shape[0], *windows.shape[2 + rank:]))
+    return xp.reshape(out, (windows.shape[0], weight.shape[0], *windows.shape[2 + rank:]))
 
 
 def _convolve_weight(xp: Any, x: Any, g: Any, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
-    windows = _windows(xp, x, kernel, stride, padding, dilation)
+    return _product_by_kernel(xp, _windows(xp, x, kernel, stride, padding, dilation), g, kernel, groups)
+
+
+def _product_by_kernel(xp: Any, windows: Any, g: Any, kernel: Sizes, groups: int) -> Any:
+    """The transpose of `_product` by the kernels, for the first places."""
     windows = xp.getitem(windows, (*[slice(None)] * (2 + len(kernel)), *[slice(0, n) for n in g.shape[2:]]))
     rows = xp.permute(_rows(xp, windows, len(kernel), groups), (0, 1, 3, 2))
     out = xp.sum(xp.matmul(_grouped(xp, g, groups, 1), rows), (0,), False)
-    return xp.reshape(out, (g.shape[1], x.shape[1] // groups, *kernel))
+    return xp.reshape(out, (g.shape[1], windows.shape[1] // groups, *kernel))
 
 
 def _convolve_input(xp: Any, g: Any, weight: Any, size: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, groups: int) -> Any:
@@ -160,17 +168,17 @@ def _convolve_arrays(xp: Any, x: Any, weight: Any, stride: Sizes, padding: Sizes
     windows = _windows(xp, x, kernel, stride, padding, dilation)
     count, several = _portions(windows, kernel)
     if several or _is_large(windows):
-        return _product(xp, windows, weight, groups, count)
-    return _convolve(xp, x, weight, stride, padding, dilation, groups)
+        return _product_of_portions(xp, windows, weight, groups, count)
+    return _product(xp, windows, weight, groups)
 
 
-def _product(xp: Any, windows: Any, weight: Any, groups: int, count: int) -> Any:
+def _product_of_portions(xp: Any, windows: Any, weight: Any, groups: int, count: int) -> Any:
     """The sums of products of kernels with the elements under them, `count` images at a time; the places of large ones are divided."""
     kernel = weight.shape[2:]
     axis = 2 + len(kernel)
     if _is_large(windows):
         half = windows.shape[axis] // 2
-        return np.concatenate([_product(xp, part, weight, groups, 1) for part in np.split(windows, [half], axis)], 2)
+        return np.concatenate([_product_of_portions(xp, part, weight, groups, 1) for part in np.split(windows, [half], axis)], 2)
     n, places = len(windows), windows.shape[axis:]
     matrix = _grouped(xp, weight, groups, 0)
     out = np.empty((n, groups, matrix.shape[1], prod(places)), np.result_type(windows, weight))
@@ -187,18 +195,18 @@ def _convolve_weight_of_arrays(xp: Any, x: Any, g: Any, kernel: Sizes, stride: S
     windows = _windows(xp, x, kernel, stride, padding, dilation)
     count, several = _portions(windows, kernel)
     if not several and not _is_large(windows):
-        return _convolve_weight(xp, x, g, kernel, stride, padding, dilation, groups)
+        return _product_by_kernel(xp, windows, g, kernel, groups)
     windows = windows[(Ellipsis, *[slice(0, m) for m in g.shape[2:]])]
-    return _product_by_kernel(xp, windows, g, kernel, groups, count)
+    return _product_by_kernel_of_portions(xp, windows, g, kernel, groups, count)
 
 
-def _product_by_kernel(xp: Any, windows: Any, g: Any, kernel: Sizes, groups: int, count: int) -> Any:
-    """The transpose of `_product` by the kernels."""
+def _product_by_kernel_of_portions(xp: Any, windows: Any, g: Any, kernel: Sizes, groups: int, count: int) -> Any:
+    """The transpose of `_product_of_portions` by the kernels."""
     axis = 2 + len(kernel)
     if _is_large(windows):
         half = windows.shape[axis] // 2
         parts = zip(np.split(windows, [half], axis), np.split(g, [half], 2))
-        return sum(_product_by_kernel(xp, part, each, kernel, groups, 1) for part, each in parts)
+        return sum(_product_by_kernel_of_portions(xp, part, each, kernel, groups, 1) for part, each in parts)
     n, c = windows.shape[:2]
     by_place = _grouped(xp, g, groups, 1)
     held = np.empty((count, *windows.shape[1:]), windows.dtype)
