@@ -24,10 +24,12 @@ class _SecondOrder(Optimizer):
     def __init__(self, params: Any, defaults: Group):
         super().__init__(params, defaults)
         self._plans = Plans()
-        for i, group in enumerate(self.param_groups):
-            for p in group["params"]:
-                if p.is_complex():
-                    raise ValueError(f"{type(self).__name__}: parameter group {i} has a complex parameter; optimize its view_as_real")
+
+    def add_param_group(self, param_group: Group) -> None:
+        super().add_param_group(param_group)
+        if any(p.is_complex() for p in param_group["params"]):
+            self.param_groups.pop()
+            raise ValueError(f"{type(self).__name__}: parameter group {len(self.param_groups)} has a complex parameter; optimize its view_as_real")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -82,9 +84,13 @@ class _Problem:
         return checked(lambda: self.model.product(v), "product of the Hessian with a vector", self.name) + self.decay * v
 
     def move(self, step: np.ndarray) -> float:
-        """Write x + step into the parameters, and give the loss there; not finite is infinite."""
+        """Write x + step into the parameters, and give the loss there; not finite is infinite. Where it raises, they stay at x."""
         write(self.params, self.x + step, f"{self.name}.step")
-        value = self._total(float(self._call()), self.x + step)
+        try:
+            value = self._total(float(self._call()), self.x + step)
+        except BaseException:
+            self.restore()
+            raise
         return value if np.isfinite(value) else float("inf")
 
     def restore(self) -> None:
@@ -108,7 +114,8 @@ class Newton(_SecondOrder):
     `step`, `func_evals`, `t`, and `modified`, which says whether eigenvalues were replaced.
 
     Raises ValueError for negative numbers, another line search and complex parameters; TypeError without a closure; RuntimeError for a loss that
-    is no finite real scalar or does not depend on the parameters, and where its derivatives are not finite: the parameters are unchanged then.
+    is no finite real scalar or does not depend on the parameters, and where its derivatives are not finite. The parameters are unchanged then, and
+    where the closure raises.
 
     >>> import symgrad
     >>> x = symgrad.tensor([-1.2, 1.0], requires_grad=True)
@@ -176,7 +183,8 @@ class NewtonCG(_SecondOrder):
     `radius`, and `products`, the number of products with the Hessian.
 
     Raises ValueError for numbers out of their range and complex parameters; TypeError without a closure; RuntimeError for a loss that is no
-    finite real scalar or does not depend on the parameters, and where its derivatives are not finite: the parameters are unchanged then.
+    finite real scalar or does not depend on the parameters, and where its derivatives are not finite. The parameters are unchanged then, and where
+    the closure raises.
 
     >>> import symgrad
     >>> x = symgrad.tensor([-1.2, 1.0], requires_grad=True)
@@ -195,7 +203,7 @@ class NewtonCG(_SecondOrder):
             raise ValueError(f"Invalid radius: {radius}; it must be positive and not larger than max_radius, {max_radius}")
         if not 0.0 <= eta < 0.25:
             raise ValueError(f"Invalid eta value: {eta}; it must be in [0, 0.25)")
-        check_options({"weight_decay value": weight_decay})
+        check_options({"weight_decay value": weight_decay, "max_cg value": max_cg or 0, "max_trials value": max_trials})
         super().__init__(params, dict(radius=radius, max_radius=max_radius, eta=eta, weight_decay=weight_decay, max_cg=max_cg,
                                       max_trials=max_trials))
 

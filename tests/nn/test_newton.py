@@ -127,10 +127,14 @@ def test_what_is_refused(kind):
         with pytest.raises(error, match=text):
             optimizer.step(closure)
         assert x.tolist() == [1.0, 2.0] and not optimizer.state
-    for make, text in ((lambda: kind([x], weight_decay=-1.0), "Invalid weight_decay value"), (lambda: kind([x * (1 + 1j)]), "non-leaf"),
-                       (lambda: kind([symgrad.tensor(1j, requires_grad=True)]), "complex parameter; optimize its view_as_real")):
+    negative = [{name: -1} for name in (["max_backtracks"] if kind is optim.Newton else ["max_trials", "max_cg"])] + [{"weight_decay": -1.0}]
+    complex_one = symgrad.tensor(1j, requires_grad=True)
+    for make, text in ((lambda: kind([x * (1 + 1j)]), "non-leaf"), (lambda: kind([complex_one]), "group 0 has a complex parameter; optimize its"),
+                       (lambda: optimizer.add_param_group({"params": complex_one}), "group 1 has a complex parameter"),
+                       *((lambda options=options: kind([x], **options), f"Invalid {[*options][0]} value: -1") for options in negative)):
         with pytest.raises(ValueError, match=text):
             make()
+    assert len(optimizer.param_groups) == 1
 
 
 def test_a_closure_may_call_backward():
@@ -192,6 +196,19 @@ def test_where_no_step_lowers_the_loss_the_parameters_stay(kind):
     optimizer = kind([x])
     optimizer.step(closure)
     assert x.item() == 1.0 and optimizer.state[x]["func_evals"] == len(calls) > 10
+
+
+@pytest.mark.parametrize("kind", [optim.Newton, optim.NewtonCG])
+def test_where_the_closure_raises_at_a_trial_step_the_parameters_stay(kind):
+    x, calls = symgrad.tensor(1.0, requires_grad=True), []
+
+    def closure():
+        calls.append(x.item())
+        return x * x if len(calls) == 1 else symgrad.stack([x, x])
+
+    with pytest.raises(ValueError, match="only one element tensors"):
+        kind([x]).step(closure)
+    assert x.item() == 1.0 != calls[1]
 
 
 @pytest.mark.parametrize("method", ["trust-exact", "trust-ncg", "Newton-CG", "trust-constr", "L-BFGS-B"])

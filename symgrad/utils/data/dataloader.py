@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any
 
@@ -119,7 +119,7 @@ class DataLoader:
         return self.batch_sampler is not None
 
     @property
-    def _indices(self) -> Iterable[Any]:
+    def _indices(self) -> Any:
         return self.batch_sampler if self._batched else self.sampler
 
     def __iter__(self) -> Batches:
@@ -136,7 +136,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
-            return len(self._indices)  # type: ignore[arg-type]
+            return len(self._indices)
         count = self._reported = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return count
@@ -161,7 +161,7 @@ class Batches:
         return self
 
     def __len__(self) -> int:
-        return len(self._loader._indices)  # type: ignore[arg-type]
+        return len(self._loader._indices)
 
     def __next__(self) -> Any:
         try:
