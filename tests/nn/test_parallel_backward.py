@@ -202,3 +202,35 @@ def test_graphs_of_parts_are_freed(parallel):
     assert len(parted._parts) == before + 4
     del y
     assert len(parted._parts) == before
+
+
+class Weighted(nn.Module):
+    """x w, whose gradient is a sum over the rows of x; what it computes is kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.seen = nn.Parameter(torch.ones(1)), {}
+
+    def forward(self, x):
+        self.seen[x[0, 0].item()] = out = x * self.w
+        return out
+
+
+def test_cotangents_are_added_in_the_order_of_the_parts(monkeypatch):
+    """(1e16 - 1e16) + 1 is 1, and every other order loses the 1."""
+    monkeypatch.setattr(parted, "LEAST", 0)
+    model = Weighted()
+    for rows, sums in (([1e16, -1e16, 1.0], 1.0), ([1.0, 1e16, -1e16], 0.0)):
+        model.w.grad = None
+        nn.DataParallel(model, 3)(torch.tensor(rows)[:, None]).sum().backward()
+        assert model.w.grad.item() == sums
+
+
+def test_gradients_of_what_a_part_has_computed(monkeypatch):
+    monkeypatch.setattr(parted, "LEAST", 0)
+    model = Weighted()
+    out = nn.DataParallel(model, 2)(torch.tensor([[2.0], [3.0]]))
+    inner, weight = autograd.grad(out.square().sum(), (model.seen[2.0], model.w), retain_graph=True)
+    assert inner.tolist() == [[4.0]] and weight.tolist() == [26.0]
+    both = autograd.grad(out.square().sum(), (model.seen[2.0], model.seen[3.0]), retain_graph=True)
+    assert [g.tolist() for g in both] == [[[4.0]], [[6.0]]] and autograd.grad(out.square().sum(), model.seen[3.0])[0].tolist() == [[6.0]]
