@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import pickle
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from symgrad.compiled.recording import Recorder, Variant
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.hessians import SparseProducts, hessian, hvp
 from symgrad.func.jacobians import jacobian
+from symgrad.func.transformed import own_name
 from symgrad.func.transforms import grad, grad_and_value, jvp
 from symgrad.program.backends import BACKENDS
 from symgrad.program.program import Program
@@ -133,10 +133,8 @@ class CompiledFunction:
         return recorder.variants[-1].program
 
     def __reduce__(self) -> Any:
-        name = getattr(self.function, "__qualname__", "")
-        module: Any = sys.modules.get(getattr(self.function, "__module__", ""))
-        if functools.reduce(lambda x, part: getattr(x, part, None), name.split("."), module) is self:
-            return name  # a decorated function is found by its name
+        if name := own_name(self):
+            return name
         try:
             pickle.dumps(self.function)
         except Exception:  # such as a lambda, of which the recorded programs alone are kept

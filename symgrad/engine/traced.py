@@ -250,3 +250,5 @@ for _op in list(REGISTRY.values()):
     if _op.public:
         _function.__module__ = "symgrad"  # the public module, where pickle looks the name up
         FUNCTIONS.update(dict.fromkeys((_op.name, *_op.aliases), _function))
+    else:
+        _function.__qualname__ = f"Traced.{_op.name}"  # modules of the surface have it under other names

@@ -8,7 +8,6 @@ Source: F. Dangel, T. Siebert, M. Zeinhofer and A. Walther, Collapsing Taylor Mo
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.collapsed import CollapsedProgram, sums_of_second_derivatives
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, unshared_results
+from symgrad.func.transformed import transform
 from symgrad.func.transforms import as_result
 from symgrad.graph.modes import in_mode, thread
 from symgrad.program import passes
@@ -94,6 +94,7 @@ def _check_directions(ev: Evaluation, directions: Any, weights: Any, caller: str
 # Laplacians
 
 
+@transform
 def value_and_laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: Any = None, weights: Any = None,
                         has_aux: bool = False) -> Function:
     """The function that computes the value of a function and its Laplacian: (f(x), Σᵢ ∂²f/∂xᵢ²). The arguments are as in `laplacian`.
@@ -109,6 +110,7 @@ def value_and_laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, di
     return _laplacian(func, argnums, dim, directions, weights, has_aux, "value_and_laplacian")
 
 
+@transform
 def laplacian(func: Function, argnums: Any = 0, *, dim: Dim = None, directions: Any = None, weights: Any = None, has_aux: bool = False) -> Function:
     """The function that computes the Laplacian of a function: Δf = Σᵢ ∂²f/∂xᵢ², of the shape of f(x), by one forward pass.
 
@@ -137,7 +139,6 @@ def _laplacian(func: Function, argnums: Any, dim: Dim, directions: Any, weights:
     if weights is not None and directions is None:
         raise ValueError(f"{caller}: weights need directions; give both")
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, caller, has_aux)
         if directions is None:
@@ -207,6 +208,7 @@ def _check_vector_field(ev: Evaluation, func: Function, caller: str) -> None:
                            f"{shapes}")
 
 
+@transform
 def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function:
     """The function that computes the divergence of a vector field, Σᵢ ∂fᵢ/∂xᵢ: the trace of its Jacobian, by one batched pushforward.
 
@@ -219,7 +221,6 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
     >>> symgrad.func.divergence(lambda x: x**2)(symgrad.tensor([1.0, 2.0, 3.0]))
     tensor(12.)
     """
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "divergence")
         _check_vector_field(ev, func, "divergence")
@@ -238,6 +239,7 @@ def divergence(func: Function, argnums: Any = 0, *, dim: Dim = None) -> Function
     return transformed
 
 
+@transform
 def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
     """The function that computes the curl of a vector field, by one batched pushforward.
 
@@ -250,7 +252,6 @@ def curl(func: Function, argnums: Any = 0, *, dim: int = -1) -> Function:
     >>> symgrad.func.curl(lambda x: symgrad.stack([-x[1], x[0]]))(symgrad.tensor([1.0, 2.0]))
     tensor(2.)
     """
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "curl")
         _check_vector_field(ev, func, "curl")

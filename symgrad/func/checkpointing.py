@@ -25,6 +25,7 @@ from symgrad.func.rules import (
     rule_op,
     tensor_at,
 )
+from symgrad.func.transformed import Transformed
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, Node, next_sequence
 from symgrad.graph.order import upstream
@@ -195,11 +196,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     tensor(1.)
     """
     if not args and not kwargs and use_reentrant is None:
-        @functools.wraps(function, updated=())
         def checkpointed(*args: Any, **kwargs: Any) -> Any:
             return _run(function, args, kwargs, preserve_rng_state, context_fn, determinism_check)
 
-        return checkpointed
+        words = {"preserve_rng_state": preserve_rng_state, "context_fn": context_fn, "determinism_check": determinism_check}
+        return Transformed(checkpoint, function, words=words, body=checkpointed)
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if use_reentrant and (context_fn is not noop_context_fn or debug):

@@ -33,6 +33,7 @@ from symgrad.func.rules import (
     tensor_at,
     transpose_linear,
 )
+from symgrad.func.transformed import own_name
 from symgrad.graph.freed import Released
 from symgrad.graph.modes import thread
 from symgrad.graph.node import GRADIENT, IN_FORWARD, next_sequence
@@ -86,6 +87,9 @@ class _Custom:
             self.signature = inspect.signature(fun)
         kinds = [p.kind for p in self.signature.parameters.values()] if self.signature else []
         self.plain = len(kinds) if {*kinds} <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD} else -1
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return own_name(self) or super().__reduce_ex__(protocol)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self._require_rules()

@@ -18,6 +18,7 @@ from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, scalar_
 from symgrad.func.second import gradient_tangents
 from symgrad.func.second import hessian_products as compressed
 from symgrad.func.sparsity import plan_hessian
+from symgrad.func.transformed import transform
 from symgrad.func.transforms import as_result, unbatch_units
 from symgrad.graph.modes import in_mode
 
@@ -104,6 +105,7 @@ def _check_method(caller: str, method: str, methods: tuple[str, ...], samples: i
 # The diagonal
 
 
+@transform
 def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", samples: int = 100, generator: Any = None, seed: int | None = None,
                  chunk_size: int | None = None) -> Function:
     """Transform a scalar function to one that returns the diagonal of its Hessian, ∂²f/∂xᵢ², with the structure and shapes of the arguments.
@@ -122,7 +124,6 @@ def hessian_diag(func: Function, argnums: Any = 0, *, method: str = "exact", sam
     check_argnums(argnums, "hessian_diag")
     _check_method("hessian_diag", method, ("exact", "hutchinson"), samples)
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "hessian_diag")
         y = scalar_output(ev, func, "hessian_diag")
@@ -166,6 +167,7 @@ def _exact_diag(ev: Evaluation, y: Tensor, chunk_size: int | None) -> tuple[list
 # Trace
 
 
+@transform
 def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", samples: int = 99, generator: Any = None, seed: int | None = None,
                   chunk_size: int | None = None) -> Function:
     """Transform a scalar function to one that returns the trace of its Hessian as an `Estimate` with standard error.
@@ -190,7 +192,6 @@ def hessian_trace(func: Function, argnums: Any = 0, *, method: str = "exact", sa
     if method == "hutch++" and samples < 6:
         raise ValueError(f"hessian_trace: 'hutch++' needs at least 6 samples, 2 for each of its parts, not {samples}")
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Estimate:
         ev = evaluate(func, args, kwargs, argnums, "hessian_trace")
         y = scalar_output(ev, func, "hessian_trace")
@@ -259,6 +260,7 @@ def _hutch_plus_plus(ev: Evaluation, y: Tensor, samples: int, source: np.random.
 # Products, and eigenvalues
 
 
+@transform
 def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None = None) -> Function:
     """Transform a scalar function to one that returns its Hessian as a `scipy.sparse.linalg.LinearOperator` of Hessian-vector products.
 
@@ -274,7 +276,6 @@ def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None
     """
     check_argnums(argnums, "hessian_operator")
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         from symgrad.func.linear import HessianOperator  # imports SciPy's sparse matrices
 
@@ -284,6 +285,7 @@ def hessian_operator(func: Function, argnums: Any = 0, *, chunk_size: int | None
     return transformed
 
 
+@transform
 def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, which: str = "both", vectors: bool = False, seed: int = 0,
                         tolerance: float = 0.0, max_iterations: int | None = None, chunk_size: int | None = None) -> Function:
     """Transform a scalar function to one that returns the largest and smallest eigenvalues of its Hessian, by Lanczos iteration.
@@ -302,7 +304,6 @@ def extreme_eigenvalues(func: Function, argnums: Any = 0, *, count: int = 1, whi
     if which not in ("both", "largest", "smallest"):
         raise ValueError(f"extreme_eigenvalues: which must be 'both', 'largest' or 'smallest', not {which!r}")
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Eigenvalues:
         from scipy.sparse.linalg import ArpackError, eigsh
 

@@ -8,7 +8,6 @@ factorisation A ⊗ I or I ⊗ A, and a separable function plus one of few linea
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from symgrad.func.collapsed import is_linear
 from symgrad.func.evaluation import Evaluation, Input, evaluate, scalar_output
 from symgrad.func.plans import Plans
 from symgrad.func.sparsity import plan_jacobian
+from symgrad.func.transformed import transform
 from symgrad.func.transforms import jacobian_blocks, output_tangents
 from symgrad.graph.node import Node
 
@@ -37,6 +37,7 @@ PICKING = {"clone", "flip", "roll", "select_item", "slice_item", "to_copy", "ind
            "triu", "repeat"}
 
 
+@transform
 def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """The function that computes the Hessian of a scalar function as factors derived from its graph, a `scipy.sparse.linalg.LinearOperator`.
 
@@ -64,7 +65,6 @@ def hessian_factors(func: Callable[..., Any], argnums: Any = 0) -> Callable[...,
     """
     plans = Plans()
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "hessian_factors")
         return factored_hessian(ev, scalar_output(ev, func, "hessian_factors"), plans)

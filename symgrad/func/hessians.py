@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ from symgrad.func.factors import factored_hessian
 from symgrad.func.plans import Plans
 from symgrad.func.second import HessianProgram, gradient_tangents, hessian_products, hooked_or_anomaly
 from symgrad.func.sparsity import Plan, plan_hessian
+from symgrad.func.transformed import Transformed
 from symgrad.func.transforms import _tangents, concatenate_chunks, jacfwd, jacrev, reshape_result, unbatch_units, unit_chunks
 from symgrad.types.trees import transpose
 
@@ -37,18 +37,14 @@ def hessian_rows(ev: Evaluation, y: Tensor, j: int, chunk_size: Any) -> list[Ten
     return [concatenate_chunks(ev, part, (0, *x.shape), x) for part, x in zip(parts, ev.inputs)]
 
 
-class Hessian:
+class Hessian(Transformed):
     """The Hessian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: Any, chunk_size: int | None):
         check_argnums(argnums, "hessian")
-        functools.update_wrapper(self, func)
-        self._settings = func, argnums, has_aux, structure, chunk_size
+        super().__init__(Hessian, func, (argnums, has_aux, structure, chunk_size))
         self._plans = Plans()
         self._found: Any = None
-
-    def __reduce__(self) -> Any:
-        return Hessian, self._settings
 
     @property
     def report(self) -> Any:
@@ -59,7 +55,7 @@ class Hessian:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        func, argnums, has_aux, structure, chunk_size = self._settings
+        func, (argnums, has_aux, structure, chunk_size), _ = self._settings
         self._found = None
         ev = evaluate(func, args, kwargs, argnums, "hessian", has_aux)
         if structure is not None:

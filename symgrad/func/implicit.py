@@ -40,6 +40,7 @@ from symgrad.func.rules import (
     tensor_at,
     transpose_linear,
 )
+from symgrad.func.transformed import own_name
 from symgrad.func.transforms import grad as gradient
 from symgrad.graph.modes import in_mode, thread
 from symgrad.graph.node import TRACKED, next_sequence
@@ -252,6 +253,9 @@ class _Solution:
         functools.update_wrapper(self, solver, updated=())
         self.caller, self.residual, self.solver, self.solve, self.tolerance = caller, residual, solver, solve, tolerance
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return own_name(self) or super().__reduce_ex__(protocol)
+
     def __call__(self, *params: Any, **options: Any) -> Any:
         leaves, form = flatten(params)
         if thread.modes.batches and any(isinstance(x, Tensor) and type(x._value) is Batched for x in leaves):
@@ -383,4 +387,9 @@ def implicit_fixed_point(step: Callable[..., Any], solver: Callable[..., Any], *
     """
     if not callable(step):
         raise TypeError("implicit_fixed_point: the first argument must be a function")
-    return _Solution("implicit_fixed_point", lambda x, *params: tree_map(lambda new, old: new - old, step(x, *params), x), solver, solve, tolerance)
+    return _Solution("implicit_fixed_point", functools.partial(_change, step), solver, solve, tolerance)
+
+
+def _change(step: Callable[..., Any], x: Any, *params: Any) -> Any:
+    """T(x, θ) - x."""
+    return tree_map(lambda new, old: new - old, step(x, *params), x)

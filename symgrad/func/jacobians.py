@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,23 +11,23 @@ from symgrad.carriers.batched import Batched, levels_of, new_level, unbatch
 from symgrad.engine.tensor import wrap
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name
 from symgrad.func.sparsity import plan_jacobian
+from symgrad.func.transformed import Transformed
 from symgrad.func.transforms import jacobians, output_tangents
 from symgrad.types.trees import transpose
 
 __all__ = ["jacobian"]
 
 
-class Jacobian:
+class Jacobian(Transformed):
     """The Jacobian of a function as a function of the same arguments; `report` describes the last call."""
 
     def __init__(self, func: Callable[..., Any], argnums: Any, has_aux: bool, structure: str | None, chunk_size: int | None):
         check_argnums(argnums, "jacobian")
-        functools.update_wrapper(self, func)
-        self._settings = func, argnums, has_aux, structure, chunk_size
+        super().__init__(Jacobian, func, (argnums, has_aux, structure, chunk_size))
         self.report: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        func, argnums, has_aux, structure, chunk_size = self._settings
+        func, (argnums, has_aux, structure, chunk_size), _ = self._settings
         ev = evaluate(func, args, kwargs, argnums, "jacobian", has_aux)
         found = None if structure is None else self._sparse_matrix(ev, func, structure, chunk_size)
         if found is None:

@@ -29,6 +29,7 @@ from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.curves import coefficient_node
 from symgrad.func.evaluation import Evaluation, evaluate, function_name, unshared_results
+from symgrad.func.transformed import transform
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.node import Node, all_threads
 from symgrad.graph.op import Op
@@ -276,6 +277,7 @@ def jet(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Seque
     return ev.returned_output(), ev.shape.unflatten(rows)
 
 
+@transform
 def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     """The function (x, v) ↦ (f(x), Df(x)[v], D²f(x)[v, v], ...) up to an order: the derivatives of f(x + t v) by t at 0.
 
@@ -294,7 +296,6 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
     caller = "directional_derivatives"
     order = _check_order(order, caller)
 
-    @functools.wraps(func)
     def transformed(x: Any, v: Any) -> tuple[Any, ...]:
         several = isinstance(x, (tuple, list))
         if isinstance(v, (tuple, list)) != several or several and len(x) != len(v):
@@ -312,6 +313,7 @@ def directional_derivatives(func: Callable[..., Any], order: int) -> Callable[..
     return transformed
 
 
+@transform
 def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     """The function x ↦ (f(x), f'(x), f''(x), ...) up to an order, for a function of one number.
 
@@ -327,7 +329,6 @@ def derivatives(func: Callable[..., Any], order: int) -> Callable[..., Any]:
     caller = "derivatives"
     order = _check_order(order, caller)
 
-    @functools.wraps(func)
     def transformed(x: Any) -> tuple[Tensor, ...]:
         _check_single_tensor(x, "x", caller)
         ones = wrap(np.ones_like(as_value(x)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from symgrad.func.derivative import gradient_node
 from symgrad.func.evaluation import Evaluation, check_argnums, evaluate, function_name, recording, scalar_output, unshared_results
 from symgrad.func.rules import in_vmap_levels, merged_levels
 from symgrad.func.steps import unobserved
+from symgrad.func.transformed import transform
 from symgrad.graph.derivative import DerivativeNode
 from symgrad.graph.modes import UNCHANGED, in_mode, thread
 from symgrad.types.trees import Spec, flatten, transpose
@@ -88,6 +88,7 @@ def _gradient(ev: Evaluation, y: Tensor) -> list[Tensor]:
     return [as_result(ev, x, None) if g is None else g for x, g in zip(ev.inputs, found)]
 
 
+@transform
 def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     """The function that computes the gradient of a scalar function and its value: (∂f/∂x, f(x)).
 
@@ -102,7 +103,6 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
     """
     check_argnums(argnums, "grad_and_value")
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
         y = scalar_output(ev, func, "grad")
@@ -113,6 +113,7 @@ def grad_and_value(func: Function, argnums: Any = 0, has_aux: bool = False) -> F
     return transformed
 
 
+@transform
 def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     """The function that computes the gradient of a scalar function: ∂f/∂x, to any order by nesting.
 
@@ -127,7 +128,6 @@ def grad(func: Function, argnums: Any = 0, has_aux: bool = False) -> Function:
     """
     check_argnums(argnums, "grad")
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, "grad", has_aux)
         found = ev.form.unflatten(_gradient(ev, scalar_output(ev, func, "grad")))
@@ -327,7 +327,6 @@ def _complex_block(first: Tensor, second: Tensor, y: Tensor, x: Tensor, forward:
 def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | None, caller: str) -> Function:
     check_argnums(argnums, caller)
 
-    @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         ev = evaluate(func, args, kwargs, argnums, caller, has_aux)
         found = transpose(ev.shape, ev.form, jacobians(ev, caller == "jacfwd", chunk_size, caller))
@@ -336,6 +335,7 @@ def _jacobian(func: Function, argnums: Any, has_aux: bool, chunk_size: int | Non
     return transformed
 
 
+@transform
 def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
     """The function that computes the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pullback for each output.
 
@@ -353,6 +353,7 @@ def jacrev(func: Function, argnums: Any = 0, *, has_aux: bool = False, chunk_siz
     return _jacobian(func, argnums, has_aux, chunk_size, "jacrev")
 
 
+@transform
 def jacfwd(func: Function, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error", chunk_size: int | None = None) -> Function:
     """The function that computes the Jacobian ∂f/∂x, of shape (*y.shape, *x.shape), by one batched pushforward for each argument.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ from symgrad.carriers.batched import levels_of, new_level
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.func.evaluation import function_name, unshared
+from symgrad.func.transformed import transform
 from symgrad.graph.modes import in_mode, thread
 from symgrad.types.trees import LEAF, NOTHING, Spec, flatten, names
 
@@ -54,6 +54,7 @@ def _has_unused_dim(given: Any, form: Spec) -> bool:
     return any(_has_unused_dim(d, part) for d, part in zip(parts, form.parts))
 
 
+@transform
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None,
          **words: Any) -> Callable[..., Any]:
     """The function applied to every member of a batch at once: f(x)[i] = func(x[i]).
@@ -83,7 +84,6 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         raise ValueError(f"vmap({caller}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
                          f"where in the outputs the vmapped dimension should appear.")
 
-    @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
         tensors, form, dims, size = _inputs(args, in_dims, caller)
         step = size if chunk_size is None else chunk_size

@@ -23,9 +23,9 @@ def map(fn: Callable[[Any], Any], points: Iterable[Any], executor: Executor | No
 
     The executor is any of `concurrent.futures`: a pool of threads or of processes, one of `mpi4py.futures`, or `client.get_executor()` of Dask;
     without one, the calls are made here. Other processes need a function that can be pickled: a function of a module, one that `symgrad.compile`
-    made, a Module, an op, `symgrad.func.hessian` of one of them. `chunksize` points go out together, by default a sixteenth of the share of a worker.
-    What takes long shows its progress: on a terminal as a bar on standard error (`progress` None), in any case (True), or to a function of
-    (what, done, total).
+    made, a Module, an op, `func.grad`, `func.vmap` or another transform of one of them. `chunksize` points go out together, by default a sixteenth
+    of the share of a worker. What takes long shows its progress: on a terminal as a bar on standard error (`progress` None), in any case (True), or
+    to a function of (what, done, total).
 
     An exception of `fn` is raised here with a note that names the point, the first in order of those that are known. After it, and after an
     interrupt, calls that have not begun are cancelled.

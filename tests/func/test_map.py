@@ -113,7 +113,8 @@ with ThreadPoolExecutor(1) as pool:
 
 
 @pytest.mark.parametrize("fn", [mapped.hessian_at, mapped.compiled, symgrad.func.hessian(mapped.energy), symgrad.func.hessian(mapped.compiled),
-                                mapped.gentle, symgrad.sin, mapped.module(), symgrad.compile(mapped.energy)])
+                                mapped.gentle, symgrad.sin, mapped.module(), symgrad.compile(mapped.energy),
+                                symgrad.func.vmap(symgrad.func.grad(mapped.gentle)), mapped.clipped])
 def test_what_is_sent_to_another_process(fn, pool):
     found = symgrad.map(fn, POINTS, pool)
     assert all(symgrad.allclose(a, b, rtol=1e-14) for a, b in zip(found, map(fn, POINTS)))

@@ -43,3 +43,53 @@ def ill(x):
 def module():
     symgrad.manual_seed(1)
     return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
+
+
+@symgrad.func.grad
+def slope(x):
+    """The slope of x⁴."""
+    return x**4
+
+
+@symgrad.func.hessian
+def curvature(x):
+    return (x**4).sum()
+
+
+@symgrad.func.custom_vjp
+def clipped(x):
+    return x**2
+
+
+def forward_clipped(x):
+    return clipped.fun(x), x
+
+
+def backward_clipped(x, g):
+    return ((2 * x * g).clamp(-1, 1),)
+
+
+clipped.defvjp(forward_clipped, backward_clipped)
+
+def turned(x):
+    return x.flip(0) * x
+
+
+def residual(x, a):
+    return x * x - a
+
+
+def halfway(x, a):
+    return (x + a / x) / 2
+
+
+def misfit(x, a):
+    return ((x - a) ** 2).sum()
+
+
+def root(a):
+    return a.detach().sqrt()
+
+
+def same(a):
+    return a.detach()
