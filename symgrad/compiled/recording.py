@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray, Unrecordable
+from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
 from symgrad.compiled.captures import Captures
 from symgrad.engine.data import as_value
@@ -84,12 +86,12 @@ class Variant:
         if self.reads:
             count = len(found) - len(self.reads)
             for now, before in zip(found[count:], self.reads):
-                if not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
+                if now is not before and not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
                     texts = [np.array2string(np.asarray(x), threshold=4) for x in (before, now)]
                     self.mismatch = f"the function read {texts[0]}, and now {texts[1]}"
                     return NotImplemented
             found = found[:count]
-        if self.guarded and any([y.dtype.kind in "fc" and np.isnan(y).any() for y in found]):
+        if self.guarded and any([has_nan(numeric, y) for y in found]):
             return GUARDED
         self.runs += 1
         if self.single:

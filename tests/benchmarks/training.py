@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 import symgrad
+from symgrad.program.backends import has_compiler
+from tests.benchmarks.compiled import BACKENDS
+from tests.benchmarks.measure import Step
 from tests.benchmarks.table import Row, Timing, compare, optional, torch_one_thread
 
 BATCH, RATE = 64, 0.1
@@ -63,7 +67,7 @@ def step_of(m: Any, model: Any, shape: tuple[int, ...]) -> Callable[[], Any]:
     return step
 
 
-def compiled_step() -> Callable[[], Any]:
+def compiled_step(backend: str) -> Callable[[], Any]:
     """A step of the perceptron as one compiled function of weights."""
     model = perceptron(symgrad)
     x, y = map(symgrad.tensor, batch((BATCH, 784)))
@@ -71,7 +75,7 @@ def compiled_step() -> Callable[[], Any]:
     def loss(weights: Any) -> Any:
         return symgrad.nn.functional.cross_entropy(symgrad.func.functional_call(model, weights, (x,)), y)
 
-    @symgrad.compile
+    @symgrad.compile(backend=backend)
     def descend(weights: Any) -> Any:
         slopes, value = symgrad.func.grad_and_value(loss)(weights)
         return {name: weights[name] - RATE * slope for name, slope in slopes.items()}, value
@@ -112,10 +116,11 @@ def rows(timing: Timing) -> Iterator[Row]:
     """Steps beside torch and HIPS autograd."""
     torch, autograd = torch_one_thread(), optional("autograd")
     work, shape = "training step of 784-128-10, batch 64, float32", (BATCH, 784)
-    yield compare(work, "torch eager", step_of(symgrad, perceptron(symgrad), shape), torch and step_of(torch, perceptron(torch), shape), 1.3, timing,
-                  1e-4)
-    yield compare(f"{work}, compiled", "torch eager", compiled_step(), torch and step_of(torch, perceptron(torch), shape), 1.0, timing, 1e-4)
-    yield compare(work, "HIPS autograd", step_of(symgrad, perceptron(symgrad), shape), autograd and autograd_step(autograd), 0.4, timing, 1e-4)
+    routes: list[tuple[str, Callable[[], Step], float]] = [(work, lambda: step_of(symgrad, perceptron(symgrad), shape), 1.3)]
+    routes += [(f"{work}, compiled, {x}", functools.partial(compiled_step, x), 1.0) for x in BACKENDS if x != "c" or has_compiler()]
+    for name, ours, bar in routes:
+        yield compare(name, "torch eager", ours(), torch and step_of(torch, perceptron(torch), shape), bar, timing, 1e-4)
+        yield compare(name, "HIPS autograd", ours(), autograd and autograd_step(autograd), 0.4, timing, 1e-4)
     images = (BATCH, 1, 8, 8)
     yield compare("training step of the digits network, batch 64, float32", "torch eager", step_of(symgrad, convolutional(symgrad), images),
                   torch and step_of(torch, convolutional(torch), images), 4.0, timing, 1e-4)

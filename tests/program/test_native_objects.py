@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from symgrad.cli import main
-from symgrad.program.native import Unsupported, compiler, find_compiler, mathematics, native, runner, store
+from symgrad.program.native import Unsupported, blas, compiler, find_compiler, mathematics, native, runner, store
 from symgrad.program.native.keys import program_key
 from symgrad.program.program import Program, Spec, Step, interpreter
 from tests.support.programs import Builder, chain
@@ -235,6 +235,24 @@ def test_without_a_compiler_nothing_is_written_in_c(monkeypatch: pytest.MonkeyPa
 def test_the_compiler_of_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", f"{sys.executable} -x 'a b'")
     assert find_compiler() == [sys.executable, "-x", "a b"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_by_the_functions_of_scipy(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x, y, v = [rng.normal(size=shape).astype(dtype) for shape in ((40, 60), (60, 50), (60,))]
+    b = Builder()
+    p, q, r = map(b.input, (x, y, v))
+    program = b.program(b.mm(p, q), b.mm(b.permute(q, (1, 0)), b.permute(p, (1, 0))), b.matmul(p, r))
+    own = native(program)
+    monkeypatch.setattr(blas, "_of_numpy", lambda: None)
+    run = native(program)
+    assert blas.integer_bits() == 32 and "int32_t *" in run.source
+    small = 30 * float(np.finfo(dtype).eps)
+    for found, other, expected in zip(run([x, y, v]), own([x, y, v]), (x @ y, y.T @ x.T, x @ v)):
+        np.testing.assert_allclose(found, expected, rtol=small, atol=small)
+        np.testing.assert_allclose(other, expected, rtol=small, atol=small)
 
 
 @needs_compiler

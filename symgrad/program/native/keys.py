@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.program.native.blas import integer_bits
 from symgrad.program.native.nodes import Unsupported, filling, selections
 from symgrad.program.program import Operand, Program
 from symgrad.types.strides import Geometry
@@ -24,7 +25,7 @@ def program_key(program: Program) -> bytes:
     """A key that is equal for programs with the same text."""
     constants = [_constant(x) for x in program.constants]
     steps = [(s.name, s.ins, _plain(s.params) if s.params else (), s.shape, s.dtype.str) for s in program.steps]
-    parts = _writer(), [(x.shape, x.dtype.str) for x in program.inputs], constants, steps, program.outputs
+    parts = _writer(), integer_bits(), [(x.shape, x.dtype.str) for x in program.inputs], constants, steps, program.outputs
     return marshal.dumps(parts, 2)  # the last version that writes equal values equally
 
 

@@ -31,11 +31,12 @@ APART void row_#(T *c, const T *a, const T *b, long n, long k, long ak, long bk)
 {_columns(4)}{_columns(1)}}}"""),
     # The crossovers are measured: BLAS needs less time than loops do from matrices of about three rows on.
     "product": (("dot", "row"), """\
-typedef void gemm_t_#(const char *, const char *, const int *, const int *, const int *, const T *, const T *, const int *, const T *, const int *,
-                      const T *, T *, const int *);
-typedef void gemv_t_#(const char *, const int *, const int *, const T *, const T *, const int *, const T *, const int *, const T *, T *, const int *);
+typedef const T *array#;
+typedef const blas_int *number#;
+typedef void gemm_t_#(const char *, const char *, number#, number#, number#, array#, array#, number#, array#, number#, array#, T *, number#);
+typedef void gemv_t_#(const char *, number#, number#, array#, array#, number#, array#, number#, array#, T *, number#);
 APART void product_#(void **blas, T *c, const T *a, const T *b, long m, long n, long k, long ai, long ak, long bk, long bj) {
-  const int M = m, N = n, K = k;
+  const blas_int M = m, N = n, K = k;
   const T one = 1, zero = 0;
   if (!k) { memset(c, 0, m * n * sizeof(T)); return; }
   if (m == 1 && n == 1 && k <= 512) { *c = dot_#(a, ak, b, bk, k); return; }
@@ -48,14 +49,14 @@ APART void product_#(void **blas, T *c, const T *a, const T *b, long m, long n, 
     if (n == 1 && ai == 1 && m >= W#) { row_#(c, b, a, m, k, bk, ak); return; }
   }
   const int ta = k == 1 || (ak == 1 && (m == 1 || ai >= k)) ? 0 : 1, tb = n == 1 || (bj == 1 && (k == 1 || bk >= n)) ? 0 : 1;
-  const int lda = ta ? (k > 1 ? ak : m) : (m > 1 ? ai : k), ldb = tb ? (n > 1 ? bj : k) : (k > 1 ? bk : n), LA = lda > 0 ? lda : 1;
+  const blas_int lda = ta ? (k > 1 ? ak : m) : (m > 1 ? ai : k), ldb = tb ? (n > 1 ? bj : k) : (k > 1 ? bk : n), LA = lda > 0 ? lda : 1;
   if (n == 1 && bk > 0) {
-    const int step = bk, unit = 1;
+    const blas_int step = bk, unit = 1;
     ((gemv_t_# *)blas[BLAS_GEMV])(ta ? "N" : "T", ta ? &M : &K, ta ? &K : &M, &one, a, &LA, b, &step, &zero, c, &unit);
     return;
   }
   if (m == 1 && ak > 0) {
-    const int step = ak, unit = 1;
+    const blas_int step = ak, unit = 1;
     ((gemv_t_# *)blas[BLAS_GEMV])(tb ? "T" : "N", tb ? &K : &N, tb ? &N : &K, &one, b, &ldb, a, &step, &zero, c, &unit);
     return;
   }

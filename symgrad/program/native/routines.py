@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from symgrad.program.native.blas import integer_bits
 from symgrad.program.native.matrices import PRODUCTS
 
 __all__ = ["ROUTINES", "routine_text"]
@@ -138,5 +139,6 @@ APART void {_kind}_rows_#(T *restrict y, const T *restrict x, long n, long s, lo
 def routine_text(name: str, letter: str) -> str:
     """A routine for the type of a letter."""
     text = ROUTINES[name][1].replace("#", letter)
+    text = text.replace("blas_int", f"int{integer_bits()}_t")
     text = text.replace("BLAS_GEMM", "0" if letter == "d" else "2").replace("BLAS_GEMV", "1" if letter == "d" else "3")
     return re.sub(r'\bT\b(?!")', TYPES[letter], text)
