@@ -247,10 +247,60 @@ def _log_softmax(g: Any, y: Any, kept: Any, x: Any, dim: Any) -> Any:
     return (out,)
 
 
+# Recurrences
+
+
+def _log_path_sums_value(x: Any, skips: Any, zero: float) -> Any:
+    """One step after the other, for all states of all sequences; the shares of the three that arrive are kept."""
+    steps, count, states = x.shape
+    if not x.size or not np.isfinite(np.add.reduce(x, None)):
+        return None
+    out, shares = np.empty_like(x), np.empty((max(steps - 1, 0), 3, count, states), x.dtype)
+    before = np.full((count, states + 2), zero, x.dtype)  # two states that no path reaches stand before the first
+    stay, step, skip = (before[:, 2 - i:2 - i + states] for i in range(3))
+    peak, total = np.empty_like(skips), np.empty_like(skips)
+    for t in range(steps):
+        row = out[t]
+        if t:
+            terms = shares[t - 1]
+            np.maximum(stay, step, out=peak)
+            np.add(skip, skips, out=terms[2])
+            np.maximum(peak, terms[2], out=peak)
+            np.subtract(stay, peak, out=terms[0])
+            np.subtract(step, peak, out=terms[1])
+            terms[2] -= peak
+            np.exp(terms, out=terms)
+            np.add.reduce(terms, 0, out=total)
+            terms /= total
+            np.log(total, out=total)
+            total += peak
+            np.add(total, x[t], out=row)
+        else:
+            row[...] = x[t]
+        row[:, 2 * t + 2:] = zero
+        stay[...] = row
+    return out, shares
+
+
+def _log_path_sums(g: Any, y: Any, kept: Any, x: Any, skips: Any, zero: float) -> Any:
+    out, by_skips = g.copy("C"), np.zeros_like(skips)
+    for t in reversed(range(len(out))):
+        row = out[t]
+        if t + 1 < len(out):
+            moved = kept[t] * out[t + 1]
+            row += moved[0]
+            row[:, :-1] += moved[1, :, 1:]
+            row[:, :-2] += moved[2, :, 2:]
+            by_skips += moved[2]
+        row[:, 2 * t + 2:] = 0
+    return out, by_skips
+
+
 EXTREME = Kernel(_extreme, finite=True)
 KERNELS: dict[str, Kernel] = {
     "exp2": Kernel(_exp2), "atan": Kernel(_atan), "asinh": Kernel(_asinh), "pow": Kernel(_power),
     "softmax": Kernel(_softmax, _softmax_value), "log_softmax": Kernel(_log_softmax, _log_softmax_value, few=True),
+    "log_path_sums": Kernel(_log_path_sums, _log_path_sums_value, few=True),
     "tanhshrink_of_real": Kernel(_tanhshrink, _tanhshrink_value),
     "maximum": Kernel(_choice(np.greater, np.less)), "minimum": Kernel(_choice(np.less, np.greater)),
     "clamp_number": Kernel(_clamp, _clamp_value), "with_numbers": Kernel(_replace, _replace_value),

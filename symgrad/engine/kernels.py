@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any, cast
 
 import numpy as np
@@ -65,10 +66,17 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
             if node is not None and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
                 node.__class__ = _kernel_class(node.__class__, kernel)
             return out
-        if p is None or not p.flags & GRADIENT or any([isinstance(z, Tensor) for z in rest]) or (found := value(x, *rest)) is None:
+        args, parents, flags = (x, *rest), (p,), 0 if p is None else p.flags
+        if arity != 1:
+            operands = rest[:arity - 1]  # type: ignore[operator]
+            if not all([isinstance(z, Tensor) and type(z._value) is np.ndarray and z._value.dtype is x.dtype for z in operands]):
+                return plain(input, *rest)
+            args, parents = (x, *[z._value for z in operands], *args[arity:]), (p, *[z._node_slot for z in operands])
+            flags = functools.reduce(operator.or_, [q.flags for q in parents if q is not None], 0)
+        if not flags & GRADIENT or any([isinstance(z, Tensor) for z in args]) or (found := value(*args)) is None:
             return plain(input, *rest)
         y, kept = found
-        node = _kernel_class(plain_class, kernel)((x, *rest), (p,), y, p.flags & TRACKED)
+        node = _kernel_class(plain_class, kernel)(args, parents, y, flags & TRACKED)
         node.kept = kept
         return wrap(y, node)
 

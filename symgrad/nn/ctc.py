@@ -15,7 +15,7 @@ from symgrad.nn.reductions import checked_reduction, reduced
 __all__ = ["ctc_loss"]
 
 CHECKING = "ctc_loss_allocate_outputs"  # torch's word for it
-IMPOSSIBLE = -1e30  # as a logarithm of 0: finite, so that derivatives of every order are, and lost by rounding beside all others
+LOG_ZERO = -1e30  # as a logarithm of 0: finite, so that derivatives of every order are, and lost by rounding beside all others
 
 
 def _lengths(name: str, given: Any, count: int, most: int | None = None) -> np.ndarray:
@@ -84,25 +84,15 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     states[:, 1::2] = labels
     jumps = np.zeros(states.shape, bool)  # past a blank, to another label
     jumps[:, 3::2] = labels[:, 1:] != labels[:, :-1]
-    width = states.shape[1]
     at = np.broadcast_to(states, (steps, *states.shape))
-    each = traced.gather(traced.clamp(logs, min=IMPOSSIBLE), 2, wrap(np.ascontiguousarray(at)))
-    first = np.full(states.shape, IMPOSSIBLE, log_probs._value.dtype)
-    first[:, 0] = 0
-    paths: Any = wrap(first)  # the logarithms of the sums over all paths to each state, before the first step: to the first two from the blank
-    borders = wrap(first[:, :1] + IMPOSSIBLE)
-    for t in range(steps):
-        before = traced.cat([borders, traced.narrow(paths, 1, 0, width - 1)], 1)
-        new = traced.logaddexp(paths, before)
-        if t and jumps.any():
-            earlier = traced.cat([borders, borders, traced.narrow(paths, 1, 0, max(width - 2, 0))], 1)
-            new = traced.logaddexp(new, traced.where(wrap(jumps), earlier, IMPOSSIBLE))
-        new = new + traced.select(each, 0, t)
-        paths = new if (sizes > t).all() else traced.where(wrap((sizes > t)[:, None]), new, paths)
-    ends = [traced.gather(paths, 1, wrap(np.maximum(2 * lengths - i, 0)[:, None])) for i in (0, 1)]
-    total = traced.where(wrap(lengths[:, None] > 0), traced.logaddexp(*ends), ends[0])
+    each = traced.gather(traced.clamp(logs, min=LOG_ZERO), 2, wrap(np.ascontiguousarray(at)))
+    skips = np.where(jumps, 0.0, LOG_ZERO).astype(log_probs._value.dtype)
+    ends = traced.log_path_sums(each, wrap(skips), LOG_ZERO)[np.maximum(sizes, 1) - 1, np.arange(count)]  # after the last step of each sequence
+    last, label = (traced.gather(ends, 1, wrap(np.maximum(2 * lengths - i, 0)[:, None])) for i in (0, 1))
+    total = traced.where(wrap(lengths[:, None] > 0), traced.logaddexp(last, label), last)
+    total = traced.where(wrap(sizes[:, None] > 0), total, wrap(np.where(lengths > 0, LOG_ZERO, 0.0)[:, None].astype(skips.dtype)))
     losses = -traced.squeeze(total, 1)
-    losses = traced.where(losses < -IMPOSSIBLE / 10, losses, 0.0 if zero_infinity else math.inf)
+    losses = traced.where(losses < -LOG_ZERO / 10, losses, 0.0 if zero_infinity else math.inf)
     if reduction == "mean":
         losses = losses / wrap(np.maximum(lengths, 1).astype(log_probs._value.dtype))
     losses = traced.squeeze(losses, 0) if alone and reduction == "none" else losses

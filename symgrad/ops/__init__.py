@@ -2,6 +2,7 @@
 
 from symgrad.ops import (
     activations,
+    alignments,
     arithmetic,
     arranging,
     convolution,
@@ -40,7 +41,7 @@ from symgrad.ops import (
     writing,
 )
 
-__all__ = ["activations", "arithmetic", "arranging", "convolution", "elementary", "elimination", "factorizations", "floats", "fourier", "indexing",
-           "ldl", "linalg", "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "placing", "products",
-           "reduction", "reflections", "sampling", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma",
+__all__ = ["activations", "alignments", "arithmetic", "arranging", "convolution", "elementary", "elimination", "factorizations", "floats", "fourier",
+           "indexing", "ldl", "linalg", "matrices", "matrix_determinants", "matrix_functions", "mixed", "neural", "norms", "parts", "placing",
+           "products", "reduction", "reflections", "sampling", "selection", "shape", "special", "special_bessel", "special_elliptic", "special_gamma",
            "special_integrals", "special_polynomials", "special_zeta", "spectra", "spreads", "statistics", "writing"]

@@ -7,6 +7,7 @@ import symgrad
 from symgrad.carriers import numeric
 from symgrad.carriers.kernels import KERNELS
 from symgrad.engine import kernels
+from symgrad.engine.traced import traced
 from symgrad.ops.products import recurrence
 
 N = 5000
@@ -22,6 +23,7 @@ CALLS = {  # the public calls in which an op with a kernel is reached
     "minimum": lambda x: symgrad.minimum(BESIDE, x), "var": symgrad.var, "std": symgrad.std, "logsumexp": lambda x: symgrad.logsumexp(x, 0),
     "softmax": lambda x: symgrad.softmax(x, 0), "log_softmax": lambda x: symgrad.log_softmax(x, 0),
     "log_softmax of rows": lambda x: symgrad.log_softmax(x.reshape(500, 10), 1),
+    "log_path_sums": lambda x: traced.log_path_sums(symgrad.sigmoid(x).reshape(4, 250, 5), POWERS[:1250].reshape(250, 5), -1e30),
     "amax": lambda x: symgrad.amax(x, 0), "amin": lambda x: symgrad.amin(x, 0),
     "max_of_all": symgrad.max, "min_of_all": symgrad.min, "median_of_all": symgrad.median, "nanmedian_of_all": symgrad.nanmedian,
 }
