@@ -1,4 +1,7 @@
-"""Times as ratios: the two sides take turns in one run, so that a machine that slows down slows both. Seconds are those of the CPU."""
+"""Times as ratios: the two sides take turns in one run, so that a machine that slows down slows both.
+
+Seconds are those of the CPU, but where threads share the work.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,27 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 CACHING = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 Step = Callable[[], Any]
+Clock = Callable[[], float]
 READING = 2e-4  # seconds that one reading of the clock covers at least
 
 
-def seconds(step: Step, repetitions: int, calls: int = 1) -> float:
-    """The median CPU time of one call, over readings of some calls each."""
+def seconds(step: Step, repetitions: int, calls: int = 1, clock: Clock = time.process_time) -> float:
+    """The median time of one call, over readings of some calls each."""
     times = []
     for _ in range(repetitions):
-        start = time.process_time()
+        start = clock()
         for _ in range(calls):
             step()
-        times.append((time.process_time() - start) / calls)
+        times.append((clock() - start) / calls)
     return statistics.median(times)
 
 
-def ratio(ours: Step, theirs: Step, rounds: int, block: float) -> tuple[float, float, float]:
+def ratio(ours: Step, theirs: Step, rounds: int, block: float, clock: Clock = time.process_time) -> tuple[float, float, float]:
     """The median over `rounds` of our time by theirs, each a median over about `block` seconds; and the two median times."""
-    once = [max(seconds(step, 3), 1e-9) for step in (ours, theirs)]
+    once = [max(seconds(step, 3, clock=clock), 1e-9) for step in (ours, theirs)]
     calls = [math.ceil(READING / each) for each in once]  # so that reading the clock, which takes a microsecond, does not count
     counts = [max(1, round(block / (each * n))) for each, n in zip(once, calls)]
-    pairs = [(seconds(ours, counts[0], calls[0]), seconds(theirs, counts[1], calls[1])) for _ in range(rounds)]
+    pairs = [(seconds(ours, counts[0], calls[0], clock), seconds(theirs, counts[1], calls[1], clock)) for _ in range(rounds)]
     return statistics.median(a / b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 

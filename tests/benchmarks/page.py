@@ -76,7 +76,8 @@ Hessians were 0.45 to 0.52 (numpy; without the constant ones 1.01 to 1.16) and 0
 ## Training
 
 A step is the forward pass, `backward` and a step of gradient descent, in float32. The compiled step is one function from weights to weights, with its
-gradient inside. `python -m tests.benchmarks --section training` writes this section alone.
+gradient inside. The time of `DataParallel` is that of the clock, since two threads share the work.
+`python -m tests.benchmarks --section training` writes this section alone.
 
 {training}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import statistics
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tests.benchmarks.measure import Step, ratio, seconds
+from tests.benchmarks.measure import Clock, Step, ratio, seconds
 
 __all__ = ["Row", "Timing", "agree", "compare", "fastest", "mean_row", "numbers", "optional", "spell", "table", "torch_one_thread"]
 
@@ -80,7 +81,7 @@ def fastest(routes: Mapping[str, Step], timing: Timing) -> Step:
 
 
 def compare(work: str, beside: str, ours: Step, theirs: Mapping[str, Step] | Step | None, bar: float | None, timing: Timing,
-            rtol: float | None = 1e-9) -> Row:
+            rtol: float | None = 1e-9, clock: Clock = time.process_time) -> Row:
     """Our time by the other's, which is the fastest of its routes where it has several and None where it is not installed.
 
     Both give the same numbers, unless `rtol` is None: then they are different work.
@@ -91,7 +92,7 @@ def compare(work: str, beside: str, ours: Step, theirs: Mapping[str, Step] | Ste
     step = fastest(theirs, timing) if isinstance(theirs, Mapping) else theirs
     if rtol is not None:
         agree(ours(), step(), rtol)
-    quotient, a, b = ratio(ours, step, *timing)
+    quotient, a, b = ratio(ours, step, *timing, clock)
     return Row(work, beside, quoted(quotient), limit, spell(a), spell(b))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -67,6 +68,21 @@ def step_of(m: Any, model: Any, shape: tuple[int, ...]) -> Callable[[], Any]:
     return step
 
 
+def parallel_steps() -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """The gradients of the perceptron for a batch of 4096, by two threads and by one."""
+    model = perceptron(symgrad)
+    x, y = map(symgrad.tensor, batch((4096, 784)))
+    entropy = symgrad.nn.CrossEntropyLoss()
+
+    def step(module: Any) -> Any:
+        model.zero_grad()
+        loss = entropy(module(x), y)
+        loss.backward()
+        return loss, model[0].weight.grad
+
+    return functools.partial(step, symgrad.nn.DataParallel(model, 2)), functools.partial(step, model)
+
+
 def compiled_step(backend: str) -> Callable[[], Any]:
     """A step of the perceptron as one compiled function of weights."""
     model = perceptron(symgrad)
@@ -121,6 +137,8 @@ def rows(timing: Timing) -> Iterator[Row]:
     for name, ours, bar in routes:
         yield compare(name, "torch eager", ours(), torch and step_of(torch, perceptron(torch), shape), bar, timing, 1e-4)
         yield compare(name, "HIPS autograd", ours(), autograd and autograd_step(autograd), 0.4, timing, 1e-4)
+    yield compare("DataParallel on two threads, forward and backward, batch 4096", "one thread", *parallel_steps(), 1 / 1.5, timing, 1e-4,
+                  time.perf_counter)
     images = (BATCH, 1, 8, 8)
     yield compare("training step of the digits network, batch 64, float32", "torch eager", step_of(symgrad, convolutional(symgrad), images),
                   torch and step_of(torch, convolutional(torch), images), 4.0, timing, 1e-4)

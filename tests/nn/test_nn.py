@@ -191,7 +191,7 @@ class Meeting(nn.Module):
 def test_the_parts_run_in_threads_at_one_time():
     parallel = nn.DataParallel(Meeting(3), 3)
     assert parallel(symgrad.arange(6)).tolist() == [0, 1, 2, 3, 4, 5]
-    assert len(parallel.module.threads) == 3 and threading.get_ident() not in parallel.module.threads
+    assert len(parallel.module.threads) == 3 and threading.get_ident() in parallel.module.threads
 
 
 def test_there_is_a_thread_for_each_core():
@@ -242,6 +242,10 @@ def test_data_parallel_threads_inherit_the_modes_of_the_caller():
     with symgrad.inference_mode():
         parallel(x)
     assert modes == [True, True]
+    packed = []
+    with symgrad.autograd.graph.saved_tensors_hooks(lambda t: packed.append(tuple(t.shape)) or t, lambda t: t):
+        parallel(x)
+    assert packed.count((2, 5)) == 2  # the input of each part
 
 
 def test_keys_of_the_state_dict_have_the_prefix_module():

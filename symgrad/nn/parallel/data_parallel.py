@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
-from symgrad.autograd.modes import inference_mode, is_grad_enabled, is_inference_mode_enabled, set_grad_enabled
-from symgrad.engine.parted import mark_parts
+from symgrad.engine.parted import mark_parts, with_modes_of_caller
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import FUNCTIONS
+from symgrad.graph.modes import DEFAULT, thread
 from symgrad.graph.node import Node, next_sequence
 from symgrad.nn.modules.module import Module
 
@@ -107,14 +108,14 @@ class DataParallel(Module):
         parts = scatter((inputs, kwargs), len(self.device_ids), self.dim) if len(self.device_ids) > 1 else []
         if len(parts) < 2:
             return self.module(*inputs, **kwargs)
-        recording, inference, start = is_grad_enabled(), is_inference_mode_enabled(), next_sequence()
-
-        def run(part: tuple[tuple, dict[str, Any]]) -> Any:
-            with inference_mode(inference), set_grad_enabled(recording):
-                return self.module(*part[0], **part[1])
-
-        with ThreadPoolExecutor(len(parts)) as pool:
-            outputs = list(pool.map(run, parts))
+        start = next_sequence()
+        calls = [partial(self.module, *args, **values) for args, values in parts]
+        if thread.modes.recorder is not DEFAULT or thread.modes.observers or thread.modes.program is not None:
+            outputs = [call() for call in calls]  # what follows the calls follows one thread
+        else:
+            with ThreadPoolExecutor(len(parts) - 1) as pool:
+                others = [pool.submit(with_modes_of_caller(call)) for call in calls[1:]]
+                outputs = [calls[0](), *(other.result() for other in others)]
         mark_parts(start, [list(_nodes(out)) for out in outputs])
         return gather(outputs, self.dim)
 
