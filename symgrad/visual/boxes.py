@@ -70,6 +70,13 @@ class Box:
         """The dtype with the shape."""
         return "" if self.shape is None else f"{self.dtype}{list(self.shape)}"
 
+    def describe(self, value: Any) -> None:
+        """Take the shape and the dtype of a value."""
+        try:
+            self.shape, self.dtype = tuple(np.shape(value) if value.shape is None else value.shape), dtype_of(value.dtype).name
+        except (AttributeError, RuntimeError, KeyError, TypeError):  # a value that was freed, or none
+            self.shape = None
+
     def lines(self) -> list[str]:
         """The lines of the box: its name, then what else is known of it."""
         formula = self.formula if self.formula != self.expression else ""
@@ -109,9 +116,18 @@ class Content:
         for i, item in enumerate(items):
             place |= dict.fromkeys(item.vertices() if isinstance(item, Fold) else (item,), i)
         boxes = [self.of_group(item) if isinstance(item, Fold) else self.of_vertex(item) for item in items]
-        edges = {(place[o], i): None for v, i in place.items() for o in v.operands if place.get(o, i) != i}
+        edges: dict[tuple[int, int], None] = {}
+        results: dict[int, dict[Vertex, None]] = {}
+        for vertex, i in place.items():
+            for o in vertex.operands:
+                if place.get(o, i) != i:
+                    edges[place[o], i] = None
+                    results.setdefault(place[o], {})[o] = None
         for a, b in edges:
             boxes[b].operands.append(a)
+        for number, found in results.items():
+            if boxes[number].kind == "fold" and len(found) == 1:
+                boxes[number].describe(next(iter(found)).value)
         cotangents = {(place[g], place[v]): None for v, g in self.gradients.items() if v in place and place.get(g, place[v]) != place[v]}
         for g, v in cotangents:
             boxes[g].gradient_of += ", " * bool(boxes[g].gradient_of) + boxes[v].name
@@ -122,9 +138,10 @@ class Content:
         vertices = list(fold.vertices())
         counts = Counter([v.kind for v in vertices if v.op is not None or v.operands])
         what = ", ".join([f"{kind} × {n}" if n > 1 else kind for kind, n in counts.most_common(4)]) + ", …" * (len(counts) > 4)
-        title = one_line(fold.title) or f"{fold.count:,} nodes"
-        scope = vertices[0].path.partition(f"/{fold.title}/")[0] if fold.title else ""
-        return Box("fold", title, op=one_line(what), scope=one_line(scope), folded=fold.count, is_gradient=vertices[0] in self.of_gradients)
+        outer = [name for part in fold.scope.split("/") if (name := part.partition("[")[2].removesuffix("]"))]
+        title = fold.title.replace("[", "".join(["[", *(f"{name}." for name in outer)]), 1) or f"{fold.count:,} nodes"
+        return Box("fold", one_line(title), op=one_line(what), scope=one_line(fold.scope), folded=fold.count,
+                   is_gradient=vertices[0] in self.of_gradients)
 
     def of_vertex(self, vertex: Vertex) -> Box:
         """The box of a vertex."""
@@ -135,10 +152,7 @@ class Content:
         box.scope = one_line(vertex.path.rpartition("/")[0].removeprefix("/"))
         box.op = one_line(vertex.kind) if kind == "operation" else ""
         box.node = node.name() if node is not None and node.requires_grad else ""
-        try:
-            box.shape, box.dtype = tuple(np.shape(value) if value.shape is None else value.shape), dtype_of(value.dtype).name
-        except (AttributeError, RuntimeError, KeyError, TypeError):  # a value that was freed, or none
-            box.shape = None
+        box.describe(value)
         if self.values:
             box.value = one_line(value_text(value)) if kind != "output" else ""
             gradient = self.gradients.get(vertex)
@@ -173,7 +187,7 @@ class Content:
 
 
 def value_text(value: Any) -> str:
-    """A value in few characters: a number with five digits, few elements, or the least and the largest of an array."""
+    """A value in few characters: a number with five digits, few elements, or the least and the largest finite element of an array."""
     if isinstance(value, (bool, int, np.bool_, np.integer)):
         return str(value)
     if isinstance(value, (float, complex, np.inexact)):
@@ -184,6 +198,9 @@ def value_text(value: Any) -> str:
         return value_text(value.item())
     if value.size > FEW:
         numbers = value[np.isfinite(value)] if value.dtype.kind == "f" else value
-        bounds = f"{value_text(numbers.min())} … {value_text(numbers.max())}" if value.dtype.kind in "fiu" and numbers.size else ""
-        return bounds + ", some not finite" * (numbers.size < value.size)
+        if value.dtype.kind not in "fiu" or not numbers.size:
+            return "none finite" * (numbers.size < value.size)
+        least, largest = numbers.min(), numbers.max()
+        bounds = f"{value_text(least)} … {value_text(largest)}" if least < largest else value_text(least)
+        return f"{bounds}, some not finite" if numbers.size < value.size else bounds if least < largest else f"all {bounds}"
     return f"[{', '.join(map(value_text, value))}]"

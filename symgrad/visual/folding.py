@@ -19,12 +19,12 @@ MOST = 2000  # boxes of a picture
 
 
 class Fold:
-    """A group of vertices and of other groups, in order; `count` is the number of vertices."""
+    """A group of vertices and of other groups, in order; `scope` is the path of a module without its own name, `count` the number of vertices."""
 
-    __slots__ = ("title", "members", "count")
+    __slots__ = ("title", "members", "scope", "count")
 
-    def __init__(self, title: str, members: Sequence[Vertex | Fold]):
-        self.title, self.members = title, members
+    def __init__(self, title: str, members: Sequence[Vertex | Fold], scope: str = ""):
+        self.title, self.members, self.scope = title, members, scope
         self.count: int = sum([m.count if isinstance(m, Fold) else 1 for m in members])
 
     def vertices(self) -> Iterator[Vertex]:
@@ -54,8 +54,7 @@ def ordered(vertices: Iterable[Vertex]) -> list[Vertex]:
 
 
 def _scope(vertex: Vertex) -> list[str]:
-    path, label = vertex.path, vertex.label
-    scope = path[:-len(label) - 1] if path.endswith(f"/{label}") else path.rpartition("/")[0]
+    scope = vertex.path.rpartition("/")[0]
     return scope.split("/") if scope and vertex.kind != IO else []
 
 
@@ -70,8 +69,9 @@ def _members(found: Sequence[tuple[list[str], Vertex]], depth: int) -> list[Vert
         if name is None:
             members += [vertex for _, vertex in run]
         else:
-            inner = _members(list(run), depth + 1)
-            members += inner if len(inner) == 1 else [Fold(name, _runs(inner))]
+            own = list(run)
+            inner = _members(own, depth + 1)
+            members += inner if len(inner) == 1 else [Fold(name, _runs(inner), "/".join(own[0][0][:depth]))]
     return members
 
 

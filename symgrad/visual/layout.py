@@ -113,8 +113,9 @@ def _positions(rows: Sequence[Sequence[int]], width: Mapping[int, float], above:
         both = sweep >= SWEEPS - 4
         for row in rows if sweep % 2 == 0 else reversed(rows):
             near = [(above[i] + below[i] if both else (above if sweep % 2 == 0 else below)[i]) or [i] for i in row]
-            wished = [sum([x[j] for j in joined]) / len(joined) for joined in near]
-            x.update(zip(row, _apart(wished, [width[i] for i in row], [1.0 + 3.0 * (i < 0) for i in row])))
+            pulls = [[4.0 if i < 0 or j < 0 else 1.0 for j in joined] for i, joined in zip(row, near)]  # edges that pass rows are to be straight
+            wished = [sum([pull * x[j] for pull, j in zip(own, joined)]) / sum(own) for own, joined in zip(pulls, near)]
+            x.update(zip(row, _apart(wished, [width[i] for i in row], list(map(sum, pulls)))))
     return x
 
 

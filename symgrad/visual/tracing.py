@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.engine.storage.versions import Write, _known, first_write_after
+from symgrad.engine.storage.versions import Write, first_write_after, promoted
 from symgrad.engine.tensor import Tensor
 from symgrad.graph.modes import Recorder, in_mode, thread
 from symgrad.graph.node import IN_FORWARD, NAMED, TRACKED, Leaf, Node, make_node, next_sequence
@@ -25,6 +25,7 @@ __all__ = ["CONSTANT", "GraphRecorder", "IO", "MEMBERS", "Vertex", "call_recorde
 
 IO, CONSTANT = "IO Node", "Const"  # TensorBoard draws a Const small, next to its users
 MEMBERS = PARAMETER, BUFFER, ATTRIBUTE = "Parameter", "Buffer", "Attribute"
+READ = str.maketrans("/:", "\N{DIVISION SLASH}\N{RATIO}")  # the characters that a reader of a path takes for a scope or an output
 WRITERS = {name for op in REGISTRY.values() for name in (op.name, *op.aliases)} | {"copy", "setitem"}  # the names of operations that write
 
 
@@ -65,7 +66,8 @@ class GraphRecorder(Recorder):
         """A new vertex under a fresh label; its name in its scope is the label, or the name that a module gave it."""
         label = self._new_label(name or kind.lower())
         scope = self.scopes[-1] if scope is None else scope
-        vertex = Vertex(kind, f"{scope}/{name.rpartition('.')[2] if kind in MEMBERS else label}", label, value, node, **rest)
+        path = f"{scope}/{(name.rpartition('.')[2] if kind in MEMBERS else label).translate(READ)}"
+        vertex = Vertex(kind, path, label, value, node, **rest)
         self.vertices.append(vertex)
         return vertex
 
@@ -76,8 +78,9 @@ class GraphRecorder(Recorder):
         return vertex
 
     def _new_label(self, name: str) -> str:
-        count = self.labels.get(name, 0)
-        self.labels[name] = count + 1
+        key = name.translate(READ)
+        count = self.labels.get(key, 0)
+        self.labels[key] = count + 1
         return self._new_label(f"{name}_{count}") if count else name
 
     def register(self, vertex: Vertex, value: Any, node: Node | None) -> None:
@@ -136,7 +139,7 @@ class GraphRecorder(Recorder):
                 _, vertex, since = self.values[id(array)]
             array = getattr(array, "base", None)
         if vertex is None and isinstance(value, np.ndarray) and not value.ndim:
-            vertex = next((v for scalar, v, _ in self.values.values() if _is_promoted(scalar, value)), None)
+            vertex = self.values.get(id(promoted(value)), (None, None))[1]
         write = _last_write(value, since)
         if write is not None:
             vertex = self._vertex_of_write(write) or self.add_source(CONSTANT, value, None)
@@ -166,12 +169,6 @@ def _last_write(value: Any, since: int) -> Write | None:
         last = found[0]
         since = last.sequence_nr + 1
     return last
-
-
-def _is_promoted(scalar: Any, array: np.ndarray) -> bool:
-    """Whether a 0-d array replaces a NumPy scalar."""
-    storage = _known(array)
-    return storage is not None and isinstance(scalar, np.generic) and _known(scalar) is storage
 
 
 def _leaves(x: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -261,7 +258,7 @@ def _scoped(model: Module, recorder: GraphRecorder) -> Iterator[None]:
     handles = []
     for name, module in model.named_modules():
         parent, _, last = name.rpartition(".")
-        scopes[name] = scope = f"{scopes[parent]}/{type(module).__name__}[{last}]" if name else recorder.scopes[0]
+        scopes[name] = scope = f"{scopes[parent]}/{type(module).__name__}[{last.translate(READ)}]" if name else recorder.scopes[0]
         for kind, members in ((PARAMETER, module._parameters), (BUFFER, module._buffers), (ATTRIBUTE, vars(module))):
             for key, t in members.items():
                 if isinstance(t, Tensor):

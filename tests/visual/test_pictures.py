@@ -192,7 +192,7 @@ def test_a_module_is_drawn_by_its_parts():
     names = {depth: [box.name for box in visual.graph(net, x, depth=depth).boxes] for depth in (1, 2, 3, 4)}
     assert names[1] == ["input", "Sequential", "output.1"]
     assert names[2] == ["input", "Linear[0]", "tanh", "Sequential[2]", "Linear[3]", "output.1"]
-    assert names[3] == ["input", "0.weight", "t", "0.bias", "addmm", "tanh", "Linear[0]", "sigmoid", "3.weight", "t_2", "3.bias", "addmm_2",
+    assert names[3] == ["input", "0.weight", "t", "0.bias", "addmm", "tanh", "Linear[2.0]", "sigmoid", "3.weight", "t_2", "3.bias", "addmm_2",
                         "output.1"]
     assert len(names[4]) == 16 and visual.graph(net, x).folded == 0
 

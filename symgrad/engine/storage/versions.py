@@ -26,8 +26,8 @@ from symgrad.carriers.duck import DuckArray
 from symgrad.graph.node import all_threads, next_sequence
 from symgrad.types.strides import address
 
-__all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "stamp", "user_frame",
-           "version", "written_since"]
+__all__ = ["Alias", "Counter", "Write", "carry_over", "counter_of", "first_write_after", "owner", "promote", "promoted", "stamp",
+           "user_frame", "version", "written_since"]
 
 PACKAGE = os.path.abspath(__file__).removesuffix(os.path.join("engine", "storage", "versions.py"))  # with a trailing separator
 REMEMBERED = 64  # writes of one memory whose sequence number is kept; older ones are only counted
@@ -52,12 +52,13 @@ class Write(NamedTuple):
 class Counter:
     """The version counter of one memory: the number of writes, and the latest of them."""
 
-    __slots__ = ("count", "last", "writes", "owners", "bases")
+    __slots__ = ("count", "last", "writes", "owners", "bases", "scalar")
 
     def __init__(self) -> None:
         self.count = self.last = 0  # the sequence number of the last write
         self.writes = deque[tuple[int, str, CodeType, int]](maxlen=REMEMBERED)
         self.owners: list[weakref.ref] = []  # the arrays that own the memory; several after `x.data = y`
+        self.scalar = 0  # the id of the scalar that the array replaces
         self.bases: list[weakref.ref] = []  # the `Base` metadata of this memory, whose views a write makes stale
 
     def own(self, root: np.ndarray) -> None:
@@ -132,8 +133,17 @@ def promote(scalar: Any) -> np.ndarray:
             if (entry := _scalars.get(key)) is not None and sys.getrefcount(entry[0]) <= 2:  # nothing else refers to it
                 _scalars.pop(key, None)
         _limit = max(1024, 2 * len(_scalars))
-    _scalars[id(scalar)] = scalar, counter_of(array)
+    counter = counter_of(array)
+    counter.scalar = id(scalar)
+    _scalars[id(scalar)] = scalar, counter
     return array
+
+
+def promoted(array: np.ndarray) -> Any:
+    """The NumPy scalar that an array of no dimensions replaces, None if there is none."""
+    counter = _known(array)
+    entry = None if counter is None else _scalars.get(counter.scalar)
+    return entry[0] if entry is not None and entry[1] is counter else None
 
 
 def user_frame(depth: int) -> FrameType:
