@@ -69,6 +69,9 @@ class device:
         """Do nothing, since no GPU was selected."""
 
 
+__path__: list[str] = []  # its absent names are asked for as if it had a folder
+
+
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES[name]

@@ -3,9 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from symgrad.autograd import anomaly as anomaly_mode
-from symgrad.autograd import function, graph
-from symgrad.autograd import modes as grad_mode
+from symgrad.autograd import anomaly_mode, function, grad_mode, graph
 from symgrad.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from symgrad.autograd.engine import backward, grad
 from symgrad.autograd.function import Function
@@ -22,7 +20,8 @@ from symgrad.autograd.modes import (
     set_multithreading_enabled,
 )
 from symgrad.autograd.saving import SavedTensor
-from symgrad.autograd.variables import Variable, variable
+from symgrad.autograd.variable import Variable, variable
+from symgrad.types.absent import missing
 
 if TYPE_CHECKING:
     from symgrad.autograd import forward_ad, functional
@@ -42,4 +41,4 @@ def __getattr__(name: str) -> Any:
         from symgrad.testing.gradcheck import gradcheck as checks
 
         return getattr(checks, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing(__name__, name)

@@ -13,8 +13,6 @@ Of torch's names those of its own servers are absent (stores, `torchrun`, remote
 and knows them.
 """
 
-from typing import Any
-
 from symgrad.distributed.collectives import (
     Work,
     all_gather,
@@ -61,7 +59,7 @@ from symgrad.distributed.objects import (
     scatter_object_list,
     send_object_list,
 )
-from symgrad.types.absent import missing as _missing
+from symgrad.types.absent import explained as _explained
 
 __all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
            "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object",
@@ -70,5 +68,4 @@ __all__ = ["GroupMember", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all
            "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
 
 
-def __getattr__(name: str) -> Any:
-    raise _missing(__name__, name)
+__getattr__ = _explained(__name__)

@@ -103,7 +103,7 @@ from symgrad.nn.regression import (
     triplet_margin_with_distance_loss,
 )
 from symgrad.nn.sampling import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
-from symgrad.types.absent import missing
+from symgrad.types.absent import explained
 
 __all__ = ["alpha_dropout", "batch_norm", "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "celu_",
            "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc",
@@ -278,5 +278,4 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     return _logit_entropy(input, target, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight, reduction)
 
 
-def __getattr__(name: str) -> Any:
-    raise missing(__name__, name)
+__getattr__, __path__ = explained(__name__), list[str]()

@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, gradient, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["Adadelta"]
 
@@ -53,3 +54,6 @@ class Adadelta(Optimizer):
         u *= rho
         u += (1 - rho) * d * d
         p += -group["lr"] * d
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

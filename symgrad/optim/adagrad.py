@@ -9,6 +9,7 @@ from symgrad.engine.traced import traced
 from symgrad.factories.creation import full_like
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_implementations, check_options, count, gradient, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["Adagrad"]
 
@@ -56,3 +57,6 @@ class Adagrad(Optimizer):
         g = gradient(p, g, group)
         total += g * g
         p += -(group["lr"] / (1 + (n - 1) * group["lr_decay"])) * g / (xp.sqrt(total) + group["eps"])
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_implementations, check_options, count, gradient, lerp, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["Adam", "AdamW"]
 
@@ -73,3 +74,6 @@ class AdamW(Adam):
                  capturable: bool = False, differentiable: bool = False, fused: bool | None = None):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
                          differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

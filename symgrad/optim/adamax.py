@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, gradient, lerp, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["Adamax"]
 
@@ -46,3 +47,6 @@ class Adamax(Optimizer):
         lerp(m, g, 1 - beta1)
         u = state["exp_inf"] = xp.maximum(beta2 * state["exp_inf"], xp.abs(g) + group["eps"])
         p += -(group["lr"] / (1 - beta1**n)) * m / u
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, gradient, number, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["ASGD"]
 
@@ -53,3 +54,6 @@ class ASGD(Optimizer):
 
     def _version_steps(self, group: Group) -> int:
         return 2
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

@@ -15,6 +15,7 @@ from symgrad.optim.scheduling import ChainedScheduler, LRScheduler, Rates, Reduc
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler",
            "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
+_LRScheduler = LRScheduler  # its former name
 Functions = Callable[[int], float] | list[Callable[[int], float]]
 
 

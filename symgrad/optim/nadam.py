@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, gradient, lerp, number, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["NAdam"]
 
@@ -62,3 +63,6 @@ class NAdam(Optimizer):
 
     def _version_steps(self, group: Group) -> int:
         return 3 if group["decoupled_weight_decay"] and group["weight_decay"] != 0 else 2
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

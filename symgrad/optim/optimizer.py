@@ -26,10 +26,32 @@ from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
 from symgrad.types.handles import RemovableHandle, add_hook
 
-__all__ = ["Group", "Optimizer"]
+__all__ = ["Group", "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
 Group = dict[str, Any]
 NOTHING: dict[str, Any] = {}  # the state of a parameter that has none
+_step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()  # those of all optimizers
+_step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+
+
+class _RequiredParameter:
+    """The default of an option that each parameter group must have."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(optimizer, args, kwargs) before each step of any optimizer; it may return new args and kwargs."""
+    return add_hook(_step_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Call hook(optimizer, args, kwargs) after each step of any optimizer."""
+    return add_hook(_step_post_hooks, hook)
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,18 +61,18 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         self: Optimizer = args[0]
         if self._opt_called is False:
             self._opt_called = True
-        if self._stepping or not (self._step_pre_hooks or self._step_post_hooks):
+        if self._stepping or not (self._step_pre_hooks or self._step_post_hooks or _step_pre_hooks or _step_post_hooks):
             return step(*args, **kwargs)
         self._stepping = True
         try:
-            for hook in tuple(self._step_pre_hooks.values()):
+            for hook in (*_step_pre_hooks.values(), *self._step_pre_hooks.values()):
                 found = hook(self, args, kwargs)
                 if found is not None:
                     if not (isinstance(found, tuple) and len(found) == 2):
                         raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {found}.")
                     args, kwargs = found
             out = step(*args, **kwargs)
-            for hook in tuple(self._step_post_hooks.values()):
+            for hook in (*self._step_post_hooks.values(), *_step_post_hooks.values()):
                 hook(self, args, kwargs)
             return out
         finally:
@@ -137,6 +159,8 @@ class Optimizer:
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(set(members)) != len(members):
             warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; see "

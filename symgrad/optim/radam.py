@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, gradient, lerp, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["RAdam"]
 
@@ -61,3 +62,6 @@ class RAdam(Optimizer):
 
     def _version_steps(self, group: Group) -> int:
         return 2 if group["decoupled_weight_decay"] and group["weight_decay"] != 0 else 1
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

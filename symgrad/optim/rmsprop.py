@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, gradient, lerp, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["RMSprop"]
 
@@ -64,3 +65,6 @@ class RMSprop(Optimizer):
             b += direction
             direction = b
         p += -group["lr"] * direction
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

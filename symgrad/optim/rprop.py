@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_options, count, scalar_zero
+from symgrad.types.absent import explained
 
 __all__ = ["Rprop"]
 
@@ -53,3 +54,6 @@ class Rprop(Optimizer):
         size = state["step_size"] = xp.minimum(xp.maximum(state["step_size"] * factor, smallest), largest)
         state["prev"] = g
         p -= xp.sign(g) * size
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

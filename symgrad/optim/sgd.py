@@ -7,6 +7,7 @@ from typing import Any
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_implementations, check_learning_rate, gradient
+from symgrad.types.absent import explained
 
 __all__ = ["SGD"]
 
@@ -54,3 +55,6 @@ class SGD(Optimizer):
                 b += (1 - group["dampening"]) * g
             g = g + momentum * b if group["nesterov"] else b
         p += -group["lr"] * g
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

@@ -1,13 +1,16 @@
 """Names of torch that are not here on purpose, each with the reason and what to use instead.
 
+A module that has such names gives the reason by a `__getattr__` of its own, and the last of Python's finders gives it where one of them is imported.
 `python symgrad/types/absent.py > examples/guide/absent.md` writes the page that lists them.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["TABLES", "Absent", "missing", "page"]
+__all__ = ["TABLES", "Absent", "Finder", "explained", "missing", "page"]
 
 
 def _table(groups: dict[str, str]) -> dict[str, str]:
@@ -39,6 +42,9 @@ _KERNELS = "there are no compiled extensions; declare an op with symgrad.element
 _ONE_PRODUCT = "the product of a linear map is computed at once; there is nothing to choose"
 _LAUNCHED = "MPI starts the processes and knows them; use mpiexec, and the backend \"mpi\""
 _INSIDE = "it is a helper inside torch and no function of tensors"
+_UPDATE = "make the optimizer, with differentiable=True for steps in the graph, or use swap_in_optimizer_params_and_state"
+_SHARDED = "tensors are not divided by themselves; each process has its own"
+_DEBUGGER = "use a debugger in one process, or print"
 
 # By the place in torch, then by reason
 TABLES = {"torch": _table({
@@ -114,6 +120,7 @@ TABLES = {"torch": _table({
 }), "torch.nn": _table({
     _QUANTIZED: "intrinsic qat quantizable quantized",
     "its kernels are for GPUs; use nn.functional.scaled_dot_product_attention": "attention",
+    _INSIDE: "backends cpp",
     _ONE_PRODUCT: "LinearCrossEntropyOptions",
 }), "torch.nn.functional": _table({
     "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group":
@@ -121,7 +128,10 @@ TABLES = {"torch": _table({
     _INSIDE: """
         Optional assert_int_or_pair boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic""",
 }), "torch.optim": _table({
-    "there are no sparse gradients; use Adam": "SparseAdam",
+    "there are no sparse gradients; use Adam": "SparseAdam sparse_adam",
+}), **{f"torch.optim.{name}": {name: _UPDATE} for name in "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd".split()
+}, "torch.types": _table({
+    "use UntypedStorage and TypedStorage of the module symgrad": "Storage",
 }), "torch.utils.tensorboard.SummaryWriter": _table({
     "GIF needs an encoder of its own; add the frames with add_images, or each with add_image and its step": "add_video",
     "draw the boxes with matplotlib, and add the figure with add_figure": "add_image_with_boxes",
@@ -131,45 +141,97 @@ TABLES = {"torch": _table({
 }), "torch.distributed": _table({
     _LAUNCHED: """
         Backend BackendConfig DistBackendError DistError DistNetworkError DistStoreError FileStore HashStore PrefixStore ProcessGroupGloo
-        QueueEmptyError Store TCPStore get_backend_config get_default_backend_for_device get_node_local_rank is_gloo_available is_nccl_available
-        is_torchelastic_launched is_ucc_available is_xccl_available register_rendezvous_handler rendezvous monitored_barrier""",
-    "tensors are not divided by themselves; each process has its own": "DeviceMesh init_device_mesh",
+        QueueEmptyError Store TCPStore argparse_util constants default_pg_timeout elastic get_backend_config get_default_backend_for_device
+        get_node_local_rank is_gloo_available is_nccl_available is_torchelastic_launched is_ucc_available is_xccl_available
+        launch launcher monitored_barrier register_rendezvous_handler
+        rendezvous run""",
+    _SHARDED: "DeviceMesh device_mesh fsdp init_device_mesh pipelining tensor",
     "use new_group with the ranks": "GroupName get_pg_count new_subgroups new_subgroups_by_enumeration shrink_group split_group",
     "use all_reduce or all_gather for each tensor, with async_op=True to do several at once": "all_gather_coalesced all_reduce_coalesced",
     "use isend and irecv, and wait for each": "P2POp batch_isend_irecv",
     "it is a helper inside torch; collective calls have arguments": """
         AllToAllOptions AllreduceCoalescedOptions AllreduceOptions BarrierOptions BroadcastOptions BuiltinCommHookType GatherOptions GradBucket
         ReduceOptions ReduceScatterOptions Reducer ScatterOptions all_gather_single reduce_scatter_single record_comm supports_complex""",
-    "use a debugger in one process, or print": "DebugLevel Logger breakpoint get_debug_level set_debug_level set_debug_level_from_env",
+    _DEBUGGER: """
+        DebugLevel Logger breakpoint c10d_logger debug flight_recorder get_debug_level logging_handlers set_debug_level set_debug_level_from_env""",
+    "torch has renamed it; use ReduceOp": "reduce_op",
+    "there are no remote calls; use send and recv, or the executor of mpi4py.futures": "autograd remote_device rpc",
+    "each process has the whole state; use save in one of them": "checkpoint",
+    "each process has the whole state; use the optimizers of optim": "optim",
+    "collective calls have no derivatives; use DistributedDataParallel, or an autograd.Function that calls them": "nn",
+    "each process needs as many batches; use DistributedSampler": "algorithms",
+    _INSIDE: "collective_utils config utils",
 }), "torch.nn.modules": _table({
-    _ONE_PRODUCT: "LinearCrossEntropyOptions",
+    _ONE_PRODUCT: "LinearCrossEntropyOptions linear_cross_entropy linear_cross_entropy_options",
 }), "torch.nn.parallel": _table({
-    "the only device is the CPU, and threads share the module; use DataParallel": "parallel_apply replicate",
+    "the only device is the CPU, and threads share the module; use DataParallel": "comm parallel_apply replicate",
     "torch has renamed it; use DistributedDataParallel": "DistributedDataParallelCPU",
 }), "torch.nn.utils.rnn": _table({
     _INSIDE: "PackedSequence_ bind",
 }), "torch.utils": _table({
-    _KERNELS: "cpp_extension",
+    _KERNELS: "cpp_extension file_baton hipify",
     "nothing is downloaded; give load a file": "model_zoo",
-    "it measures kernels of torch; use timeit": "ThroughputBenchmark benchmark",
-    "it is for devices of other vendors": "generate_methods_for_privateuse1_backend rename_privateuse1_backend",
-    _INSIDE: "get_cpp_backtrace set_module",
+    "it measures kernels of torch; use timeit": "ThroughputBenchmark benchmark throughput_benchmark",
+    "it is for devices of other vendors": "backend_registration generate_methods_for_privateuse1_backend rename_privateuse1_backend",
+    _INSIDE: "backcompat cpp_backtrace debug_log get_cpp_backtrace jit set_module viz",
+    "it belongs to TorchScript; use save and load, or to_c": "bundled_inputs mobile_optimizer model_dump show_pickle",
+    "use the version of symgrad and numpy.show_config": "collect_env",
+    "operations are not counted; use cProfile": "flop_counter",
+    "use forward hooks of the modules": "module_tracker",
+    "its kernels are those of another backend; use the modules of nn": "mkldnn",
+    "use weakref.ref, and id(tensor) as a key": "weak",
     "memory of empty is not filled; use zeros": "deterministic",
     "assign .data, which keeps the tensor": "swap_tensors",
+}), "torch.utils.dlpack": _table({
+    "the device is that of NumPy's arrays; use from_dlpack": "DLDeviceType",
+}), "torch.utils.hooks": _table({
+    "use register_full_backward_hook of the module": "BackwardHook",
+    "tensors are saved without their hooks": "warn_if_has_hooks",
 }), "torch.utils.data": _table({
     "data pipes are no longer developed; use an IterableDataset": """
-        DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation datapipes functional_datapipe guaranteed_datapipes_determinism
-        non_deterministic runtime_validation runtime_validation_disabled""",
+        DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation backward_compatibility datapipes functional_datapipe graph
+        graph_settings guaranteed_datapipes_determinism non_deterministic runtime_validation runtime_validation_disabled""",
     _INSIDE: "_DatasetKind",
 }), "torch.utils.tensorboard": _table({
-    "SummaryWriter writes the files; use its methods": "FileWriter RecordWriter",
+    "SummaryWriter writes the files; use its methods": "FileWriter RecordWriter summary",
+}), "torch.utils.checkpoint": _table({
+    "use checkpoint": "CheckpointFunction DefaultDeviceType GraphExecGroup SAC_IGNORED_OPS",
+    _INSIDE: "check_backward_validity detach_variable get_device_states set_device_states",
+}), "torch.autograd": _table({
+    "gradients have the layout that NumPy gives them": "enforce_grad_layout_policy",
+    "use Function": "NestedIOFunction",
+    "use cProfile, and symgrad.explain_nan for values": "profiler profiler_legacy profiler_util",
+}), "torch.autograd.function": _table({
+    "use Function": "FunctionMeta NestedIOFunction",
+}), "torch.autograd.grad_mode": _table({
+    "gradients have the layout that NumPy gives them": "enforce_grad_layout_policy",
+}), "torch.autograd.gradcheck": _table({
+    "torch has deprecated it; use gradcheck, or func.jacobian": "get_numerical_jacobian_wrt_specific_input",
+}), "torch.autograd.graph": _table({
+    "use utils.checkpoint where memory is short": "region_activation_memory_budget",
+    "there are no streams; nothing is captured or can mismatch": "set_override_stale_capture_stream set_warn_on_accumulate_grad_stream_mismatch",
+}), "torch.func": _table({
+    "a value that a transform has wrapped is a tensor; read its value outside of the transform": "debug_unwrap",
+    "symgrad.compile needs no such form; use it": "functionalize",
+    "it is a helper of first-class dimensions; use permute and reshape": "rearrange",
+    "make the modules with track_running_stats=False": "replace_all_batch_norm_modules_",
+}), "torch.utils.tensorboard.writer": _table({
+    "SummaryWriter writes the files; use its methods": "FileWriter",
+}), "torch.utils.serialization": _table({
+    "give load and save the arguments": "config",
 }), "torch.testing": _table({
     "use numpy.testing.assert_allclose, which takes tensors": "assert_allclose assert_close",
     "make tensors with randn and randint": "make_tensor",
     _INSIDE: "FileCheck",
 }), "torch.cuda": _table({
     _CAST: "amp",
+    _DEVICES: "*",
 })}
+
+
+def _reason(module: str, name: str) -> str | None:
+    table = TABLES.get("torch" + module.removeprefix("symgrad"), {})
+    return table.get(name, None if name.startswith("_") else table.get("*"))
 
 
 def missing(module: str, name: str) -> AttributeError:
@@ -178,8 +240,35 @@ def missing(module: str, name: str) -> AttributeError:
     >>> missing("symgrad.optim", "SparseAdam")
     AttributeError("module 'symgrad.optim' has no attribute 'SparseAdam': there are no sparse gradients; use Adam")
     """
-    reason = TABLES.get("torch" + module.removeprefix("symgrad"), {}).get(name)
+    reason = _reason(module, name)
     return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {reason}" if reason else ""))
+
+
+def explained(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module, which raises `missing` for every name that is not there."""
+    def __getattr__(name: str) -> Any:
+        raise missing(module, name)
+
+    return __getattr__
+
+
+class Finder:
+    """The last finder of imports: where an absent name is imported, or a module of that name, the error has the reason.
+
+    Python asks finders for names of packages, which are modules with a `__path__`. A module in a single file has an empty one.
+
+    >>> import symgrad.amp
+    Traceback (most recent call last):
+        ...
+    ModuleNotFoundError: module 'symgrad' has no attribute 'amp': nothing is cast automatically; choose dtypes with .to(dtype)
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        """Nothing is found; raises ModuleNotFoundError if there is a reason."""
+        module, _, last = name.rpartition(".")
+        if f"{module}.".startswith("symgrad.") and _reason(module, last):
+            raise ModuleNotFoundError(str(missing(module, last)))
 
 
 def page() -> str:
@@ -201,3 +290,5 @@ def page() -> str:
 
 if __name__ == "__main__":
     print(page(), end="")
+else:
+    sys.meta_path.append(Finder)

@@ -5,7 +5,7 @@ from typing import Any
 
 from symgrad.types.absent import missing
 
-__all__ = ["checkpoint", "data", "tensorboard"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "tensorboard"]
 
 
 def __getattr__(name: str) -> Any:  # `import symgrad` needs the serialization alone

@@ -21,6 +21,7 @@ import numpy as np
 from symgrad.engine.tensor import Size, Tensor
 from symgrad.graph.node import Leaf
 from symgrad.methods.layout import owner
+from symgrad.types.absent import explained
 from symgrad.types.devices import check_cpu, device
 from symgrad.types.dtypes import DType, dtype_of
 from symgrad.types.replacing import write_whole
@@ -245,3 +246,6 @@ def _write_all(stream: Any, data: Any) -> None:
 def _check_binary(name: str, f: Any, mode: str) -> None:
     if isinstance(f, io.TextIOBase) or isinstance(getattr(f, "mode", None), str) and hasattr(f, "encoding"):
         raise TypeError(f"{name}: the file is in text mode; open it with mode {mode!r}")
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import symgrad
-from symgrad.types.absent import TABLES
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -150,12 +149,27 @@ def test_schedules_agree(seed):
         assert agree(*([group["betas"] for group in optimizer.param_groups] for optimizer, _ in reversed(sides)))
 
 
-def test_every_name_is_here_or_has_a_reason():
-    for theirs, ours, absent in ((torch.optim, symgrad.optim, TABLES["torch.optim"]), (torch.optim.lr_scheduler, symgrad.optim.lr_scheduler, {}),
-                                 (torch.optim.swa_utils, symgrad.optim.swa_utils, {})):
-        assert {name for name in theirs.__all__ if not hasattr(ours, name)} == set(absent)
-    with pytest.raises(AttributeError, match="module 'symgrad.optim' has no attribute 'SparseAdam': there are no sparse gradients; use Adam"):
-        symgrad.optim.SparseAdam  # noqa: B018
+@pytest.mark.parametrize("library", [torch, symgrad])
+def test_hooks_of_all_optimizers_and_required_options(library):
+    module, said = library.optim.optimizer, []
+    p = library.ones(1, requires_grad=True)
+    p.grad = library.ones(1)
+    optimizer = library.optim.SGD([p], lr=0.5)
+    handles = [optimizer.register_step_pre_hook(lambda *args: said.append("own pre")),
+               module.register_optimizer_step_pre_hook(lambda o, args, kwargs: said.append(("pre", o is optimizer, len(args), kwargs))),
+               module.register_optimizer_step_post_hook(lambda *args: said.append("post")),
+               optimizer.register_step_post_hook(lambda *args: said.append("own post"))]
+    assert isinstance(handles[0], library.utils.hooks.RemovableHandle)
+    optimizer.step()
+    assert said == [("pre", True, 1, {}), "own pre", "own post", "post"]
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert len(said) == 4 and p.item() == 0
+    assert repr(module.required) == "<required parameter>"
+    with pytest.raises(ValueError, match="parameter group didn't specify a value of required optimization parameter lr"):
+        library.optim.Optimizer([p], {"lr": module.required})
+    assert library.optim.Optimizer([{"params": [p], "lr": 1}], {"lr": module.required}).param_groups[0]["lr"] == 1
 
 
 @pytest.mark.parametrize("options", [{"max_iter": 4}, {"line_search_fn": "strong_wolfe"},

@@ -1,7 +1,5 @@
 """The modules, in files with torch's names."""
 
-from typing import Any
-
 from symgrad.nn.modules import lazy as lazy
 from symgrad.nn.modules import utils as utils
 from symgrad.nn.modules.activation import (
@@ -152,7 +150,7 @@ from symgrad.nn.modules.transformer import (
     TransformerEncoderLayer,
 )
 from symgrad.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from symgrad.types.absent import missing as _missing
+from symgrad.types.absent import explained as _explained
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "Bilinear", "CELU", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "ELU", "Flatten",
            "GELU", "GLU", "GaussianNLLLoss", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss",
@@ -181,5 +179,4 @@ __all__ += ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "Tra
 __all__ += ["AdaptiveLogSoftmaxWithLoss", "CTCLoss", "Container", "LinearCrossEntropyLoss", "NLLLoss2d"]
 
 
-def __getattr__(name: str) -> Any:
-    raise _missing(__name__, name)
+__getattr__ = _explained(__name__)

@@ -12,11 +12,12 @@ from symgrad.engine.tensor import Tensor
 from symgrad.factories.creation import empty
 from symgrad.nn import functional as F
 from symgrad.nn.init import constant_
+from symgrad.nn.modules.attention import MultiheadAttention
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 
 __all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "Mish",
-           "LogSigmoid", "LogSoftmax", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
+           "LogSigmoid", "LogSoftmax", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
            "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "module_of", "OfFunction"]
 
 REQUIRED = inspect.Parameter.empty

@@ -3,45 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
-from symgrad.engine.tensor import Tensor
 from symgrad.nn.modules.module import Module
+from symgrad.nn.modules.parameter_container import ParameterDict, ParameterList, check_iterable, pairs_of, position
 
-__all__ = ["Container", "ModuleDict", "ModuleList", "Sequential", "check_iterable", "pairs_of", "position"]
-
-
-def position(index: Any, length: int) -> int:
-    """An index counted from 0. Raises IndexError if it is out of range."""
-    at = operator.index(index)
-    if not -length <= at < length:
-        raise IndexError(f"index {at} is out of range")
-    return at % length
-
-
-def check_iterable(container: Any, method: str, values: Any) -> None:
-    """Raise TypeError for values that cannot be iterated over, and for a tensor."""
-    if not isinstance(values, Iterable) or isinstance(values, Tensor):
-        raise TypeError(f"{type(container).__name__}.{method} should be called with an iterable, but got {type(values).__name__}")
-
-
-def pairs_of(container: Any, values: Any) -> Iterable[Any]:
-    """The names and values of a mapping, or of pairs. Raises TypeError and ValueError for anything else."""
-    if hasattr(values, "keys"):
-        return values.items()
-    if not isinstance(values, Iterable):
-        raise TypeError(f"{type(container).__name__}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}")
-    pairs = list(values)
-    what = f"{type(container).__name__} update sequence element"
-    for i, pair in enumerate(pairs):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{what} #{i} should be Iterable; is{type(pair).__name__}")
-        if len(list(pair)) != 2:
-            raise ValueError(f"{what} #{i} has length {len(list(pair))}; 2 is required")
-    return pairs
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 class Container(Module):

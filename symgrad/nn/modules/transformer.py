@@ -42,6 +42,16 @@ def _is_causal(mask: Tensor | None, given: bool | None, x: Tensor, batch_first: 
     return tuple(mask.shape) == (size, size) and bool((mask == _later_positions(size, mask.dtype)).all())
 
 
+def _get_clones(module: Module, N: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
+def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return F.relu if activation == "relu" else F.gelu
+
+
 class _Layer(Module):
     """Blocks, each of which is added to its input and normalised; or is called with the normalised input, with `norm_first`."""
 
@@ -62,9 +72,7 @@ class _Layer(Module):
             setattr(self, f"norm{i + 1}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made))
         for i in range(self.blocks):
             setattr(self, f"dropout{i + 1}", Dropout(dropout))
-        if isinstance(activation, str) and activation not in ("relu", "gelu"):
-            raise RuntimeError(f"activation should be relu/gelu, not {activation}")
-        self.activation = getattr(F, activation) if isinstance(activation, str) else activation
+        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
     def _add(self, i: int, x: Any, block: Callable[[Any], Any]) -> Any:
         norm = getattr(self, f"norm{i}")
@@ -135,7 +143,7 @@ class TransformerEncoder(Module):
     def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = True,
                  mask_check: bool = True):
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.use_nested_tensor, self.mask_check = enable_nested_tensor, False, mask_check
 
@@ -154,7 +162,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,

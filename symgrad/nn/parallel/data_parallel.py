@@ -14,21 +14,23 @@ from symgrad.engine.traced import FUNCTIONS
 from symgrad.graph.modes import DEFAULT, thread
 from symgrad.graph.node import Node, next_sequence
 from symgrad.nn.modules.module import Module
+from symgrad.types.devices import check_cpu
 
-__all__ = ["DataParallel", "data_parallel", "gather", "scatter"]
+__all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def scatter(inputs: Any, parts: int, dim: int = 0) -> list[Any]:
-    """Nested arguments split into parts along `dim` of their tensors; other values are in every part.
+def scatter(inputs: Any, target_gpus: int | Sequence[Any], dim: int = 0) -> list[Any]:
+    """Nested arguments split along `dim` of their tensors into parts for so many devices, or for these; other values are in every part.
 
     >>> import symgrad
     >>> scatter((symgrad.arange(3), "same"), 2)
     [(tensor([0, 1]), 'same'), (tensor([2]), 'same')]
     """
+    parts = target_gpus if isinstance(target_gpus, int) else len(target_gpus)
     if isinstance(inputs, Tensor):
         return list(FUNCTIONS["chunk"](inputs, parts, dim))
     if isinstance(inputs, tuple) and hasattr(inputs, "_fields"):
@@ -44,13 +46,24 @@ def _scattered_values(values: Sequence[Any], parts: int, dim: int) -> list[tuple
     return list(zip(*(scatter(value, parts, dim) for value in values)))
 
 
-def gather(outputs: Sequence[Any], dim: int = 0) -> Any:
+def scatter_kwargs(inputs: tuple, kwargs: dict[str, Any] | None, target_gpus: int | Sequence[Any],
+                   dim: int = 0) -> tuple[tuple[tuple, ...], tuple[dict[str, Any], ...]]:
+    """The parts of arguments, and those of keyword arguments; where there are fewer of one kind, the last are empty."""
+    parts, named = scatter(inputs, target_gpus, dim) if inputs else [], scatter(kwargs, target_gpus, dim) if kwargs else []
+    count = max(len(parts), len(named))
+    return (*parts, *[()] * (count - len(parts))), (*named, *({} for _ in range(count - len(named))))
+
+
+def gather(outputs: Sequence[Any], target_device: Any = "cpu", dim: int = 0) -> Any:
     """Nested results of the parts joined: tensors along `dim`, 0-d tensors as a vector.
+
+    Raises AssertionError or RuntimeError for a device that is not the CPU.
 
     >>> import symgrad
     >>> gather([(symgrad.ones(1), symgrad.tensor(2.0)), (symgrad.zeros(2), symgrad.tensor(3.0))])
     (tensor([1., 0., 0.]), tensor([2., 3.]))
     """
+    check_cpu(target_device)
     first = outputs[0]
     if isinstance(first, Tensor):
         return FUNCTIONS["cat"](list(outputs), dim) if first.ndim else FUNCTIONS["stack"](list(outputs))
@@ -59,10 +72,10 @@ def gather(outputs: Sequence[Any], dim: int = 0) -> Any:
     if isinstance(first, Mapping):
         if any(len(out) != len(first) for out in outputs):
             raise ValueError("All dicts must have the same number of keys")
-        return type(first)((key, gather([out[key] for out in outputs], dim)) for key in first)  # type: ignore[call-arg]
+        return type(first)((key, gather([out[key] for out in outputs], dim=dim)) for key in first)  # type: ignore[call-arg]
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(gather(parts, dim) for parts in zip(*outputs)))
-    return type(first)(gather(parts, dim) for parts in zip(*outputs))
+        return type(first)(*(gather(parts, dim=dim) for parts in zip(*outputs)))
+    return type(first)(gather(parts, dim=dim) for parts in zip(*outputs))
 
 
 def _nodes(out: Any) -> Iterator[Node]:
@@ -117,7 +130,7 @@ class DataParallel(Module):
                 others = [pool.submit(with_modes_of_caller(call)) for call in calls[1:]]
                 outputs = [calls[0](), *(other.result() for other in others)]
         mark_parts(start, [list(_nodes(out)) for out in outputs])
-        return gather(outputs, self.dim)
+        return gather(outputs, dim=self.dim)
 
 
 def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0, module_kwargs: Any = None) -> Any:

@@ -3,9 +3,7 @@
 Of torch's names the data pipes are absent: torch itself no longer develops them, and an iterable data set does what they do.
 """
 
-from typing import Any
-
-from symgrad.types.absent import missing as _missing
+from symgrad.types.absent import explained as _explained
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.dataloader import DataLoader
 from symgrad.utils.data.dataset import (
@@ -27,5 +25,4 @@ __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Datas
            "default_collate", "default_convert", "get_worker_info", "random_split"]
 
 
-def __getattr__(name: str) -> Any:
-    raise _missing(__name__, name)
+__getattr__ = _explained(__name__)

@@ -3,13 +3,10 @@
 Needs the package `tensorboard` (extra `tensorboard`), which is imported when the first writer is made.
 """
 
-from typing import Any
-
-from symgrad.types.absent import missing as _missing
+from symgrad.types.absent import explained as _explained
 from symgrad.utils.tensorboard.writer import SummaryWriter
 
 __all__ = ["SummaryWriter"]
 
 
-def __getattr__(name: str) -> Any:
-    raise _missing(__name__, name)
+__getattr__ = _explained(__name__)

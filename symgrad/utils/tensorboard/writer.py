@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from symgrad.types.absent import TABLES, Absent
+from symgrad.types.absent import TABLES, Absent, explained
 from symgrad.utils.tensorboard.hyperparameters import hyperparameters
 from symgrad.utils.tensorboard.media import Media, array_of
 from symgrad.utils.tensorboard.protocol import protocol
@@ -227,3 +227,6 @@ def _tensorflow_bins() -> list[float]:
     while positive[-1] * GROWTH < LARGEST:
         positive.append(positive[-1] * GROWTH)
     return [-x for x in reversed(positive)] + [0.0, *positive]
+
+
+__getattr__, __path__ = explained(__name__), list[str]()

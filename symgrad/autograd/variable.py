@@ -19,12 +19,12 @@ class ExecutionEngine:
     queue_callback = staticmethod(queue_callback)
 
 
-class _Anything(type):
+class VariableMeta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)
 
 
-class Variable(metaclass=_Anything):
+class Variable(metaclass=VariableMeta):
     """A leaf that shares the memory of a tensor, with the given `requires_grad`. Every tensor is an instance.
 
     Raises TypeError for data that is not a tensor.

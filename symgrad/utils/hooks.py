@@ -1,0 +1,20 @@
+"""Handles of hooks, with torch's names."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from symgrad.types.absent import explained
+from symgrad.types.handles import RemovableHandle
+
+__all__ = ["RemovableHandle", "unserializable_hook"]
+
+F = TypeVar("F", bound=Callable)
+
+
+def unserializable_hook(f: F) -> F:
+    """Mark a hook as one that is not saved, as torch does. Hooks of tensors are never saved."""
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f
+
+
+__getattr__, __path__ = explained(__name__), list[str]()
