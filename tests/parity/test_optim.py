@@ -1,5 +1,6 @@
 """Every optimizer against torch: random gradients, shapes and options; the state of each can be loaded by the other at any step."""
 
+import importlib
 import random
 
 import numpy as np
@@ -151,7 +152,7 @@ def test_schedules_agree(seed):
 
 @pytest.mark.parametrize("library", [torch, symgrad])
 def test_hooks_of_all_optimizers_and_required_options(library):
-    module, said = library.optim.optimizer, []
+    module, said = importlib.import_module(f"{library.__name__}.optim.optimizer"), []
     p = library.ones(1, requires_grad=True)
     p.grad = library.ones(1)
     optimizer = library.optim.SGD([p], lr=0.5)
