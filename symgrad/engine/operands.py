@@ -41,8 +41,8 @@ def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> E
         for i in range(1, min(len(a), len(b)) + 1):
             if a[-i] != b[-i] and 1 not in (a[-i], b[-i]):
                 dim = max(len(a), len(b)) - i
-                return RuntimeError(f"{op.name}: The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton "
-                                    f"dimension {dim}: shapes {list(a)} and {list(b)} do not broadcast; reshape or unsqueeze one of them")
+                return RuntimeError(f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at non-singleton dimension {dim}: "
+                                    f"{op.name} of shapes {list(a)} and {list(b)}, which do not broadcast; reshape or unsqueeze one of them")
     if "not supported for the input types" in str(error):  # of a ufunc of NumPy, for whatever this op is made of
         kinds = sorted({str(dtype_of(v.dtype)) for v in values if hasattr(v, "dtype")})
         error = TypeError(f"it is not defined for {' and '.join(kinds)}; convert with .to(), or take the real or the imaginary part")

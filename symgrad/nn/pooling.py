@@ -110,6 +110,7 @@ def _pair(name: str, with_indices: Callable[..., tuple[Tensor, Tensor]], doc: st
     for each, own in ((function, name), (always, f"{name}_with_indices")):
         each.__name__ = each.__qualname__ = own
         setattr(each, "__signature__", given.replace(parameters=parameters))  # noqa: B010  functions have no such attribute for mypy
+    with_indices.__qualname__ = name  # which Python names where an argument is missing
     function.__doc__ = doc
     always.__doc__ = f"`{name}`, always with the indices."
     return taking_tensors(function), taking_tensors(always)

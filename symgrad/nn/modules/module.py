@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any, ClassVar
 
 from symgrad.nn.modules.attributes import (
@@ -45,6 +47,16 @@ def _initial_attributes() -> dict[str, Any]:
             "_is_full_backward_hook": None, **{name: OrderedDict() for name in HOOKS}}
 
 
+def _of_class(cls: type, name: str) -> Callable[..., Any]:
+    """A copy of an inherited method that Python calls by the name of the class, where it tells of a missing argument."""
+    method: Any = getattr(cls, name)
+    own = FunctionType(method.__code__, method.__globals__, name, method.__defaults__, method.__closure__)
+    own.__dict__.update(method.__dict__)
+    own.__kwdefaults__, own.__doc__, own.__annotations__ = method.__kwdefaults__, method.__doc__, method.__annotations__
+    own.__module__, own.__qualname__ = method.__module__, f"{cls.__qualname__}.{name}"
+    return own
+
+
 class Module(AttributesMixin, MembersMixin, StateMixin):
     """The base of every network: assign parameters and other modules to it in `__init__`, and compute with them in `forward`.
 
@@ -71,6 +83,12 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
     _backward_pre_hooks: OrderedDict[int, Hook]
     _backward_hooks: OrderedDict[int, Hook]
     _is_full_backward_hook: bool | None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("__init__", "forward") if cls.__module__.startswith("symgrad.nn.modules.") else ():
+            if getattr(cls, name).__qualname__.startswith("_"):  # of a base that is not public
+                setattr(cls, name, _of_class(cls, name))
 
     call_super_init: ClassVar[bool] = False  # whether the classes after this one in the order of inheritance are initialized, too
 
@@ -211,6 +229,12 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
             return f"{self._get_name()}({extra})"
         lines = (extra.split("\n") if extra else []) + children
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+for _mixin in (AttributesMixin, MembersMixin, StateMixin):
+    for _name, _method in vars(_mixin).items():
+        if isinstance(_method, FunctionType):
+            _method.__qualname__ = f"Module.{_name}"
 
 
 # Hooks of all modules
