@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.carriers.reducing import centred, exponentials, norm, sum_of_squares
 from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0
+from symgrad.carriers.standardizing import standardized, standardized_pull
 
 __all__ = ["KERNELS", "Kernel"]
 
@@ -300,6 +301,7 @@ EXTREME = Kernel(_extreme, finite=True)
 KERNELS: dict[str, Kernel] = {
     "exp2": Kernel(_exp2), "atan": Kernel(_atan), "asinh": Kernel(_asinh), "pow": Kernel(_power),
     "softmax": Kernel(_softmax, _softmax_value), "log_softmax": Kernel(_log_softmax, _log_softmax_value, few=True),
+    "standardized": Kernel(standardized_pull, standardized, few=True),
     "log_path_sums": Kernel(_log_path_sums, _log_path_sums_value, few=True),
     "tanhshrink_of_real": Kernel(_tanhshrink, _tanhshrink_value),
     "maximum": Kernel(_choice(np.greater, np.less)), "minimum": Kernel(_choice(np.less, np.greater)),

@@ -66,12 +66,15 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
             if node is not None and node.flags & GRADIENT and _is_alike(out._value, node.args, arity, kernel.finite):
                 node.__class__ = _kernel_class(node.__class__, kernel)
             return out
-        args, parents, flags = (x, *rest), (p,), 0 if p is None else p.flags
+        args: tuple[Any, ...] = (x, *rest)
+        parents: tuple[Node | None, ...] = (p,)
+        flags = 0 if p is None else p.flags
         if arity != 1:
             operands = rest[:arity - 1]  # type: ignore[operator]
-            if not all([isinstance(z, Tensor) and type(z._value) is np.ndarray and z._value.dtype is x.dtype for z in operands]):
+            values = [z._value if isinstance(z, Tensor) else z for z in operands]
+            if not all([type(z) is float or type(z) is np.ndarray and z.dtype is x.dtype for z in values]):
                 return plain(input, *rest)
-            args, parents = (x, *[z._value for z in operands], *args[arity:]), (p, *[z._node_slot for z in operands])
+            args, parents = (x, *values, *args[arity:]), (p, *[z._node_slot if isinstance(z, Tensor) else None for z in operands])
             flags = functools.reduce(operator.or_, [q.flags for q in parents if q is not None], 0)
         if not flags & GRADIENT or any([isinstance(z, Tensor) for z in args]) or (found := value(*args)) is None:
             return plain(input, *rest)

@@ -18,20 +18,30 @@ __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "laye
            "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]
 
 
-def _normalized(input: Any, dims: Sequence[int], eps: float) -> tuple[Any, Any, Any]:
-    """(x - mean) / sqrt(var + eps) over some dimensions, the mean, and 1 / sqrt(var + eps).
+def _standardized(input: Any, dims: Sequence[int], eps: float, weight: Any = None, bias: Any = None, shape: Any = None) -> Any:
+    """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance over some dimensions; the two are optional and are brought into a shape.
 
     For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small.
     """
+    dtype = input.dtype
+    weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
+    if dtype.is_complex:
+        mean, scale = _statistics(input, dims, eps)
+        return _affine(dtype, (input - mean) * scale, weight, bias)
+    input, weight, bias = (w.float() if w is not None and w.dtype.name in ("float16", "bfloat16") else w for w in (input, weight, bias))
+    out = traced.standardized(input, 1.0 if weight is None else weight, 0.0 if bias is None else bias, tuple(dims), float(eps))
+    return out if dtype is out.dtype else out.to(dtype)
+
+
+def _statistics(input: Any, dims: Sequence[int], eps: float) -> tuple[Any, Any]:
+    """The mean and 1 / sqrt(var + eps) over some dimensions."""
     input = input.float() if input.dtype.name in ("float16", "bfloat16") else input
     var, mean = traced.var_mean(input, tuple(dims), correction=0, keepdim=True)
-    scale = traced.rsqrt(var + eps)
-    return (input - mean) * scale, mean, scale
+    return mean, traced.rsqrt(var + eps)
 
 
-def _affine(dtype: Any, x: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
-    """x weight + bias in a dtype, where the two are optional and are brought into a shape."""
-    weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
+def _affine(dtype: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """x weight + bias in a dtype, where the two are optional."""
     x = x if weight is None else x * weight
     x = x if bias is None else x + bias
     return x if x.dtype == dtype else x.to(dtype)
@@ -46,9 +56,13 @@ def _check_dtypes(name: str, input: Any, **parameters: Any) -> None:
                                f"with .to()")
 
 
+def _sizes(given: int | Sequence[int]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(given)
+
+
 def _check_layer(name: str, input: Any, given: int | Sequence[int], **parameters: Any) -> tuple[int, ...]:
     """The normalized dimensions. Raises RuntimeError unless the input ends with the shape, and parameters have it."""
-    shape = (given,) if isinstance(given, int) else tuple(given)
+    shape = _sizes(given)
     if not shape:
         raise RuntimeError(f"Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape "
                            f"= {list(shape)}")
@@ -73,17 +87,18 @@ def layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Ten
     >>> layer_norm(symgrad.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
     """
-    return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
+    dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
+    _check_dtypes("layer_norm", input, weight=weight, bias=bias)
+    return _standardized(input, dims, eps, weight, bias)
 
 
 @taking_tensors
 def native_layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None, bias: Tensor | None,
                       eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`layer_norm`, the means, and the factors 1 / √(var + eps)."""
-    dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    _check_dtypes("layer_norm", input, weight=weight, bias=bias)
-    out, mean, scale = _normalized(input, dims, eps)
-    return _affine(input.dtype, out, weight, bias), mean.to(input.dtype), scale.to(input.dtype)
+    out = layer_norm(input, normalized_shape, weight, bias, eps)
+    mean, scale = _statistics(input, range(input.ndim - len(_sizes(normalized_shape)), input.ndim), eps)
+    return out, mean.to(input.dtype), scale.to(input.dtype)
 
 
 @taking_tensors
@@ -132,9 +147,9 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
             raise RuntimeError(f"Expected {word} to be a vector of size equal to the number of channels in input, but got {word} of shape "
                                f"{list(w.shape)} and input of shape {list(input.shape)}")
     _check_dtypes("group_norm", input, weight=weight, bias=bias)
-    out, mean, scale = _normalized(traced.reshape(input, (N, group, C // group * HxW)), (2,), eps)
-    out = _affine(input.dtype, traced.reshape(out, input.shape), weight, bias, (C, *(1,) * (input.ndim - 2)))
-    return out, traced.reshape(mean, (N, group)).to(input.dtype), traced.reshape(scale, (N, group)).to(input.dtype)
+    grouped = traced.reshape(input, (N, group, C // group, HxW))
+    out = traced.reshape(_standardized(grouped, (2, 3), eps, weight, bias, (group, C // group, 1)), input.shape)
+    return out, *(traced.reshape(s, (N, group)).to(input.dtype) for s in _statistics(grouped, (2, 3), eps))
 
 
 def _update(running: Any, new: Any, momentum: float) -> None:
@@ -156,7 +171,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
         return input.clone()
     if training and input.shape[0] * math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
-    return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
 def _check_channels(count: int, **parameters: Tensor | None) -> None:
@@ -170,6 +185,15 @@ def _check_channels(count: int, **parameters: Tensor | None) -> None:
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
                       training: bool, momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`batch_norm`, and in training the means and the factors 1 / √(var + eps); else two empty tensors."""
+    out = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if not training:
+        empty = traced.zeros_like(input.detach(), (0,))
+        return out, empty, empty
+    mean, scale = (traced.reshape(s, (input.shape[1],)).to(input.dtype) for s in _statistics(input, (0, *range(2, input.ndim)), eps))
+    return out, mean, scale
+
+
+def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float) -> Any:
     if not hasattr(eps, "__float__"):
         raise TypeError(f"native_batch_norm(): argument 'eps' (position 8) must be float, not {type(eps).__name__}")
     if not (input.is_floating_point() or input.is_complex()):
@@ -184,17 +208,15 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     _check_dtypes("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     shape = (c, *(1,) * (input.ndim - 2))
     if training:
-        out, mean, scale = _normalized(input, dims, eps)
-        count = input.numel() // max(c, 1)
-        if count:
-            _update(running_mean, traced.reshape(mean, (c,)), momentum)
-            _update(running_var, traced.var(input, dims, correction=count > 1), momentum)
-        saved = (traced.reshape(mean, (c,)).to(input.dtype), traced.reshape(scale, (c,)).to(input.dtype))
-    else:
-        mean, var = (traced.reshape(s, shape) for s in (running_mean, running_var))
-        out, empty = (input - mean) * traced.rsqrt(var + eps), traced.zeros_like(input.detach(), (0,))
-        saved = (empty, empty)
-    return (_affine(input.dtype, out, weight, bias, shape), *saved)
+        out = _standardized(input, dims, eps, weight, bias, shape)
+        if (count := input.numel() // max(c, 1)) and not (running_mean is running_var is None):
+            var, mean = traced.var_mean(input.detach(), dims, correction=count > 1)
+            _update(running_mean, mean, momentum)
+            _update(running_var, var, momentum)
+        return out
+    mean, var = (traced.reshape(s, shape) for s in (running_mean, running_var))
+    weight, bias = (w if w is None else traced.reshape(w, shape) for w in (weight, bias))
+    return _affine(input.dtype, (input - mean) * traced.rsqrt(var + eps), weight, bias)
 
 
 @taking_tensors
@@ -213,10 +235,12 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels(input.shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     dims = tuple(range(2, input.ndim))
-    out, mean, _ = _normalized(input, dims, eps)
-    _update(running_mean, traced.mean(traced.reshape(mean, mean.shape[:2]), 0), momentum)
-    _update(running_var, traced.mean(traced.var(input, dims, correction=1), 0), momentum)
-    return _affine(input.dtype, out, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+    out = _standardized(input, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+    if not (running_mean is running_var is None):
+        var, mean = traced.var_mean(input.detach(), dims, correction=1)
+        _update(running_mean, traced.mean(mean, 0), momentum)
+        _update(running_var, traced.mean(var, 0), momentum)
+    return out
 
 
 @taking_tensors

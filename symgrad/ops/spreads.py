@@ -117,3 +117,42 @@ def _define_with_mean(name, vjp, jvp, forward, node_name, saved):
 
 _define_with_mean("var", _var_vjp, _var_jvp, _var, "VarMean", ("input",))
 _define_with_mean("std", _std_vjp, _std_jvp, _std, "StdMean", ("input result",))
+
+
+def _in_units_of_deviation(xp, x, dim, eps):
+    """(x - mean) / √(var + eps), and 1 / √(var + eps)."""
+    distances = xp.centred(x, dim)
+    scale = xp.rsqrt(xp.sum(xp.square(distances), dim, True) / (reduced_count(x.shape, dim) or math.nan) + eps)
+    return distances * scale, scale
+
+
+def _standardized(xp, input, weight, bias, dim, eps):
+    out, _ = _in_units_of_deviation(xp, input, dim, eps)
+    out = out if isinstance(weight, float) else out * weight
+    return out if isinstance(bias, float) else out + bias
+
+
+def _slope_along(xp, t, h, scale, dim):
+    """The derivative of the h of `_in_units_of_deviation` along t, a symmetric map."""
+    t = xp.centred(t, dim)
+    return scale * (t - h * (xp.sum(h * t, dim, True) / (reduced_count(t.shape, dim) or math.nan)))
+
+
+def _standardized_vjp(xp, g, y, x, weight, bias, dim, eps):
+    h, scale = _in_units_of_deviation(xp, x, dim, eps)
+    return (_slope_along(xp, g if isinstance(weight, float) else g * weight, h, scale, dim), None if isinstance(weight, float) else g * h,
+            None if isinstance(bias, float) else g)
+
+
+def _standardized_jvp(xp, t, by_weight, by_bias, y, x, weight, bias, dim, eps):
+    h, scale = _in_units_of_deviation(xp, x, dim, eps)
+    out = _slope_along(xp, t, h, scale, dim)
+    out = out if isinstance(weight, float) else out * weight + h * by_weight
+    return out if isinstance(bias, float) else out + by_bias
+
+
+primitive("standardized", _standardized, vjp=_standardized_vjp, jvp=_standardized_jvp, arity=3, public=False, layout="first", refuses="c",
+          saved=("input weight", "input", ""), shapes=((2, 3), (3,), (3,)), examples=(((1,), 1e4), ((0,), 1e4)),
+          # the terms of the gradient of two numbers cancel where eps is small beside their variance
+          doc="(input - mean) / √(var + eps) weight + bias, with the mean and the variance over `dim`; the weight and the bias are broadcast to the "
+              "input. They are the numbers 1.0 and 0.0 where there are none.")
