@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import faulthandler
 import importlib.util
 import os
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from symgrad.distributed.communicators import Alone, Communicator, OverMPI
@@ -17,6 +20,7 @@ __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend"
            "member_of", "new_group"]
 
 LAUNCHED = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # variables in which `mpiexec` says how many processes it starts
+TIMEOUT = 1800.0  # seconds in which all processes must have started, as in torch
 EXTRA = "several processes need mpi4py and an MPI: pip install 'symgrad[mpi]'"
 
 
@@ -77,9 +81,10 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
                        store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None) -> None:
     """Make the group of all processes: those that `mpiexec` has started, or this one alone.
 
-    The backend is "mpi", or None for it. A `world_size` and a `rank` that are given must be those of MPI. `init_method`, `timeout`, `store`,
-    `group_name`, `pg_options` and `device_id` have no effect. From now on an exception that ends one of several processes is printed with its
-    rank, and ends all; `sys.exit` in one does not, so that the others may wait for it.
+    The backend is "mpi", or None for it. A `world_size` and a `rank` that are given must be those of MPI. The process ends where the others have not
+    come here in `timeout` (seconds, or a timedelta; half an hour by default). `init_method`, `store`, `group_name`, `pg_options` and `device_id` have
+    no effect. An exception that ends one of several processes is printed with its rank, and ends all; where one leaves by `sys.exit`, those that wait
+    for it raise RuntimeError.
 
     Raises ValueError for another backend, for other numbers than MPI's, and for a second call; ImportError where several processes, or the backend
     "mpi", are asked for and there is no mpi4py, or no MPI for it.
@@ -90,11 +95,12 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
         raise ValueError(f"Unknown backend '{backend}'. The backend is 'mpi': start the processes by mpiexec -n 2 python program.py")
     if world_size == -1 and "WORLD_SIZE" in os.environ:  # of a launcher that is not MPI's
         world_size = int(os.environ["WORLD_SIZE"])
-    several = world_size > 1 or any(int(os.environ.get(name) or 1) > 1 for name in LAUNCHED)
+    several = world_size > 1 or _launched()
     try:
-        from mpi4py import MPI
+        with _ending_after(timeout) if several else contextlib.nullcontext():
+            from mpi4py import MPI
 
-        communicator: Communicator = OverMPI(MPI.COMM_WORLD, own=False)
+            communicator: Communicator = OverMPI(MPI.COMM_WORLD)
     except (ImportError, RuntimeError) as error:  # mpi4py raises RuntimeError where it finds no MPI
         if several or backend is not None:
             raise ImportError(f"init_process_group: {EXTRA}") from error
@@ -104,19 +110,36 @@ def init_process_group(backend: str | None = None, init_method: Any = None, time
             raise ValueError(f"{name} is {asked}, but MPI says {found}: start the processes by mpiexec -n {max(world_size, 2)} python program.py")
     _world.WORLD = ProcessGroup(communicator, range(communicator.size))
     if communicator.size > 1:
-        sys.excepthook = _end_all
+        atexit.register(communicator.leave)
+
+
+def _launched() -> bool:
+    """Whether `mpiexec` has started several processes."""
+    return any(int(os.environ.get(name) or 1) > 1 for name in LAUNCHED)
+
+
+@contextlib.contextmanager
+def _ending_after(timeout: Any) -> Iterator[None]:
+    """A context, as one that waits in MPI itself, that ends the process with its traceback where it takes longer than a timeout."""
+    faulthandler.dump_traceback_later(TIMEOUT if timeout is None else getattr(timeout, "total_seconds", lambda: timeout)(), exit=True)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
     """Print an exception that nobody handled with the rank, and end all processes, which would wait for this one without end."""
-    if (world := _world.WORLD) is None:
-        return sys.__excepthook__(kind, error, trace)
     lines = "".join(traceback.format_exception(kind, error, trace))
     sys.stdout.flush()
-    sys.stderr.write(f"Rank {world.rank()} of {world.size()} has failed, and ends the job:\n{lines}")
+    sys.stderr.write(f"A process outside of its group has failed, and ends the job:\n{lines}" if _world.WORLD is None else
+                     f"Rank {get_rank()} of {get_world_size()} has failed, and ends the job:\n{lines}")
     sys.stderr.flush()
     time.sleep(0.3)  # `mpiexec` forwards what was written, and no more after the abort
-    world.communicator.abort()
+    with contextlib.suppress(ImportError, RuntimeError):  # without MPI there is nothing to end
+        from mpi4py import MPI  # joins the others, which may wait for this one to start
+
+        MPI.COMM_WORLD.Abort(1)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -128,8 +151,6 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     found.communicator.free()
     if found is _world.WORLD:
         _world.WORLD = None
-        if sys.excepthook is _end_all:
-            sys.excepthook = sys.__excepthook__
 
 
 def member_of(group: Any) -> ProcessGroup:
@@ -197,3 +218,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The ranks among all processes of the processes of a group."""
     return list(member_of(group).ranks)
+
+
+if _launched() and sys.excepthook is sys.__excepthook__:
+    sys.excepthook = _end_all  # from now on: the others wait for a process that fails before it joins them, too

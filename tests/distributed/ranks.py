@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 
 import ml_dtypes
 import numpy as np
@@ -343,10 +344,35 @@ def left_out():
     dist.barrier()
 
 
+WAITS = {"reduction": lambda: dist.all_reduce(torch.ones(2)), "objects": lambda: dist.all_gather_object([], 1), "group": lambda: dist.new_group([0]),
+         "message": lambda: dist.recv(torch.ones(1), 1), "any": lambda: dist.recv(torch.ones(1)), "list": lambda: dist.recv_object_list([None], 1),
+         "gradients": lambda: nn.parallel.DistributedDataParallel(nn.Linear(1, 1)), "barrier": dist.barrier}
+
+
+def leaving(what):
+    """Rank 1 leaves by sys.exit while rank 0 waits for it."""
+    dist.all_reduce(torch.ones(2))
+    if dist.get_rank() == 1:
+        sys.exit(3)
+    WAITS[what]()
+
+
+def early():
+    """Rank 1 sends its part of a sum and ends, long before the last rank sends its own; the sum comes nevertheless."""
+    x = torch.ones(2)
+    if dist.get_rank() == 2:
+        time.sleep(1.5)
+    dist.reduce(x, 0)
+    if dist.get_rank() == 0:
+        assert x.tolist() == [3.0, 3.0]
+        print("the sum has come", flush=True)
+    sys.exit()
+
+
 if __name__ == "__main__":
     dist.init_process_group()
-    for name in sys.argv[1:] or CHECKS:
-        globals()[name]()
+    for name, *rest in [each.split(":") for each in sys.argv[1:] or CHECKS]:
+        globals()[name](*rest)
         if dist.get_rank() == 0:
             print(name, flush=True)
     with contextlib.suppress(BrokenPipeError):

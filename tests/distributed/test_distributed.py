@@ -44,6 +44,41 @@ def test_a_rank_that_fails_ends_the_job(program, message):
     assert code != 0 and "Rank 1 of 2 has failed, and ends the job:\nTraceback" in errors and message in errors
 
 
+WAITS = ["reduction",
+         *(pytest.param(what, marks=pytest.mark.sweep) for what in ("barrier", "objects", "group", "message", "any", "list", "gradients"))]
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_a_rank_that_leaves_ends_the_job_of_those_that_wait_for_it(what):
+    code, _, errors = launched(2, "-m", "tests.distributed.ranks", f"leaving:{what}")
+    assert code != 0 and "Rank 0 of 2 has failed" in errors and "RuntimeError: rank 1 has ended, and this process waits for it" in errors
+
+
+@pytest.mark.sweep
+def test_a_rank_that_has_done_its_part_may_leave():
+    code, out, errors = launched(3, "-m", "tests.distributed.ranks", "early")
+    assert code == 0 and out == "the sum has come\n", errors
+
+
+@pytest.mark.parametrize("place, message", [("", "A process outside of its group has failed, and ends the job:\nTraceback"),
+                                            ("dist.init_process_group(); dist.destroy_process_group()", "A process outside of its group has failed"),
+                                            ("os._exit(1)", "Timeout (0:00:01)!")])
+def test_a_rank_that_fails_before_or_after_the_group_ends_the_job(place, message):
+    program = f"""
+import os
+from symgrad import distributed as dist
+if "1" in (os.environ.get("PMI_RANK"), os.environ.get("OMPI_COMM_WORLD_RANK")):
+    {place or "pass"}
+    raise LookupError("an error of rank 1")
+dist.init_process_group(timeout={1 if "exit" in place else None})
+dist.barrier()
+"""
+    if "destroy" in place:
+        program = program.replace("dist.barrier()\n", "dist.destroy_process_group()\n")
+    code, _, errors = launched(2, "-c", program)
+    assert code != 0 and message in errors and ("exit" in place or "LookupError: an error of rank 1" in errors)
+
+
 def test_the_example_trains_in_two_processes_as_in_one():
     program = str(ROOT / "examples" / "training" / "train_ddp.py")
     alone = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
