@@ -193,7 +193,8 @@ ByteStorage, BoolStorage = _STORAGES["ByteStorage"], _STORAGES["BoolStorage"]
 ComplexFloatStorage, ComplexDoubleStorage = _STORAGES["ComplexFloatStorage"], _STORAGES["ComplexDoubleStorage"]
 
 # Imported when they are first asked for: parts of the package, and functions by the module they are in.
-_LAZY = ("distributed", "fft", "func", "linalg", "nn", "optim", "sparse", "special", "testing", "utils", "visual")
+_LAZY = ("accelerator", "backends", "cpu", "distributed", "fft", "func", "linalg", "mps", "nn", "optim", "sparse", "special", "testing",
+         "utils", "visual", "xpu")
 _LATER = {
     "check": "checks",
     "compile": "compiled.function",

@@ -12,47 +12,24 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.methods.legacy import CUDA_TYPES
-from symgrad.types.absent import missing as _missing
+from symgrad.types.absent import explained as _explained
 from symgrad.types.devices import device as _device
 from symgrad.types.devices import unavailable_error
+from symgrad.types.queries import answers, refusals
 
 has_half, has_magma = False, False
-_NAMES: dict[str, Any] = {**CUDA_TYPES}
-
-
-def _define_constant(value: Any, doc: str, *names: str) -> None:
-    for name in names:
-        def answer(*args: Any, **kwargs: Any) -> Any:
-            return [*value] if isinstance(value, list) else value
-
-        answer.__name__ = answer.__qualname__ = name
-        answer.__doc__ = doc
-        _NAMES[name] = answer
-
-
-_define_constant(False, "Whether a GPU is available: False.", "is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
-                 "is_current_stream_capturing")
-_define_constant(0, "The number of GPUs, or of bytes in their memory: 0.", "device_count", "memory_allocated", "max_memory_allocated",
-                 "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached")
-_define_constant([], "The architectures or compiler flags of GPUs: none.", "get_arch_list", "get_gencode_flags")
-_define_constant(None, "Do nothing, since there is no GPU.", "manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache",
-                 "reset_peak_memory_stats", "reset_max_memory_allocated")
-
-
-def _define_raising(*names: str) -> None:
-    for name in names:
-        def refuse(*args: Any, **kwargs: Any) -> Any:
-            raise unavailable_error(_device("cuda"))
-
-        refuse.__name__ = refuse.__qualname__ = name
-        refuse.__doc__ = "Needs a GPU.\n\nRaises AssertionError, as torch without CUDA does."
-        _NAMES[name] = refuse
-
-
-_define_raising("init", "current_device", "set_device", "get_device_name", "get_device_capability", "get_device_properties", "can_device_access_peer",
-                "synchronize", "current_stream", "default_stream", "set_stream", "stream", "initial_seed", "get_rng_state", "set_rng_state",
-                "get_rng_state_all", "set_rng_state_all", "mem_get_info", "memory_stats", "memory_summary", "ipc_collect", "utilization",
-                "Stream", "Event")
+_QUERIES = answers(False, "Whether a GPU is available: False.", "is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
+                   "is_current_stream_capturing")
+_QUERIES |= answers(0, "The number of GPUs, or of bytes in their memory: 0.", "device_count", "memory_allocated", "max_memory_allocated",
+                    "memory_reserved", "max_memory_reserved", "memory_cached", "max_memory_cached")
+_QUERIES |= answers([], "The architectures or compiler flags of GPUs: none.", "get_arch_list", "get_gencode_flags")
+_QUERIES |= answers(None, "Do nothing, since there is no GPU.", "manual_seed", "manual_seed_all", "seed", "seed_all", "empty_cache",
+                    "reset_peak_memory_stats", "reset_max_memory_allocated")
+_QUERIES |= refusals(lambda: unavailable_error(_device("cuda")), "init", "current_device", "set_device", "get_device_name",
+                     "get_device_capability", "get_device_properties", "can_device_access_peer", "synchronize", "current_stream",
+                     "default_stream", "set_stream", "stream", "initial_seed", "get_rng_state", "set_rng_state", "get_rng_state_all",
+                     "set_rng_state_all", "mem_get_info", "memory_stats", "memory_summary", "ipc_collect", "utilization", "Stream", "Event")
+globals().update(CUDA_TYPES, **_QUERIES)
 
 
 class device:
@@ -69,14 +46,4 @@ class device:
         """Do nothing, since no GPU was selected."""
 
 
-__path__: list[str] = []  # its absent names are asked for as if it had a folder
-
-
-def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        return _NAMES[name]
-    raise _missing(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES})
+__getattr__, __path__ = _explained(__name__), list[str]()

@@ -79,7 +79,7 @@ TABLES = {"torch": _table({
         ScriptModule compiler export fx jit
         fork import_ir_module import_ir_module_from_buffer merge_type_from_type_comment parse_ir parse_schema parse_type_comment
         sym_constrain_range sym_constrain_range_for_size sym_fresh_size unify_type_list wait""",
-    _DEVICES: "Event OutOfMemoryError Stream accelerator backends cpu get_device_module is_vulkan_available mps mtia xpu",
+    _DEVICES: "Event OutOfMemoryError Stream get_device_module is_vulkan_available mtia",
     _KERNELS: "library",
     "nothing is downloaded; give load a file": "hub package",
     "sample with rand, randn and multinomial, and write log probabilities as formulas": "distributions",
@@ -226,7 +226,9 @@ TABLES = {"torch": _table({
 }), "torch.cuda": _table({
     _CAST: "amp",
     _DEVICES: "*",
-})}
+}), **{f"torch.{name}": {"*": _DEVICES} for name in "accelerator backends cpu mps xpu".split()
+}, **{f"torch.backends.{name}": {"*": _DEVICES} for name in "cpu cuda cudnn mha mkl mkldnn mps nnpack openmp opt_einsum".split()
+}}
 
 
 def _reason(module: str, name: str) -> str | None:
@@ -279,7 +281,8 @@ def page() -> str:
         if table:
             lines += [f"## {place}", "", "| reason, and what to use instead | names |", "|---|---|"]
             for reason in dict.fromkeys(table.values()):
-                lines.append(f"| {reason} | {' '.join(f'`{name}`' for name, given in table.items() if given == reason)} |")
+                names = ["every other name" if name == "*" else f"`{name}`" for name, given in table.items() if given == reason]
+                lines.append(f"| {reason} | {' '.join(names)} |")
             lines.append("")
     return "\n".join([*lines, "## What can go wrong", "",
                       "A name that stands here raises an AttributeError with its reason, so that `hasattr` is False:",

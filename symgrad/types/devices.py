@@ -8,7 +8,8 @@ from typing import Any
 
 from symgrad.types.limits import DEVICE_LENGTH
 
-__all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format", "set_default_device"]
+__all__ = ["FORMATS", "LAYOUTS", "check_cpu", "device", "get_default_device", "layout", "memory_format",
+           "no_accelerator", "set_default_device", "unavailable_error"]
 
 TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan", "mps", "meta",
          "hpu", "mtia", "privateuseone")
@@ -151,6 +152,11 @@ def unavailable_error(where: device) -> Exception:
     if where.type in ("cuda", "xpu"):
         return AssertionError(f"Torch not compiled with {name} enabled: {advice}")
     return RuntimeError(f"symgrad is not linked with support for {where.type} devices: {advice}")
+
+
+def no_accelerator() -> Exception:
+    """The error for what needs an accelerator, with the remedy."""
+    return RuntimeError(f"{_NO_ACCELERATOR} symgrad computes with NumPy on the CPU; ask torch.accelerator.is_available() first")
 
 
 class _NamedConstant:

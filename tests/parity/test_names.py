@@ -16,7 +16,7 @@ PLACES = {"torch": (torch, symgrad), "Tensor": (torch.Tensor, symgrad.Tensor), "
           "linalg": (torch.linalg, symgrad.linalg), "special": (torch.special, symgrad.special),
           "nn.functional": (torch.nn.functional, symgrad.nn.functional)}
 ROOMS = ["torch.nn", "torch.optim", "torch.utils", "torch.autograd", "torch.func", "torch.distributed", "torch.types", "torch.testing",
-         "torch.linalg", "torch.fft", "torch.special", "torch.cuda"]
+         "torch.linalg", "torch.fft", "torch.special", "torch.accelerator", "torch.backends", "torch.cpu", "torch.cuda", "torch.mps", "torch.xpu"]
 IMPORTED = ("_BatchNorm", "_ConvNd", "_InstanceNorm", "_LRScheduler", "_Loss", "_NormBase", "_WeightedLoss", "_get_activation_fn", "_get_clones")
 
 
@@ -97,6 +97,36 @@ def test_an_import_of_an_absent_name_gives_the_reason(place):
     for name in set(TABLES[place]) - {"*"}:
         with pytest.raises(ModuleNotFoundError, match="has no attribute '.*': "):
             exec(f"from {place.replace('torch', 'symgrad', 1)} import {name}", {})
+
+
+def answer(call, library):
+    """What a query returns, or the type of its error."""
+    try:
+        return eval(call, {"torch": library})
+    except (AssertionError, AttributeError, RuntimeError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("call", """
+    accelerator.is_available() accelerator.current_accelerator() accelerator.device_count() accelerator.synchronize() accelerator.current_stream()
+    cuda.is_available() cuda.device_count() cuda.empty_cache() cuda.synchronize() mps.is_available() mps.device_count() mps.synchronize() mps.seed()
+    xpu.is_available() xpu.device_count() xpu.synchronize() xpu.empty_cache() cpu.is_available() cpu.device_count() cpu.current_device()
+    cpu.synchronize() backends.mps.is_available() backends.mps.is_built() backends.cuda.is_built() backends.cuda.matmul.allow_tf32
+    backends.cudnn.is_available() backends.cudnn.version() backends.cudnn.benchmark backends.cudnn.deterministic backends.cudnn.enabled
+    backends.cuda.math_sdp_enabled() backends.cuda.enable_flash_sdp(False)""".split())
+def test_queries_of_devices_answer_as_torch_without_them(call):
+    assert answer(f"torch.{call}", symgrad) == answer(f"torch.{call}", torch)
+
+
+def test_settings_of_backends_are_kept_and_have_no_effect():
+    import symgrad.backends.cudnn as cudnn
+    with cudnn.flags(enabled=False, benchmark=True):
+        assert not cudnn.benchmark
+    cudnn.benchmark = True
+    try:
+        assert symgrad.backends.cudnn.benchmark
+    finally:
+        cudnn.benchmark = False
 
 
 def test_the_page_lists_the_absent_names():
