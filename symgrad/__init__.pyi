@@ -6,12 +6,16 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from symgrad import accelerator as accelerator
 from symgrad import autograd as autograd
+from symgrad import backends as backends
+from symgrad import cpu as cpu
 from symgrad import cuda as cuda
 from symgrad import distributed as distributed
 from symgrad import fft as fft
 from symgrad import func as func
 from symgrad import linalg as linalg
+from symgrad import mps as mps
 from symgrad import nn as nn
 from symgrad import optim as optim
 from symgrad import random as random
@@ -20,6 +24,7 @@ from symgrad import special as special
 from symgrad import testing as testing
 from symgrad import utils as utils
 from symgrad import visual as visual
+from symgrad import xpu as xpu
 from symgrad.algebra.identity import identical as identical
 from symgrad.autograd.anomaly import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from symgrad.autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
