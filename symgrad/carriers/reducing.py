@@ -54,6 +54,17 @@ def exponentials(x: Any, difference: Any, peak: Any) -> Any:
     A peak that vanishes beside the difference is that of log-probabilities, from which it was subtracted before: the rounded difference is right.
     """
     out = exp(difference)
+    if type(out) is np.ndarray and out.size >= MANY:
+        far = np.nonzero(difference < -8)
+        if len(far[0]) < out.size // 8:  # as a rule; the others have no error that counts
+            at = tuple([0 if n == 1 else i for n, i in zip(peak.shape, far)])
+            out[far] = _exponentials(out[far], x[far], difference[far], peak[at])
+            return out
+    return _exponentials(out, x, difference, peak)
+
+
+def _exponentials(out: Any, x: Any, difference: Any, peak: Any) -> Any:
+    """`exponentials`, from those of the rounded difference."""
     plain = raw(difference)
     if plain.size and plain.flat[plain.argmin()] < -8:
         with np.errstate(invalid="ignore"):  # infinite numbers, whose error is not used

@@ -14,7 +14,7 @@ import numpy as np
 
 __all__ = ["standardized", "standardized_pull"]
 
-PART = 1 << 16  # numbers of a part
+PART = 1 << 17  # numbers of a part
 
 
 class _Form(NamedTuple):

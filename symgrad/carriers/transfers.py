@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from symgrad.types.layouts import empty_like, with_index_layout
 
 __all__ = ["astype", "broadcast_to", "copy", "diagonal", "getitem", "place", "put", "view"]
 
+FEW = 64  # additions at index arrays take less time one by one than as those of a flat array
 FLOATS = (np.float64, np.float32)
 PARTS = frozenset((np.ndarray, slice, int, type(None), type(...)))  # types of the parts of an index
 
@@ -68,6 +70,13 @@ def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
     return out
 
 
+def _positions(index: tuple[np.ndarray, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """The places in a flat array of the elements that index arrays of the first dimensions name."""
+    first, rest = shape[:len(index)], math.prod(shape[len(index):])
+    at = np.ravel_multi_index(np.broadcast_arrays(*index), first, "wrap")
+    return at if rest == 1 else np.asarray(at)[..., None] * rest + np.arange(rest)
+
+
 def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """The transpose of `getitem`: zeros of `shape` with `g` added at `index`, which may repeat elements."""
     if type(g) is np.ndarray:
@@ -75,7 +84,11 @@ def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
         if kinds <= PARTS:
             out = np.zeros(shape, g.dtype)
             if np.ndarray in kinds:  # positions may repeat
-                np.add.at(out, index, g)
+                arrays = index if type(index) is tuple else (index,)
+                if g.size >= FEW and kinds == {np.ndarray} and all([a.dtype.kind in "iu" for a in arrays]):
+                    np.add.at(out.reshape(-1), _positions(arrays, shape).reshape(-1), g.reshape(-1))
+                else:
+                    np.add.at(out, index, g)
             else:
                 out[index] = g
             return out
