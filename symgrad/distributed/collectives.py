@@ -9,7 +9,7 @@ import numpy as np
 
 from symgrad.autograd.modes import no_grad
 from symgrad.distributed.communicators import ReduceOp
-from symgrad.distributed.groups import get_group_rank, member_of
+from symgrad.distributed.groups import member_of, rank_in
 from symgrad.engine.tensor import Tensor, wrap
 
 __all__ = ["Work", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single", "average", "barrier", "broadcast",
@@ -102,17 +102,18 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     return _result(Work(c.reduce(array, op), lambda: _reduced(tensor, array, op, c.size)), async_op)
 
 
-def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+def reduce(tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+           group_dst: int | None = None) -> Work | None:
     """Replace a tensor in the process of rank `dst` by its sum over all processes, or another reduction."""
     _check_op(op)
-    c, array, root = member_of(group).communicator, reducible(_array(tensor)), _local(group, dst)
+    c, array, root = member_of(group).communicator, reducible(_array(tensor)), rank_in(group, dst, group_dst)
     return _result(Work(c.reduce(array, op, root), lambda: _reduced(tensor, array, op, c.size) if c.rank == root else None), async_op)
 
 
-def broadcast(tensor: Tensor, src: int, group: Any = None, async_op: bool = False) -> Work | None:
+def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
     """Replace a tensor in all processes by that of the process of rank `src`."""
     c, array = member_of(group).communicator, _array(tensor)
-    return _result(Work(c.broadcast(array, _local(group, src)), lambda: _write(tensor, array)), async_op)
+    return _result(Work(c.broadcast(array, rank_in(group, src, group_src)), lambda: _write(tensor, array)), async_op)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -130,17 +131,19 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: A
     return _result(Work(c.gather(array, out.reshape(c.size, *array.shape)), lambda: _write(output_tensor, out)), async_op)
 
 
-def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
+def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
+           async_op: bool = False, group_dst: int | None = None) -> Work | None:
     """Write the tensors of all processes, of one shape, into a list of tensors that the process of rank `dst` gives."""
-    c, array, root = member_of(group).communicator, _array(tensor), _local(group, dst)
+    c, array, root = member_of(group).communicator, _array(tensor), rank_in(group, dst, group_dst, 0)
     given = _only_in("gather", "gather_list", "destination", gather_list, c.rank == root)
     out = None if given is None else _rows(given, c.size, array, "gather_list")
     return _result(Work(c.gather(array, out, root), lambda: None if given is None else _write_all(given, out)), async_op)
 
 
-def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
+def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
+            async_op: bool = False, group_src: int | None = None) -> Work | None:
     """Write into the tensor of each process one of a list of tensors that the process of rank `src` gives."""
-    c, array, root = member_of(group).communicator, _array(tensor), _local(group, src)
+    c, array, root = member_of(group).communicator, _array(tensor), rank_in(group, src, group_src, 0)
     given = _only_in("scatter", "scatter_list", "source", scatter_list, c.rank == root)
     rows = None if given is None else _rows(given, c.size, array, "scatter_list")
     return _result(Work(c.scatter(rows, array, root), lambda: _write(tensor, array)), async_op)
@@ -210,42 +213,37 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequenc
     return all_to_all(found, given, group, async_op)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
     """Wait until every process of the group has come here."""
     return _result(Work(member_of(group).communicator.barrier()), async_op)
 
 
-def isend(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Work:
+def isend(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> Work:
     """Send a tensor to the process of rank `dst`, without waiting."""
     array = _array(tensor)
-    return Work(member_of(group).communicator.send(array, _local(group, dst), tag), lambda: array)
+    return Work(member_of(group).communicator.send(array, rank_in(group, dst, group_dst), tag), lambda: array)
 
 
-def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> Work:
+def irecv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work:
     """Write into a tensor one of its shape and dtype that the process of rank `src`, or any, sends, without waiting."""
-    array = _array(tensor)
-    return Work(member_of(group).communicator.receive(array, None if src is None else _local(group, src), tag), lambda: _write(tensor, array))
+    array, source = _array(tensor), None if src is None and group_src is None else rank_in(group, src, group_src)
+    return Work(member_of(group).communicator.receive(array, source, tag), lambda: _write(tensor, array))
 
 
-def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> None:
+def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send a tensor to the process of rank `dst`."""
-    isend(tensor, dst, group, tag).wait()
+    isend(tensor, dst, group, tag, group_dst).wait()
 
 
-def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> int:
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Write into a tensor one of its shape and dtype that the process of rank `src`, or any, sends; returns the rank of the sender."""
-    if src is not None:
-        irecv(tensor, src, group, tag).wait()
-        return src
     found, array = member_of(group), _array(tensor)
+    if src is not None or group_src is not None:
+        irecv(tensor, src, group, tag, group_src).wait()
+        return found.ranks[rank_in(found, src, group_src)]
     source = found.communicator.receive_from_any(array, tag)
     _write(tensor, array)
     return found.ranks[source]
-
-
-def _local(group: Any, rank: int) -> int:
-    """The rank in a group of a process of a rank among all."""
-    return get_group_rank(member_of(group), rank)
 
 
 def _rows(tensors: Sequence[Tensor], count: int, like: np.ndarray, name: str) -> np.ndarray:

@@ -182,13 +182,16 @@ def get_backend(group: Any = None) -> str:
     return "mpi"
 
 
-def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: Any = None, pg_options: Any = None) -> Any:
-    """A group of the processes of some ranks; all processes must call this. In processes that are not in the group: `GroupMember.NON_GROUP_MEMBER`.
+def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: Any = None, pg_options: Any = None,
+              use_local_synchronization: bool = False, group_desc: Any = None, device_id: Any = None, sort_ranks: bool = True) -> Any:
+    """A group of the processes of some ranks, in their order without `sort_ranks`; all processes must call this. Other options have no effect.
+
+    In processes that are not in the group the result is `GroupMember.NON_GROUP_MEMBER`.
 
     Raises ValueError for ranks that are not there and for one that is there twice.
     """
     world = member_of(None)
-    chosen = list(world.ranks) if ranks is None else sorted(ranks)
+    chosen = list(world.ranks) if ranks is None else sorted(ranks) if sort_ranks else list(ranks)
     if len(set(chosen)) < len(chosen) or not set(chosen) <= set(world.ranks):
         raise ValueError(f"new_group: the ranks {chosen} are not different numbers from 0 to {world.size() - 1}")
     communicator = world.communicator.subset(chosen)
@@ -203,6 +206,21 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     if global_rank not in (ranks := member_of(group).ranks):
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return ranks.index(global_rank)
+
+
+def rank_in(group: Any, rank: int | None, group_rank: int | None = None, default: int | None = None) -> int:
+    """The rank in a group of a process that is given by its rank among all, by that in the group, or by a default rank among all.
+
+    Raises ValueError if both or none are given, and if there is no such process in the group.
+    """
+    if rank is not None and group_rank is not None:
+        raise ValueError("Can't specify both group_rank and global_rank")
+    if group_rank is not None:
+        get_global_rank(group, group_rank)
+        return group_rank
+    if (rank := default if rank is None else rank) is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    return get_group_rank(group, rank)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:

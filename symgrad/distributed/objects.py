@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.distributed.groups import get_group_rank, member_of
+from symgrad.distributed.groups import member_of, rank_in
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "recv_object_list", "scatter_object_list", "send_object_list"]
 
@@ -14,10 +14,11 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     object_list[:] = member_of(group).communicator.objects(obj) or []
 
 
-def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Any = None) -> None:
+def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+                  group_dst: int | None = None) -> None:
     """Write the objects of all processes into a list that the process of rank `dst` gives."""
     found = member_of(group)
-    root = get_group_rank(found, dst)
+    root = rank_in(found, dst, group_dst, 0)
     if found.rank() == root and object_gather_list is None:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     objects = found.communicator.objects(obj, root)
@@ -25,27 +26,30 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
         object_gather_list[:] = objects
 
 
-def send_object_list(object_list: list[Any], dst: int, group: Any = None, device: Any = None) -> None:
+def send_object_list(object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None,
+                     use_batch: bool = False) -> None:
     """Send a list of objects to the process of rank `dst`."""
     found = member_of(group)
-    found.communicator.send_object(list(object_list), get_group_rank(found, dst))
+    found.communicator.send_object(list(object_list), rank_in(found, dst, group_dst))
 
 
-def recv_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None) -> int:
+def recv_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None,
+                     use_batch: bool = False) -> int:
     """Replace a list of objects by one that the process of rank `src`, or any, sends; returns the rank of the sender."""
     found = member_of(group)
-    source, object_list[:] = found.communicator.receive_object(None if src is None else get_group_rank(found, src))
+    source, object_list[:] = found.communicator.receive_object(None if src is None and group_src is None else rank_in(found, src, group_src))
     return found.ranks[source]
 
 
-def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = None, device: Any = None) -> None:
+def broadcast_object_list(object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+                          group_src: int | None = None) -> None:
     """Replace a list of objects in all processes by that of the process of rank `src`."""
     found = member_of(group)
-    object_list[:] = found.communicator.object_of(object_list, get_group_rank(found, src))
+    object_list[:] = found.communicator.object_of(object_list, rank_in(found, src, group_src, 0))
 
 
-def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int = 0,
-                        group: Any = None) -> None:
+def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
+                        group: Any = None, group_src: int | None = None) -> None:
     """Write into the first place of a list of each process one of the objects that the process of rank `src` gives."""
     found = member_of(group)
-    scatter_object_output_list[0] = found.communicator.object_from(scatter_object_input_list, get_group_rank(found, src))
+    scatter_object_output_list[0] = found.communicator.object_from(scatter_object_input_list, rank_in(found, src, group_src, 0))

@@ -122,6 +122,10 @@ TABLES = {"torch": _table({
     "its kernels are for GPUs; use nn.functional.scaled_dot_product_attention": "attention",
     _INSIDE: "backends cpp",
     _ONE_PRODUCT: "LinearCrossEntropyOptions",
+}), "torch.nn.Module": _table({
+    "use symgrad.compile of a function that calls the module": "compile",
+    "processes do not share tensors; use DistributedDataParallel, or give each process a copy": "share_memory",
+    _DEVICES: "ipu mtia xpu",
 }), "torch.nn.functional": _table({
     "it is for numbers of eight bits and for GPUs; use matmul, with one product for each group":
         "ScalingType SwizzleType grouped_mm scaled_grouped_mm scaled_mm",

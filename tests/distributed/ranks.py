@@ -91,6 +91,13 @@ def moves():
         assert found is None or all(map(torch.equal, found, every))
         dist.scatter(x, every[::-1] if rank == 0 else None)
         assert torch.equal(x, every[last - rank])
+    if size() > 1 and (ends := dist.new_group([last, 0], sort_ranks=False)):
+        x, every = own()
+        dist.broadcast(x, group=ends, group_src=0)
+        assert torch.equal(x, every[last])
+        objects = [rank]
+        dist.broadcast_object_list(objects, group=ends, group_src=1)
+        assert objects == [0]
     view = torch.zeros(4, 3).t()[::2]  # not contiguous
     dist.all_reduce(view.add_(rank))
     assert view.unique().tolist() == [sum(range(size()))]
@@ -179,6 +186,9 @@ def errors():
     raises(ValueError, "world_size times input", lambda: dist.all_gather_into_tensor(x, x))
     raises(TypeError, "Expected parameter `tensor` of type torch.Tensor but got <class 'list'>", lambda: dist.all_reduce([1.0]))
     raises(TypeError, "op must be one of", lambda: dist.all_reduce(x, "sum"))
+    raises(ValueError, "Must specify global_rank or group_rank", lambda: dist.broadcast(x))
+    raises(ValueError, "Can't specify both group_rank and global_rank", lambda: dist.broadcast(x, 0, group_src=0))
+    raises(ValueError, "is not part of group", lambda: dist.send(x, group_dst=size()))
     raises(ValueError, "must be specified on source rank" if dist.get_rank() == 0 else "must NOT be specified on non-source",
            lambda: dist.scatter(x, None if dist.get_rank() == 0 else [x]))
 

@@ -36,9 +36,9 @@ class OfFunction(Module):
         bound.apply_defaults()
         self.__dict__.update(bound.arguments)
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
         """The value of the function."""
-        return type(self).function(*inputs, **{name: getattr(self, name) for name in self.names})
+        return type(self).function(*inputs, **named, **{name: getattr(self, name) for name in self.names})
 
     def extra_repr(self) -> str:
         """The parameters; `inplace` where it is set."""

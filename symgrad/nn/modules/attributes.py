@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 from symgrad.engine.tensor import Tensor
 from symgrad.methods.predicates import typename
 from symgrad.nn.parameter import Buffer, Parameter
+from symgrad.types.absent import TABLES
 from symgrad.types.handles import Hook, RemovableHandle, add_hook
 
 __all__ = ["AttributesMixin", "register_module_buffer_registration_hook", "register_module_module_registration_hook",
@@ -74,7 +75,8 @@ class AttributesMixin:
             found = own.get(table)
             if found is not None and name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        reason = TABLES["torch.nn.Module"].get(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'" + (f": {reason}" if reason else ""))
 
     def __setattr__(self, name: str, value: Any) -> None:
         for kind in AttributesMixin.kinds:

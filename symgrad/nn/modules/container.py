@@ -60,10 +60,10 @@ class _Ordered(Module):
             delattr(self, name)
         self._set_modules(self._modules.values())
 
-    def pop(self, index: Any) -> Any:
+    def pop(self, key: Any) -> Any:
         """Remove a module and return it."""
-        module = self[index]
-        del self[index]
+        module = self[key]
+        del self[key]
         return module
 
     def append(self, module: Module) -> Self:
@@ -71,9 +71,9 @@ class _Ordered(Module):
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Self:
+    def extend(self, sequential: Iterable[Module]) -> Self:
         """Add modules at the end. Raises TypeError unless they are an iterable of modules."""
-        for module in list(modules):
+        for module in list(sequential):
             self.append(module)
         return self
 

@@ -208,6 +208,14 @@ class _TripletOfFunction(_LossOfFunction):
             raise ValueError(f"{type(self).__name__}: expected margin to be greater than 0, got {self.margin} instead")
 
 
+class _PoissonOfFunction(_LossOfFunction):
+    """A loss whose input has another name than that of the function."""
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
+        """The value of the function."""
+        return super().forward(log_input, target)
+
+
 _loss = partial(module_of, module=__name__, base=_LossOfFunction, shown="")
 LEGACY: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
 
@@ -218,8 +226,8 @@ HuberLoss = _loss("HuberLoss", function=F.huber_loss, doc="The mean of error² /
                   base=_HuberOfFunction, reduction="mean", delta=1.0)
 KLDivLoss = _loss("KLDivLoss", function=F.kl_div, doc="The mean of target (log(target) - input), for log-probabilities `input`.", **LEGACY,
                   log_target=False)
-PoissonNLLLoss = _loss("PoissonNLLLoss", function=F.poisson_nll_loss, doc="The mean of exp(input) - target input.", log_input=True, full=False,
-                       size_average=None, eps=1e-8, reduce=None, reduction="mean")
+PoissonNLLLoss = _loss("PoissonNLLLoss", function=F.poisson_nll_loss, doc="The mean of exp(input) - target input.", base=_PoissonOfFunction,
+                       log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean")
 GaussianNLLLoss = _loss("GaussianNLLLoss", function=F.gaussian_nll_loss, doc="The mean of (log(var) + (input - target)² / var) / 2.", full=False,
                         eps=1e-6, reduction="mean")
 HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", function=F.hinge_embedding_loss, margin=1.0, **LEGACY,
