@@ -130,10 +130,11 @@ def _ending_after(timeout: Any) -> Iterator[None]:
 
 def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> None:
     """Print an exception that nobody handled with the rank, and end all processes, which would wait for this one without end."""
-    lines = "".join(traceback.format_exception(kind, error, trace))
+    who = "A process outside of its group" if _world.WORLD is None else f"Rank {get_rank()} of {get_world_size()}"
+    interrupted = issubclass(kind, KeyboardInterrupt) and _world.WORLD is not None and get_rank() > 0  # as all are; rank 0 says where
+    lines = "" if interrupted else "".join(traceback.format_exception(kind, error, trace))
     sys.stdout.flush()
-    sys.stderr.write(f"A process outside of its group has failed, and ends the job:\n{lines}" if _world.WORLD is None else
-                     f"Rank {get_rank()} of {get_world_size()} has failed, and ends the job:\n{lines}")
+    sys.stderr.write(f"{who} has failed, and ends the job:\n{lines}" if lines else f"{who} was interrupted.\n")
     sys.stderr.flush()
     time.sleep(0.3)  # `mpiexec` forwards what was written, and no more after the abort
     with contextlib.suppress(ImportError, RuntimeError):  # without MPI there is nothing to end

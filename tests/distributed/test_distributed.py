@@ -79,6 +79,12 @@ dist.barrier()
     assert code != 0 and message in errors and ("exit" in place or "LookupError: an error of rank 1" in errors)
 
 
+def test_an_interrupt_has_one_traceback():
+    program = "import signal; from symgrad import distributed as dist; dist.init_process_group(); dist.barrier(); signal.raise_signal(signal.SIGINT)"
+    code, _, errors = launched(2, "-c", program)
+    assert code != 0 and errors.count("Traceback") <= 1
+
+
 def test_the_example_trains_in_two_processes_as_in_one():
     program = str(ROOT / "examples" / "training" / "train_ddp.py")
     alone = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, env={**os.environ, "PYTHONPATH": str(ROOT)})
