@@ -14,6 +14,7 @@ __all__ = ["Arrangement", "Curve", "MARGIN", "arranged", "baseline"]
 HEAD, LINE_HEIGHT, PADDING, MARGIN, ROW_GAP, COLUMN_GAP = 18.0, 15.0, 8.0, 14.0, 36.0, 70.0
 NAME_WIDTH, TEXT_WIDTH = 8.0, 6.65  # of a character of the name, and of the other lines
 Point = tuple[float, float]
+Rectangle = tuple[float, float, float, float]  # left, top, width, height
 
 
 @dataclass
@@ -28,9 +29,9 @@ class Curve:
 
 @dataclass
 class Arrangement:
-    """The rectangles (left, top, width, height) of boxes, their lines of text, and the edges."""
+    """The rectangles of boxes, their lines of text, and the edges."""
 
-    rectangles: list[tuple[float, float, float, float]]
+    rectangles: list[Rectangle]
     lines: list[list[str]]
     curves: list[Curve]
     width: float
@@ -68,6 +69,10 @@ def arranged(view: View) -> Arrangement:
     for i, (w, h) in enumerate(zip(widths, heights)):
         top, tall = tops[rank[i]]
         rectangles.append((x[i] - w / 2, top + (tall - h) / 2, w, h))
+    rows: dict[int, list[int]] = {}
+    for i, r in enumerate(rank):
+        rows.setdefault(r, []).append(i)
+    beside = [rows[r] for r in rank]
     curves = []
     for a, b in view.edges:
         if right[a] is right[b]:
@@ -75,8 +80,8 @@ def arranged(view: View) -> Arrangement:
             points = _through(rectangles, upper, lower, [(p, tops[row]) for p, row in bends[upper, lower]])
             curves.append(Curve("operand", a, b, points[::-1] if right[a] else points))
         else:
-            curves.append(Curve("used", a, b, _across(rectangles, a, b)))
-    curves += [Curve("cotangent", a, b, _across(rectangles, a, b)) for a, b in view.arrows]
+            curves.append(Curve("used", a, b, _across(rectangles, beside, a, b, False)))
+    curves += [Curve("cotangent", a, b, _across(rectangles, beside, a, b, True)) for a, b in view.arrows]
     return Arrangement(rectangles, lines, curves, start - COLUMN_GAP + MARGIN, y - ROW_GAP + MARGIN)
 
 
@@ -108,7 +113,7 @@ def _ranks(view: View) -> list[int]:
     return [own.get(i, rank[i]) - shift for i in range(count)]
 
 
-def _through(rectangles: Sequence[tuple[float, float, float, float]], upper: int, lower: int,
+def _through(rectangles: Sequence[Rectangle], upper: int, lower: int,
              bends: Sequence[tuple[float, tuple[float, float]]]) -> list[Point]:
     """A curve from the lower side of a box to the upper side of another, straight down through the rows in between."""
     left, top, width, height = rectangles[upper]
@@ -121,10 +126,27 @@ def _through(rectangles: Sequence[tuple[float, float, float, float]], upper: int
     return points
 
 
-def _across(rectangles: Sequence[tuple[float, float, float, float]], a: int, b: int) -> list[Point]:
-    """A curve between the sides of two boxes that face each other."""
-    (left, top, width, height), (other, y, breadth, tall) = rectangles[a], rectangles[b]
-    start = (left + width, top + height / 2) if left < other else (left, top + height / 2)
-    end = (other, y + tall / 2) if left < other else (other + breadth, y + tall / 2)
-    middle = (start[0] + end[0]) / 2
-    return [start, (middle, start[1]), (middle, end[1]), end]
+def _across(rectangles: Sequence[Rectangle], beside: Sequence[Sequence[int]], a: int, b: int, above: bool) -> list[Point]:
+    """A curve between the sides of two boxes that face each other; where other boxes stand between them in a row, it leads above or below these."""
+    out = -1 if above else 1
+    ends, turns, obstacles = [], [], [[rectangles[i] for i in beside[k] if _between(*(rectangles[j] for j in (a, i, b)))] for k in (a, b)]
+    for i, other, found in ((a, b, obstacles[0]), (b, a, obstacles[1])):
+        left, top, width, height = rectangles[i]
+        level = out * max([out * (y if above else y + h) for _, y, _, h in (rectangles[i], *found)]) + out * ROW_GAP / 3
+        ends.append((left + width / 2, top if above else top + height) if found else (left + width * (left < rectangles[other][0]), top + height / 2))
+        turns.append(level if found else None)
+    (x, y), (p, q) = ends
+    first, last = turns
+    bend = min(16.0, abs(p - x) / 2) * (1 if p > x else -1)
+    if first is None:
+        return [(x, y), ((x + p) / 2, y), ((x + p) / 2, q) if last is None else (p, last), (p, q)]
+    leaving = [(x, y), (x, first), (x, first), (x + bend, first)]
+    if first == last:
+        return [*leaving, *[(p - bend, first)] * 3, (p, first), (p, first), (p, q)]
+    far = min([left for left, *_ in obstacles[0]]) - 4 if p < x else max([left + width for left, _, width, _ in obstacles[0]]) + 4
+    return [*leaving, *[(far, first)] * 3, ((far + p) / 2, first), ((far + p) / 2, q) if last is None else (p, last), (p, q)]
+
+
+def _between(one: Rectangle, box: Rectangle, other: Rectangle) -> bool:
+    """Whether the middle of a box stands between two others."""
+    return min(one[0] + one[2], other[0] + other[2]) < box[0] + box[2] / 2 < max(one[0], other[0])

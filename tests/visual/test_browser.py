@@ -6,6 +6,7 @@ CI installs the browser and sets SYMGRAD_BROWSER=required, so that nothing is le
 import io
 import os
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -47,8 +48,14 @@ def drawn(png):
 
 
 def look(window, name):
-    """The part of the window that is drawn; the screenshot is kept in the folder SYMGRAD_SCREENSHOTS, if there is one."""
-    png = window.screenshot()
+    """The part of the window that is drawn when it moves no more; the screenshot is kept in the folder SYMGRAD_SCREENSHOTS, if there is one."""
+    before = None
+    for _ in range(20):
+        png = window.screenshot()
+        if png == before:
+            break
+        before = png
+        time.sleep(0.3)
     if folder := os.environ.get("SYMGRAD_SCREENSHOTS"):
         with open(os.path.join(folder, f"{name}.png"), "wb") as stream:
             stream.write(png)

@@ -109,3 +109,34 @@ def test_the_trace_takes_time_in_proportion_to_numbers_that_are_arrays():
     start = time.perf_counter()
     assert len(trace(function, (symgrad.ones(3),))) == 8002
     assert time.perf_counter() - start < 1.0
+
+
+def points(curve):
+    """Points of a curve of cubic pieces."""
+    given = np.array(curve.points)
+    t = np.linspace(0.02, 0.98, 49)[:, None]
+    for k in range(0, len(given) - 1, 3):
+        a, b, c, d = given[k:k + 4]
+        yield from (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+
+
+def product():
+    x, y = (symgrad.tensor(value, requires_grad=True, symbol=name) for name, value in (("x", 0.5), ("y", 2.0)))
+    return (x * y).sin() + x
+
+
+def network():
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    return nn.functional.mse_loss(net(symgrad.ones(5, 3)), symgrad.zeros(5, 1))
+
+
+@pytest.mark.parametrize("result", [product, network])
+def test_edges_between_values_and_gradients_pass_no_box(result):
+    found = arranged(visual.graph(result(), gradient=True).view)
+    across = [curve for curve in found.curves if curve.kind != "operand"]
+    assert len(across) > 3
+    for curve in across:
+        for x, y in points(curve):
+            assert 0 < x < found.width and 0 < y < found.height
+            inside = [i for i, (left, top, w, h) in enumerate(found.rectangles) if left < x < left + w and top < y < top + h]
+            assert set(inside) <= {curve.source, curve.target}, (curve, inside)
