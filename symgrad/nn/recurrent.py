@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -106,6 +107,13 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
 # Layers over sequences
 
 
+def _split(data: Any, sizes: list[int]) -> list[Any]:
+    """`split`, by way of larger parts: the gradient of a part of an array has zeros for all others, which are fewer so."""
+    each = math.isqrt(len(sizes))
+    parts = [sizes[i:i + each] for i in range(0, len(sizes), each)]
+    return [step for part, counts in zip(traced.split(data, list(map(sum, parts))), parts) for step in traced.split(part, counts)]
+
+
 def _direction(kind: Recurrence, data: Any, sizes: list[int], start: State, weights: Sequence[Any], biased: bool,
                backwards: bool) -> tuple[Any, State]:
     """The outputs of all steps, in the order of the data, and the states after each sequence's last step.
@@ -114,7 +122,7 @@ def _direction(kind: Recurrence, data: Any, sizes: list[int], start: State, weig
     """
     w_ih, w_hh, b_ih, b_hh = weights[:4] if biased else (*weights[:2], None, None)
     projection = weights[4 if biased else 2] if len(weights) in (3, 5) else None
-    steps = traced.split(linear(data, w_ih, b_ih), sizes)
+    steps = _split(linear(data, w_ih, b_ih), sizes)
     count = sizes[-1] if backwards else sizes[0]
     state: State = tuple(traced.narrow(s, 0, 0, count) for s in start)
     outputs, ended = [], list[State]()
