@@ -22,11 +22,13 @@ from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.indices import index_message
 from symgrad.types.layouts import row_major
 
-__all__ = ["Deferred", "Lifted", "NUMBERS", "admitted", "by_rows", "constants", "explain", "flag", "narrowed", "operand", "refused",
+__all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "constants", "explain", "flag", "narrowed", "operand", "refused",
            "round_derivatives", "rounded_once", "rule_rounded_once", "takes_steps", "value_and_node", "with_number", "with_parameters",
            "wrapped"]
 
 NUMBERS = (int, float, complex, bool)
+OF_TORCH = re.compile(  # words that torch begins with, so that the name of the op comes last
+    r"Dimension out of range|Halving dimension|Mismatch of parameter|Not allow zero-dim|mat1 and mat2|shape '|index -?\d+ is out of bounds")
 Lifted = Callable[..., Any]
 
 
@@ -51,7 +53,9 @@ def explain(op: Op, error: Exception, values: list[Any], index: Any = None) -> E
     kind: type[Exception] = next((k for k in (IndexError, TypeError) if isinstance(error, k)), RuntimeError)
     kind = UnsupportedDtype if type(error) is TypeError and shapes else kind
     if kind is IndexError:
-        return IndexError(f"{public_name(op)}: {index_message(str(error), index, shapes[0])} (given {described})")
+        error = IndexError(index_message(str(error), index, shapes[0]))
+    if OF_TORCH.match(str(error)):
+        return kind(f"{error} ({public_name(op)}, given {described})")
     return kind(f"{public_name(op)}: {error} (given {described})")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["expect_tensors", "misfit", "no_tensor", "of_wrong_kind", "taking_tensors"]
+__all__ = ["expect_tensors", "kind_name", "misfit", "no_tensor", "of_wrong_kind", "taking_tensors"]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ import numpy as np
 from symgrad.engine.storage.versions import promote
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, Leaf, Node
-from symgrad.types.dtypes import DType, dtype_of
+from symgrad.types.dtypes import SPOKEN, DType, dtype_of
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 
@@ -136,11 +136,15 @@ class Tensor:
                 del self._grad
             return
         if not isinstance(other, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type \"{type(other).__name__}\"")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type "
+                            f"{'numpy.' * (type(other).__module__ == 'numpy')}{type(other).__name__}")
         if other.shape != self.shape:
-            raise RuntimeError(f"assigned grad has data of a different size: shape {list(other.shape)} for a tensor of shape {list(self.shape)}")
+            raise RuntimeError(f"attempting to assign a gradient of size '{list(other.shape)}' to a tensor of size '{list(self.shape)}'. Please "
+                               "ensure that the gradient and the tensor are the same size; reshape the gradient, or set .grad to None")
         if other._value.dtype != self._value.dtype:
-            raise RuntimeError(f"assigned grad has data of a different type: {other.dtype} for a tensor of {self.dtype}")
+            raise RuntimeError(f"attempting to assign a gradient with dtype '{SPOKEN[other.dtype.name]}' to a tensor with grad_dtype "
+                               f"'{self.dtype.scalar_type}'. The gradient must match the tensor's grad_dtype, but they are "
+                               f"{other.dtype} and {self.dtype}; convert the gradient with .to()")
         if other is self:
             raise RuntimeError("can't assign Variable as its own grad")
         self._grad = other

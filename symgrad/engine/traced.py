@@ -13,7 +13,7 @@ from symgrad.carriers import numeric
 from symgrad.engine.calls import named_as_one
 from symgrad.engine.data import as_value, operand_value
 from symgrad.engine.documentation import documentation, stored
-from symgrad.engine.operands import constants, flag, number
+from symgrad.engine.operands import OF_TORCH, constants, flag, number
 from symgrad.engine.recording import NUMBERS, Lifted, convert, core, operand
 from symgrad.engine.refusals import no_tensor, of_wrong_kind
 from symgrad.engine.storage.views import own
@@ -208,6 +208,8 @@ def _named(op: Op, signature: inspect.Signature, error: Exception, args: tuple, 
     words = (op.name, "view size", "unsupported operation", "self.", "Integer division")
     if not plain or str(error).startswith(words) or re.match(r"[\w.]+(\(\))?: ", str(error)):
         return error
+    if OF_TORCH.match(str(error)):
+        return error if f"({op.name}" in str(error) else type(error)(f"{error} ({op.name})")
     return type(error)(f"{op.name}: {error}")
 
 

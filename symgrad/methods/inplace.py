@@ -6,6 +6,7 @@ a write never invalidates its own pullback; the version counter protects what ot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -325,7 +326,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
             whole = is_full_index(self._array(), index)
             target = self if whole else self[index]
         except IndexError as error:
-            raise IndexError(f"__setitem__: {str(error).partition(': ')[2]}") from None
+            raise IndexError(re.sub(r"\b\w+(?=: |, given)", "__setitem__", str(error), count=1)) from None
         if thread.modes.grad and _any_requires_grad((target, source)):
             refuse_in_place(target)
         _write_source(target, source, "__setitem__", _fill if whole and self.ndim and not source.ndim else _overwrite)
@@ -342,7 +343,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     try:
         piece = numeric.getitem(x, index)
     except IndexError as error:
-        raise IndexError(f"__setitem__: {index_message(str(error), index, self.shape)} (of a tensor of shape {list(self.shape)})") from None
+        raise IndexError(f"{index_message(str(error), index, self.shape)} (__setitem__ of a tensor of shape {list(self.shape)})") from None
     if not is_broadcastable(source._value.shape, piece.shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of shape "
                            f"{list(piece.shape)}: __setitem__ writes a value that broadcasts to the indexed elements")

@@ -105,7 +105,7 @@ def typename(obj: Any) -> str:
     """The name of a tensor's type, such as 'torch.FloatTensor', and of anything else that of its class."""
     if isinstance(obj, Tensor):
         return str(obj.type())
-    cls = obj if isinstance(obj, type) else type(obj)
+    cls = obj if hasattr(obj, "__qualname__") else type(obj)
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 

@@ -29,7 +29,7 @@ from symgrad.graph.node import BARRED, INFERENCE, TRACKED, Leaf, Node, make_node
 from symgrad.graph.op import REGISTRY, Op
 from symgrad.ops.rules import sizes
 from symgrad.types.devices import FORMATS
-from symgrad.types.dtypes import DType
+from symgrad.types.dtypes import SPOKEN
 from symgrad.types.layouts import order_of_format
 from symgrad.types.storage import TypedStorage, UntypedStorage
 from symgrad.types.strides import address
@@ -209,14 +209,6 @@ def _no_derivative(*args: Any) -> Any:
 
 _SET = Op("set_", "primitive", lambda xp, input, source: source, _no_derivative, _no_derivative, 2, ("input", "source"), (), "NotImplemented",
           public=False, saves=False)
-SPOKEN = {"float64": "double", "float32": "float", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-          "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-          "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long", "bool": "bool", "complex64": "c10::complex<float>",
-          "complex128": "c10::complex<double>"}
-
-
-def _type_name(dtype: DType) -> str:
-    return SPOKEN[dtype.name]
 
 
 @METHODS.define
@@ -238,10 +230,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Sequen
         raise TypeError(f"set_() received an invalid combination of arguments - got ({type(source).__name__}), but expected one of: a Tensor or an "
                         f"storage, which storage_offset, size and stride may follow")
     if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
-        raise RuntimeError(f"Expected a Storage of type {_type_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.scalar_type} for "
+        raise RuntimeError(f"Expected a Storage of type {SPOKEN[self.dtype.name]} or an UntypedStorage, but got type {source.dtype.scalar_type} for "
                            f"argument 1 'storage'")
     if isinstance(source, Tensor) and source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {_type_name(source.dtype)} to a tensor of type {_type_name(self.dtype)}")
+        raise RuntimeError(f"Could not set tensor of type {SPOKEN[source.dtype.name]} to a tensor of type {SPOKEN[self.dtype.name]}")
     x, p = _check_in_place(self, source)
     q = None
     if source is None:

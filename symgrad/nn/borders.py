@@ -164,8 +164,9 @@ def _pair(name: str, word: str, given: Any, least: int) -> tuple[int, int]:
     if len(pair) != 2:
         raise RuntimeError(f"It is expected {word} equals to 2, but got size {len(pair)}")
     if min(pair) < least:
-        raise RuntimeError(f"{name}: {word} should be {'greater than zero' if least else 'non-negative'}, but got {word}_height: {pair[0]} "
-                           f"{word}_width: {pair[1]}")
+        short = {"kernel_size": "kernel", "padding": "pad"}.get(word, word)
+        raise RuntimeError(f"{word.replace('_', ' ')} should be {'greater than zero' if least else 'non-negative'}, but got "
+                           f"{short}_height: {pair[0]} {short}_width: {pair[1]} in {name}")
     return pair
 
 

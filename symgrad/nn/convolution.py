@@ -12,6 +12,7 @@ from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
 from symgrad.nn.borders import constant_pad_nd
+from symgrad.types.dtypes import SPOKEN
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"]
 
@@ -36,6 +37,8 @@ def _check(input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: S
     for word, sizes, least in (("padding", padding, 0), ("output_padding", output_padding, 0), ("stride", stride, 1), ("dilation", dilation, 1),
                                ("groups", (groups,), 1)):
         if min(sizes) < least:
+            if word == "dilation":
+                raise RuntimeError(f"dilation should be greater than zero, but got {list(sizes)}")
             raise RuntimeError(f"{'non-positive' if least else 'negative'} {word} is not supported")
     shape, kernel = list(weight.shape), weight.shape[2:]
     if shape[0] < groups:
@@ -77,11 +80,11 @@ def _check(input: Any, weight: Any, bias: Any, stride: Sequence[int], padding: S
 
 def _check_types(input: Any, weight: Any, bias: Any) -> None:
     """Raise torch's error for tensors of several dtypes."""
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(f"Input type ({SPOKEN[input.dtype.name]}) and bias type ({SPOKEN[bias.dtype.name]}) should be the same")
     if input.dtype is not weight.dtype:
         raise RuntimeError(f"Input type ({input.type()}) and weight type ({weight.type()}) should be the same or input should be a MKLDNN tensor and "
                            f"weight is a dense tensor")
-    if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({input.dtype.scalar_type}) and bias type ({bias.dtype.scalar_type}) should be the same")
     if input.dtype.name == "bool":
         raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
 
@@ -94,7 +97,9 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Size
     Raises RuntimeError for shapes, sizes and dtypes that do not fit together.
     """
     rank = weight.ndim - 2
-    if rank < 1 or input.ndim != weight.ndim:
+    if rank < 1:
+        raise RuntimeError(f"weight should have at least three dimensions, but its shape is {list(weight.shape)}")
+    if input.ndim != weight.ndim:
         raise RuntimeError(f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight {list(weight.shape)}, but got "
                            f"{input.ndim}-dimensional input of size {list(input.shape)} instead")
     places = [_each(word, given, rank) for word, given in (("stride", stride), ("padding", padding), ("dilation", dilation))]

@@ -10,7 +10,7 @@ import numpy as np
 
 from symgrad.carriers.batched import raw
 from symgrad.engine.recording import core
-from symgrad.engine.refusals import expect_tensors, no_tensor, taking_tensors
+from symgrad.engine.refusals import expect_tensors, misfit, taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.graph.op import REGISTRY
@@ -142,19 +142,21 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[11.5000]])
     """
     try:
-        small = not input.ndim or not weight.ndim
-    except AttributeError as error:
-        raise no_tensor("linear", error, (("input", input), ("weight", weight))) from None
-    if small:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
-    if weight.ndim == 1:
-        return traced.matmul(input, weight) if bias is None else traced.addmm(bias, input, weight)
-    n, k = math.prod(input.shape[:-1]), input.shape[-1]
-    if k != weight.shape[1]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {weight.shape[1]}x{weight.shape[0]})")
-    rows = input if input.ndim == 2 else input.reshape(n, k)
-    out = _mm(rows, weight.t()) if bias is None else _addmm(bias, rows, weight.t(), 1, 1)
-    return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
+        if not input.ndim or not weight.ndim:
+            raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+        if weight.ndim == 1:
+            return traced.matmul(input, weight) if bias is None else traced.addmm(bias, input, weight)
+        n, k = math.prod(input.shape[:-1]), input.shape[-1]
+        if k != weight.shape[1]:
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {weight.shape[1]}x{weight.shape[0]})")
+        rows = input if input.ndim == 2 else input.reshape(n, k)
+        out = _mm(rows, weight.t()) if bias is None else _addmm(bias, rows, weight.t(), 1, 1)
+        return out if input.ndim == 2 else out.view(*input.shape[:-1], weight.shape[0])
+    except Exception:
+        found = misfit(linear, (input, weight, bias), {})
+        if found is None:
+            raise
+        raise found from None
 
 
 def tanh(input: Tensor) -> Tensor:

@@ -38,9 +38,22 @@ def _each(name: str, word: str, given: Any, rank: int) -> tuple[int, ...]:
     sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
     if len(sizes) not in (1, rank):
         if rank == 1:
+            if name == "max_pool1d":
+                raise RuntimeError(f"max_pool1d() {word} must be an int, list of ints or tuple of ints of size 1 but got size {len(sizes)}")
             raise RuntimeError(f"{name}() argument '{word}' should contain one int (got {len(sizes)})")
         raise RuntimeError(f"{name}: {word} must either be a single int, or a tuple of {NUMBERS[rank]}")
     return tuple(n.__index__() for n in sizes) * (rank if len(sizes) == 1 else 1)
+
+
+def _check_lines(kernel: int, stride: int, padding: int, dilation: int) -> None:
+    """Raise torch's errors for the numbers of `max_pool1d`, which has words of its own."""
+    for word, n in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if n < 1:
+            raise RuntimeError(f"max_pool1d() {word} must be greater than zero, but got {n}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel // 2 and dilation == 1:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
 
 
 def _windows(name: str, input: Tensor, rank: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -56,12 +69,18 @@ def _windows(name: str, input: Tensor, rank: int, kernel_size: Any, stride: Any,
         raise RuntimeError(NOT_LINES.format(input.ndim, name))
     if input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input, but its shape is {shape}")
+    if name == "max_pool1d":
+        _check_lines(kernel[0], strides[0], borders[0], steps[0])
+    flat = (1,) * (rank == 1)  # signals are images of one row
+    axes = ("H", *axes) if flat else axes
     if min(strides) < 1:
-        raise RuntimeError("stride should not be zero" if rank < 3 else f"stride should be greater than zero, but it is {list(strides)}")
+        words = " ".join(f"d{axis}: {n}" for axis, n in zip(axes, (*flat, *strides)))
+        zero = 0 in strides and name != "max_pool3d"
+        raise RuntimeError("stride should not be zero" if zero else f"stride should be greater than zero, but got {words}")
     for word, sizes in (("kernel size", kernel), ("dilation", steps)):
         if min(sizes) < 1:
             raise RuntimeError(f"{word} should be greater than zero, but got " + " ".join(
-                f"{word.partition(' ')[0] if word != 'kernel size' else 'k'}{axis}: {n}" for axis, n in zip(axes, sizes)))
+                f"{word.partition(' ')[0] if word != 'kernel size' else 'k'}{axis}: {n}" for axis, n in zip(axes, (*flat, *sizes))))
     if not all(shape[input.ndim - rank - 1:]):
         raise RuntimeError(f"Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
     for k, p, d in zip(kernel, borders, steps):
@@ -71,7 +90,9 @@ def _windows(name: str, input: Tensor, rank: int, kernel_size: Any, stride: Any,
             raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
     places = tuple(pooled_size(*given, ceil_mode) for given in zip(size, kernel, strides, borders, steps))
     if min(places) < 1:
-        before, after = ("x".join(map(str, (shape[input.ndim - rank - 1], *sizes))) for sizes in (size, [max(n, 0) for n in places]))
+        before, after = ("x".join(map(str, (shape[input.ndim - rank - 1], *flat, *sizes))) for sizes in (size, places))
+        if name == "max_pool1d":
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {places[0]} for an input of shape {shape}")
         raise RuntimeError(f"Given input size: ({before}). Calculated output size: ({after}). Output size is too small")
     return kernel, strides, borders, steps, places
 
@@ -236,6 +257,8 @@ def _define_fractional(rank: int, sizes: str) -> tuple[Callable[..., Any], Calla
             ratio = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
             output_size = tuple(int(n * r) for n, r in zip(size, ratio))
         kernel, after = _each(name, "kernel_size", kernel_size, rank), _each(name, "output_size", output_size, rank)
+        if min(kernel) < 1:
+            raise RuntimeError(f"{name}: kernel_size must be positive, but got {list(kernel)}")
         for word, k, m, n in zip(("time", "height", "width")[3 - rank:], kernel, after, size):
             if m + k - (rank == 2) > n:  # in three dimensions torch asks for one element more
                 raise RuntimeError(f"{name}{'(): ' if rank == 2 else '_out(): '}pool {word} {k} too large relative to input {word} {n}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -12,10 +13,10 @@ from symgrad.carriers.batched import raw
 from symgrad.engine.refusals import taking_tensors
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.methods.reshaping import SPOKEN
 from symgrad.methods.segments import segment_reduce
 from symgrad.nn.dropout import dropout
 from symgrad.nn.likelihood import cross_entropy
+from symgrad.types.dtypes import SPOKEN
 from symgrad.types.indices import first_outside
 
 __all__ = ["bilinear", "embedding", "embedding_bag", "embedding_renorm_", "linear_cross_entropy", "scaled_dot_product_attention"]
@@ -33,19 +34,19 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         if m != n:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {m} and {n}")
     for i, x in ((1, input1), (2, input2)):
-        if x.shape[-1] != weight.shape[i]:
+        if x.size(-1) != weight.size(i):
             raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}")
-    if bias is not None and bias.shape[0] != weight.shape[0]:
+    if bias is not None and bias.size(0) != weight.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
     out = traced.einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias
 
 
-def _check_indices(name: str, indices: Any, count: int) -> Any:
+def _check_indices(name: str, indices: Any, count: int, place: int = 1) -> Any:
     """The indices as an array. Raises RuntimeError for other dtypes, IndexError for one out of range."""
     at = indices.value
     if at.dtype.name not in ("int32", "int64"):
-        raise RuntimeError(f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+        raise RuntimeError(f"Expected tensor for argument #{place} 'indices' to have one of the following scalar types: Long, Int; but got "
                            f"{indices.type()} instead (while checking arguments for {name})")
     plain = raw(at)
     if plain.size and (plain.min() < 0 or plain.max() >= count):
@@ -90,7 +91,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
 @taking_tensors
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten the rows at the indices to `max_norm` where they are longer, in place; returns the input."""
-    at = np.unique(_check_indices("embedding_renorm_", indices, input.shape[0]))
+    at = np.unique(_check_indices("embedding_renorm_", indices, input.shape[0], 2))
     with no_grad():
         rows = traced.index_select(input, 0, wrap(at))
         size = traced.norm(rows, norm_type, 1, True)
@@ -116,28 +117,36 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
             [3., 4.]])
     """
     if mode not in ("mean", "sum", "max"):
-        raise ValueError("mode has to be one of sum or mean or max")
+        raise ValueError("mode has to be one of sum, mean or max")
     if per_sample_weights is not None:
         if per_sample_weights.shape != input.shape:
-            raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have the same shape "
-                             f"as the input ({list(input.shape)})")
+            raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the same shape "
+                             f"as the input ({input.shape})")
         if mode != "sum":
             raise NotImplementedError(f"embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
                                       f"mode='{mode}'); multiply the rows of embedding.")
+    if weight.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if input.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
-                             "found offsets of type " + type(offsets).__name__)
+                             f"found offsets of type {type(offsets)} and an input of shape {list(input.shape)}")
         ends = np.arange(input.shape[0] + 1) * input.shape[1]
     elif input.ndim == 1:
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.ndim != 1:
             raise ValueError("offsets has to be a 1D Tensor")
+        if offsets.dtype.name not in ("int32", "int64"):
+            _check_indices("embedding_bag", offsets, 0)
         given = offsets._value.tolist()
-        if given and (given[0] != 0 or given[-1] > input.shape[0]):
-            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0, and offsets[-1] "
-                               f"can not be greater than input's length({input.shape[0]}), but got {given}")
+        if given and given[0] != 0:
+            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+                               f"{given[0]}")
+        if given and given[-1] > input.shape[0]:
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.shape[0]} but got offsets[-1] of {given[-1]}")
+        if any(a > b for a, b in itertools.pairwise(given)):
+            raise RuntimeError(f"embedding_bag: offsets must not decrease, but they are {given}")
         ends = np.array([*given[:len(given) - include_last_offset], input.shape[0]])
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
@@ -194,6 +203,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     tensor([[1.0000, 0.0000],
             [0.3302, 0.6698]])
     """
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     if attn_mask is not None and is_causal:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:

@@ -76,7 +76,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: bool | None = None, redu
     reduction = reduction_of(size_average, reduce, reduction)
     if reduction == "mean":
         warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch "
-                      "size, and aligns with the KL math definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+                      "size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
                       "release.", UserWarning, stacklevel=2)
     for x in (input, target):
         if not x.is_floating_point():
@@ -167,7 +167,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: bool | None = 
 def _rows(input: Tensor, name: str) -> Tensor:
     """The scores of each member of the batch."""
     if input.ndim not in (0, 1, 2) or not all(input.shape[-1:]):
-        raise RuntimeError(f"{name}: expected a non-empty vector or matrix, but got shape {list(input.shape)}")
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}; {name} takes (N, C) "
+                           f"or (C,)")
     return input.reshape(input.shape[0] if input.ndim == 2 else 1, -1)
 
 
@@ -185,8 +186,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
     rows = _rows(input, "multi_margin_loss")
-    if target.numel() != rows.shape[0]:
-        raise RuntimeError(f"inconsistent target size, expected {rows.shape[0]} targets but got shape {list(target.shape)}")
+    if target.numel() != rows.shape[0] or target.ndim > 1:
+        raise RuntimeError(f"multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
+                           f"target size [{rows.shape[0]}], but got {list(target.shape)}. Input has shape {list(input.shape)}")
+    if weight is not None and weight.shape[0] != rows.shape[1]:
+        raise RuntimeError(f"inconsistent weight size, expected {rows.shape[1]} but got {list(weight.shape)}")
+    if target.dtype.name != "int64":
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_type}; convert the target with .long()")
     at, classes = target.reshape(-1, 1), raw(target.value)
     if ((classes < 0) | (classes >= rows.shape[1])).any():
         raise RuntimeError("target out of range")

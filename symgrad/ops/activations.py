@@ -274,7 +274,7 @@ primitive("gated_halves", _gated_halves, vjp=_gated_halves_vjp, jvp=_gated_halve
 def glu(xp, input, dim=-1):
     """The first half of the input along `dim` times the sigmoid of the second half."""
     if not input.ndim:
-        raise RuntimeError("glu does not support 0-dimensional tensors")
+        raise RuntimeError("glu does not support scalars because halving size must be even")
     size = input.shape[axis(dim, input.ndim)]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis(dim, input.ndim)} is size {size}")

@@ -16,6 +16,8 @@ def check_options(options: dict[str, Any]) -> None:
     """Raise ValueError for negative options, by the names that torch has for them, for betas outside [0, 1) and for several learning rates."""
     for name, value in options.items():
         if name == "betas":
+            if isinstance(value, (int, float)) or len(value) != 2:
+                raise (TypeError if isinstance(value, (int, float)) else IndexError)(f"betas must be two numbers, but they are {value}")
             for i, beta in enumerate(value):
                 if not 0.0 <= beta < 1.0:
                     raise ValueError(f"Invalid beta parameter at index {i}: {beta}")

@@ -140,7 +140,7 @@ GRADIENTS = {
     "of integers": (lambda: leaf(1.0).to(symgrad.int64).sum().backward(), RuntimeError, "does not require grad"),
     "of a comparison": (lambda: (leaf(1.0) > 0).sum().backward(), RuntimeError, "does not require grad"),
     "set to a number": (lambda: setattr(leaf(1.0), "grad", 1.0), TypeError, "Tensor or None", "float"),
-    "set to another shape": (lambda: setattr(leaf(1.0), "grad", tensor([1.0, 2.0])), RuntimeError, "different size", "[2]", "[1]"),
+    "set to another shape": (lambda: setattr(leaf(1.0), "grad", tensor([1.0, 2.0])), RuntimeError, "the same size", "reshape", "[2]", "[1]"),
     "set to another dtype": (lambda: setattr(leaf(1.0), "grad", tensor([1.0], dtype=symgrad.float32)), RuntimeError, "float32", "float64"),
     "taken from a computed tensor": (lambda: (leaf(1.0) * 2).requires_grad_(False), RuntimeError, "leaf variables", "detach()"),
 }

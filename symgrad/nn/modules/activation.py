@@ -32,12 +32,18 @@ class OfFunction(Module):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
-        bound = inspect.signature(type(self)).bind(*args, **kwargs)
+        try:
+            bound = inspect.signature(type(self)).bind(*args, **kwargs)
+        except TypeError as error:
+            name, words = type(self).__name__, str(error).replace("a required argument", "1 required positional argument")
+            raise TypeError(f"{name}.__init__() {words}; it is called as {name}{inspect.signature(type(self))}") from None
         bound.apply_defaults()
         self.__dict__.update(bound.arguments)
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
         """The value of the function."""
+        if not inputs and not named:
+            raise TypeError(f"{type(self).__name__}.forward() missing 1 required positional argument: 'input'")
         return type(self).function(*inputs, **named, **{name: getattr(self, name) for name in self.names})
 
     def extra_repr(self) -> str:

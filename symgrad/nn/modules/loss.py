@@ -216,6 +216,17 @@ class _PoissonOfFunction(_LossOfFunction):
         return super().forward(log_input, target)
 
 
+class _MultiMarginOfFunction(_LossOfFunction):
+    """A loss whose power is 1 or 2, with weights of classes."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        if self.p not in (1, 2):
+            raise ValueError(f"only p == 1 and p == 2 supported, but got {self.p!r}")
+        if self.weight is not None and self.weight.ndim != 1:
+            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {self.weight.ndim}D instead")
+
+
 _loss = partial(module_of, module=__name__, base=_LossOfFunction, shown="")
 LEGACY: dict[str, Any] = {"size_average": None, "reduce": None, "reduction": "mean"}
 
@@ -235,7 +246,7 @@ HingeEmbeddingLoss = _loss("HingeEmbeddingLoss", function=F.hinge_embedding_loss
 MarginRankingLoss = _loss("MarginRankingLoss", function=F.margin_ranking_loss, doc="The mean of max(0, -target (input1 - input2) + margin).",
                           margin=0.0, **LEGACY)
 SoftMarginLoss = _loss("SoftMarginLoss", function=F.soft_margin_loss, doc="The mean of log(1 + exp(-target input)), without overflow.", **LEGACY)
-MultiMarginLoss = _loss("MultiMarginLoss", function=F.multi_margin_loss, p=1, margin=1.0, weight=None, **LEGACY,
+MultiMarginLoss = _loss("MultiMarginLoss", base=_MultiMarginOfFunction, function=F.multi_margin_loss, p=1, margin=1.0, weight=None, **LEGACY,
                         doc="The mean of Σ max(0, weight[y] (margin - x[y] + x[i]))ᵖ / C over the classes i other than the target y.")
 MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", function=F.multilabel_margin_loss, **LEGACY,
                              doc="The mean of Σ max(0, 1 - x[y] + x[i]) / C over the target classes y and all other classes i.")

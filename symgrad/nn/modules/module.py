@@ -87,7 +87,8 @@ class Module(AttributesMixin, MembersMixin, StateMixin):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in ("__init__", "forward") if cls.__module__.startswith("symgrad.nn.modules.") else ():
-            if getattr(cls, name).__qualname__.startswith("_"):  # of a base that is not public
+            known = getattr(cls, name)
+            if known.__qualname__.startswith("_") or name == "forward" and name not in vars(cls) and known is not Module.forward:
                 setattr(cls, name, _of_class(cls, name))
 
     call_super_init: ClassVar[bool] = False  # whether the classes after this one in the order of inheritance are initialized, too

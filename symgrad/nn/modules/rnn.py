@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from symgrad.engine.refusals import expect_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.factories.creation import empty, zeros
@@ -125,6 +126,7 @@ class RNNBase(_Uniform):
     def _given_states(self, hx: Any, alone: bool) -> tuple[Any, ...]:
         """The states of a call, with the dimension of the batch."""
         states = self._states(hx)
+        expect_tensors(type(self).__name__, **{f"hx[{i}]" if len(states) > 1 else "hx": s for i, s in enumerate(states)})
         if any(s.ndim != 3 - alone for s in states):
             kind, want = ("unbatched", 2) if alone else ("batched", 3)
             if self.mode == "LSTM":
@@ -141,6 +143,7 @@ class RNNBase(_Uniform):
             count = int(sizes[0])
         else:
             data = input
+            expect_tensors(type(self).__name__, input=input)
             if input.ndim not in (2, 3):
                 kind = "RNN" if self.mode.startswith("RNN") else self.mode
                 raise ValueError(f"{kind}: Expected input to be 2D or 3D, got {input.ndim}D{' tensor' * (kind == 'RNN')} instead")
@@ -255,6 +258,7 @@ class RNNCellBase(_Uniform):
     def _run(self, function: Any, input: Tensor, hx: Any) -> tuple[Any, ...]:
         """The new states for one input or a batch of inputs, from the states, or from 0."""
         name, double = type(self).__name__, isinstance(self, LSTMCell)
+        expect_tensors(name, input=input)
         if input.ndim not in (1, 2):
             raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
         states = None if hx is None else tuple(hx) if double else (hx,)
