@@ -101,6 +101,15 @@ def test_calls_of_torch_are_accepted_with_the_same_meaning():
     assert wrong == {}
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_classes_derive_from_each_other_as_in_torch():
+    both = {name: (getattr(theirs, name, None), getattr(ours, name, None))
+            for theirs, ours in walk(["torch.nn", "torch.optim", "torch.utils.data"])[0] for name in public(theirs)}
+    classes = {name: (a, b) for name, (a, b) in both.items() if isinstance(a, type) and isinstance(b, type) and a.__module__.startswith("torch.")}
+    assert len(classes) > 200
+    assert [(name, of) for name, (a, b) in classes.items() for of, (c, d) in classes.items() if issubclass(a, c) and not issubclass(b, d)] == []
+
+
 @pytest.mark.parametrize("name", """GELU LeakyReLU Hardswish SmoothL1Loss HuberLoss PoissonNLLLoss GaussianNLLLoss SoftMarginLoss CosineSimilarity
     PairwiseDistance TripletMarginLoss""".split())
 def test_inputs_of_modules_are_given_by_name(name):

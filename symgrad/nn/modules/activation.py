@@ -63,7 +63,6 @@ def module_of(name: str, module: str, function: Callable[..., Tensor], doc: str,
 
 _module = partial(module_of, module=__name__)
 
-ReLU6 = _module("ReLU6", function=F.relu6, doc="The input limited to [0, 6].", inplace=False)
 LeakyReLU = _module("LeakyReLU", function=F.leaky_relu,
                     doc="The input where it is positive, else negative_slope input.", negative_slope=0.01, inplace=False)
 ELU = _module("ELU", function=F.elu, doc="The input where it is positive, else alpha (exp(input) - 1).", alpha=1.0, inplace=False)
@@ -109,6 +108,17 @@ class Hardtanh(Module):
     def extra_repr(self) -> str:
         """The bounds."""
         return f"min_val={self.min_val}, max_val={self.max_val}" + ", inplace=True" * self.inplace
+
+
+class ReLU6(Hardtanh):
+    """The input limited to [0, 6]."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        """`inplace`, if it is set."""
+        return "inplace=True" * self.inplace
 
 
 class RReLU(Module):

@@ -176,7 +176,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         return f"in_features={self.linear.in_features}, " + ", ".join(f"{name}={shown[name]}" for name in names)
 
 
-class _LossOfFunction(OfFunction):
+class _LossOfFunction(OfFunction, _Loss):
     """A loss that calls a function; weights are a buffer, and a distance that is a module is a part of it."""
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -188,6 +188,10 @@ class _LossOfFunction(OfFunction):
         if "distance_function" in own:
             given = own.pop("distance_function")
             self.distance_function = PairwiseDistance() if given is None else given
+
+
+class _WeightedOfFunction(_LossOfFunction, _WeightedLoss):
+    """A loss that calls a function, with weights."""
 
 
 class _HuberOfFunction(_LossOfFunction):
@@ -216,7 +220,7 @@ class _PoissonOfFunction(_LossOfFunction):
         return super().forward(log_input, target)
 
 
-class _MultiMarginOfFunction(_LossOfFunction):
+class _MultiMarginOfFunction(_WeightedOfFunction):
     """A loss whose power is 1 or 2, with weights of classes."""
 
     def __init__(self, *args: Any, **kwargs: Any):
@@ -250,7 +254,7 @@ MultiMarginLoss = _loss("MultiMarginLoss", base=_MultiMarginOfFunction, function
                         doc="The mean of Σ max(0, weight[y] (margin - x[y] + x[i]))ᵖ / C over the classes i other than the target y.")
 MultiLabelMarginLoss = _loss("MultiLabelMarginLoss", function=F.multilabel_margin_loss, **LEGACY,
                              doc="The mean of Σ max(0, 1 - x[y] + x[i]) / C over the target classes y and all other classes i.")
-MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", function=F.multilabel_soft_margin_loss, weight=None, **LEGACY,
+MultiLabelSoftMarginLoss = _loss("MultiLabelSoftMarginLoss", base=_WeightedOfFunction, function=F.multilabel_soft_margin_loss, weight=None, **LEGACY,
                                  doc="The mean over the classes of binary cross entropies of sigmoid(input).")
 CosineEmbeddingLoss = _loss("CosineEmbeddingLoss", function=F.cosine_embedding_loss, margin=0.0, **LEGACY,
                             doc="The mean of 1 - cos(input1, input2) where the target is 1, else of max(0, cos(input1, input2) - margin).")
