@@ -10,6 +10,7 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.optim.optimizer import Group, Optimizer
 from symgrad.optim.rules import check_learning_rate, count, lerp, scalar_zero
+from symgrad.types.dtypes import dtype_of, finfo
 
 __all__ = ["Adafactor"]
 
@@ -55,7 +56,7 @@ class Adafactor(Optimizer):
 
     def _update(self, xp: Any, p: Any, g: Any, state: dict[str, Any], group: Group) -> None:
         lr, (eps1, eps2) = group["lr"], group["eps"]
-        eps1 = float(np.finfo(p.dtype).eps) if eps1 is None else eps1
+        eps1 = finfo(dtype_of(p.dtype)).eps if eps1 is None else eps1
         if not state:
             state["step"] = scalar_zero(xp)
             if g.ndim > 1:

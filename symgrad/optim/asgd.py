@@ -31,6 +31,8 @@ class ASGD(Optimizer):
     Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging, 1992.
     """
 
+    _numbers = ("step", "eta", "mu")
+
     def __init__(self, params: Any, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
                  foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False):
         check_options({"learning rate": lr, "weight_decay value": weight_decay})

@@ -7,6 +7,7 @@ A step's rule is written once, with in-place arithmetic that NumPy arrays and Te
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from symgrad.engine.storage.versions import stamp, user_frame
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
 from symgrad.methods.predicates import typename
+from symgrad.types.dtypes import dtype_of
 from symgrad.types.handles import RemovableHandle, add_hook
 
 __all__ = ["Group", "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -92,6 +94,7 @@ class Optimizer:
 
     defaults: Group
     param_groups: list[Group]
+    _numbers: tuple[str, ...] = ("step",)  # entries of the state that are numbers, with a dtype of their own; others have that of their parameter
     state: defaultdict[Tensor, dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -128,6 +131,9 @@ class Optimizer:
         self.__dict__.update(state)
         if "_stepping" not in self.__dict__:
             self._reset_hooks()
+        off = {name: option.default for name, option in inspect.signature(type(self)).parameters.items() if not option.default}
+        for group in self.param_groups:  # those of an older version lack options that it did not have
+            group.update({name: off[name] for name in self.defaults if name in off and name not in group})
 
     def __repr__(self) -> str:
         groups = ["".join([f"\nParameter Group {i}\n", *(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")])
@@ -222,6 +228,8 @@ class Optimizer:
             if not isinstance(old, Tensor):
                 if value is not old:
                     value = np.asarray(value)
+                    if name not in self._numbers and dtype_of(value.dtype).is_floating_point:
+                        value = value.astype(split(array).dtype, copy=False)
                     self.state[p][name] = wrap(value.view(array.dtype)[..., 0] if split is _real_pairs and value.ndim else value)
             elif value is not old._value:
                 split(old._value)[...] = value
@@ -275,6 +283,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a copy of a state returned by `state_dict`.
 
+        Names of parameters in it take the place of those of the optimizer. Options that it lacks, as one of an older version does, are off.
+
         Raises ValueError if the groups have other numbers of parameters.
         """
         state_dict = dict(state_dict)
@@ -291,27 +301,26 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             if key in parameters:
                 p = parameters[key]
-                state[p] = {name: _restored(name, v, p) for name, v in value.items()}
+                state[p] = {name: _restored(v, None if name in self._numbers else p) for name, v in value.items()}
             else:
                 state[key] = deepcopy(value)
         for mine, given in zip(groups, saved):
-            names = {"param_names": mine["param_names"]} if "param_names" in mine else {}
-            given.pop("param_names", None)
             given["params"] = mine["params"]
-            given.update(names)
+            if "param_names" in mine:
+                given.setdefault("param_names", mine["param_names"])
         self.__setstate__({"state": state, "param_groups": saved})
         for hook in tuple(self._loaded_hooks.values()):
             hook(self)
 
 
-def _restored(name: str, value: Any, p: Tensor) -> Any:
-    """A copy of a saved value, with tensors in the dtype of their parameter."""
+def _restored(value: Any, p: Tensor | None) -> Any:
+    """A copy of a saved value, with tensors in the dtype of a parameter."""
     if isinstance(value, list):
-        return [_restored(name, v, p) for v in value]
+        return [_restored(v, p) for v in value]
     if not isinstance(value, Tensor):
         return deepcopy(value)
     value = value.detach().clone()
-    return value if name == "step" or not p.is_floating_point() else value.to(p.dtype)
+    return value if p is None or not p.is_floating_point() else value.to(p.dtype)
 
 
 def _real_pairs(x: Any) -> Any:

@@ -50,8 +50,9 @@ class Rprop(Optimizer):
         (shrink, grow), (smallest, largest) = group["etas"], group["step_sizes"]
         agreement = g * state["prev"]
         g = xp.where(agreement < 0, 0.0, g)
-        factor = xp.where(agreement > 0, grow, xp.where(agreement < 0, shrink, 1.0))
-        size = state["step_size"] = xp.minimum(xp.maximum(state["step_size"] * factor, smallest), largest)
+        size = state["step_size"]
+        size = xp.where(agreement > 0, size * grow, xp.where(agreement < 0, size * shrink, size))
+        size = state["step_size"] = xp.minimum(xp.maximum(size, smallest), largest)
         state["prev"] = g
         p -= xp.sign(g) * size
 

@@ -7,7 +7,7 @@ import math
 import re
 import struct
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
@@ -159,6 +159,7 @@ SIMPLE: dict[str, Callable[[Any], Any]] = {
     "float": _not_finite, "int": lambda x: int(_text(x), 16), "complex": _complex, "dtype": lambda x: DTYPES[_text(x)],
     "device": lambda x: device(_text(x)), "bytes": lambda x: bytes.fromhex(_text(x))}
 CONTAINERS: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "size": Size, "set": set, "frozenset": frozenset}
+DICTIONARIES: dict[str, type[dict[Any, Any]]] = {"dict": dict, "ordered": OrderedDict, "counter": Counter}
 TENSOR = {"memory", "dtype", "shape", "offset", "strides", "requires_grad", "symbol", "class"}
 
 
@@ -175,7 +176,7 @@ class _Reader:
             return x
         (kind, content), *rest = x.items()
         check(not rest or set(x) == {"ordered", "metadata"}, f"an object has the fields {list(x)}")
-        if kind in ("dict", "ordered"):
+        if kind in DICTIONARIES:
             return self.dictionary(x, kind, content)
         if kind in CONTAINERS:
             check(type(content) is list, f"a {kind} has no elements")
@@ -196,7 +197,7 @@ class _Reader:
     def dictionary(self, x: dict[str, Any], kind: str, content: Any) -> dict[Any, Any]:
         check(type(content) is list and all(type(pair) is list and len(pair) == 2 for pair in content), "a dict has no pairs")
         pairs = [(self.read(k), self.read(v)) for k, v in content]
-        found: Any = dict(pairs) if kind == "dict" else OrderedDict(pairs)
+        found: Any = DICTIONARIES[kind](dict(pairs))
         check(len(found) == len(pairs), "a dict has a key twice")
         if "metadata" in x:
             found._metadata = self.read(x["metadata"])

@@ -12,7 +12,6 @@ import math
 import os
 import struct
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +24,7 @@ from symgrad.types.absent import explained
 from symgrad.types.devices import check_cpu, device
 from symgrad.types.dtypes import DType, dtype_of
 from symgrad.types.replacing import write_whole
-from symgrad.utils.archive import STRUCTURE, SUBCLASSES, VERSION, LoadError, read, stored_dtype
+from symgrad.utils.archive import DICTIONARIES, STRUCTURE, SUBCLASSES, VERSION, LoadError, read, stored_dtype
 
 __all__ = ["LoadError", "load", "save"]
 
@@ -54,7 +53,7 @@ class _Writer:
             return x if math.isfinite(x) else {"float": repr(x)}
         if type(x) is complex:
             return {"complex": [repr(x.real), repr(x.imag)]}
-        if type(x) in (list, tuple, Size, set, frozenset, dict, OrderedDict):
+        if type(x) in (list, tuple, Size, set, frozenset, *DICTIONARIES.values()):
             return self.container(x, where)
         for kind, write in WRITE_SIMPLE:
             if isinstance(x, kind):
@@ -73,7 +72,7 @@ class _Writer:
         self.enclosing.append(id(x))
         if isinstance(x, dict):
             pairs = [[self.write(k, f"{where}, key {k!r}"), self.write(v, f"{where}[{k!r}]")] for k, v in x.items()]
-            found = {"dict" if type(x) is dict else "ordered": pairs}
+            found = {next(kind for kind, cls in DICTIONARIES.items() if type(x) is cls): pairs}
             metadata = getattr(x, "_metadata", None)  # the metadata of a module's state_dict
             if metadata is not None:
                 found["metadata"] = self.write(metadata, f"{where}._metadata")

@@ -95,6 +95,57 @@ def test_an_empty_buffer_of_a_saved_state_is_filled_when_it_is_needed():
     assert x.tolist() == [-2.5, -2.5] and optimizer.state[x]["momentum_buffer"].tolist() == [1.5, 1.5]
 
 
+NAMES = ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop", "SGD"]
+
+
+@pytest.mark.parametrize("name, dtype", [(name, dtype) for name in NAMES for dtype in (symgrad.float32, symgrad.bfloat16, symgrad.complex64)
+                                         if not (name == "Adafactor" and dtype.is_complex)])  # it refuses complex parameters
+def test_the_state_of_a_parameter_has_its_dtype_and_a_complex_one_steps_as_two_real_ones(name, dtype):
+    """The numbers of the state have a dtype of their own, before and after loading."""
+    options = {"momentum": 0.5} if name in ("SGD", "RMSprop") else {}
+    x = symgrad.tensor([1.0, -2.0, 3.0], dtype=dtype, requires_grad=True)
+    pairs = (symgrad.view_as_real(x.detach()) if dtype.is_complex else x.detach()).clone().requires_grad_()
+    made = [getattr(optim, name)([p], lr=0.1, **options) for p in (x, pairs)]
+    made.append(getattr(optim, name)([x], **options))
+    for i in range(4):
+        g = symgrad.tensor([1.0, -2.0 + i, 0.5 - i], dtype=dtype)
+        x.grad, pairs.grad = g, symgrad.view_as_real(g) if dtype.is_complex else g
+        for optimizer in made[:2]:
+            optimizer.step()
+    assert symgrad.equal(symgrad.view_as_real(x) if dtype.is_complex else x, pairs)
+    saved = made[0].state_dict()
+    made[2].load_state_dict(saved)
+    for state in (saved["state"][0], made[2].state[x]):
+        assert {key: t.dtype for key, t in state.items()} == {
+            key: symgrad.float64 if key in ("step", "eta", "mu", "mu_product") else dtype for key in state}
+
+
+def test_a_loaded_state_brings_its_names_and_options_that_it_lacks_are_off():
+    x = symgrad.ones(2, requires_grad=True)
+    named, plain = optim.SGD([("w", x)], lr=1.0), optim.SGD([x], lr=1.0, maximize=True, momentum=0.5)
+    saved = named.state_dict()
+    plain.load_state_dict(saved)
+    assert plain.param_groups[0]["param_names"] == ["w"]
+    plain = optim.SGD([x], lr=1.0)
+    named.load_state_dict(plain.state_dict())
+    assert named.param_groups[0]["param_names"] == ["w"]
+    named = optim.SGD([("v", x)], lr=1.0, maximize=True, momentum=0.5)
+    named.load_state_dict({"state": {}, "param_groups": [{name: saved["param_groups"][0][name] for name in ("lr", "params", "param_names")}]})
+    assert (group := named.param_groups[0])["param_names"] == ["w"] and not group["maximize"] and group["momentum"] == 0
+    x.grad = symgrad.ones(2)
+    named.step()
+    assert x.tolist() == [0.0, 0.0]
+
+
+def test_tensors_among_the_options_of_adam_that_torch_refuses():
+    x, t = symgrad.ones(1, requires_grad=True), symgrad.tensor(0.5)
+    for message, options in (("betas must be either both floats or both Tensors", {"betas": (0.9, t)}),
+                             ("lr as a Tensor is not supported for capturable=False and foreach=True", {"lr": t, "foreach": True}),
+                             (r"betas\[0\] as a Tensor is not supported", {"betas": (t, t), "foreach": True})):
+        with pytest.raises(ValueError, match=message):
+            optim.Adam([x], **options)
+
+
 def test_a_written_parameter_names_the_step_that_wrote_it():
     layer = nn.Linear(2, 1)
     optimizer = optim.SGD(layer.parameters(), lr=0.1)
