@@ -28,7 +28,8 @@ __all__ = ["Deferred", "Lifted", "NUMBERS", "OF_TORCH", "admitted", "by_rows", "
 
 NUMBERS = (int, float, complex, bool)
 OF_TORCH = re.compile(  # words that torch begins with, so that the name of the op comes last
-    r"Dimension out of range|Halving dimension|Mismatch of parameter|Not allow zero-dim|mat1 and mat2|shape '|index -?\d+ is out of bounds")
+    r"Dimension out of range|Halving dimension|Mismatch of parameter|Not allow zero-dim|approximate argument|mat1 and mat2|shape '"
+    r"|index -?\d+ is out of bounds")
 Lifted = Callable[..., Any]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.engine.tensor import Tensor
 
-__all__ = ["expect_tensors", "kind_name", "misfit", "no_tensor", "of_wrong_kind", "taking_tensors"]
+__all__ = ["expect_tensors", "kind_name", "misfit", "no_tensor", "not_unpacked", "of_wrong_kind", "taking_tensors"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,6 +63,12 @@ def kind_name(x: Any) -> str:
     return f"{'numpy.' * (type(x).__module__ == 'numpy')}{type(x).__name__}"
 
 
+def not_unpacked(name: str, word: str, at: int, x: Any) -> TypeError:
+    """Torch's error for an element of a sequence of sizes after the first."""
+    return TypeError(f"{name}(): argument '{word}' failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got "
+                     f"{kind_name(x)}\": {x!r} is no size")
+
+
 def _whole(x: Any) -> bool:
     """Whether an argument can be an integer: no bool, and of tensors one of integers without dimensions."""
     if isinstance(x, Tensor):
@@ -105,6 +111,8 @@ def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         found = f"not {kind_name(x)}"
         if wanted == "tuple of ints" and isinstance(x, (tuple, list)):
             at = next(i for i, item in enumerate(x) if not _whole(item))
+            if at:
+                return not_unpacked(name, word, at, x[at])
             found = f"but found element of type {kind_name(x[at])} at pos {at}"
         numbered = place < len(args) or not UNNUMBERED.match(name)
         return TypeError(f"{name}(): argument '{word}'{f' (position {place + 1})' * numbered} must be {wanted}, {found}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
-from symgrad.engine.refusals import kind_name, of_wrong_kind
+from symgrad.engine.refusals import kind_name, not_unpacked, of_wrong_kind
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
@@ -142,8 +142,7 @@ def sizes_of(name: str, given: Any, size: Any = None) -> tuple[int, ...]:
         given = tuple(first)
     for i, n in enumerate(given):
         if not is_integer(n) and i:
-            raise TypeError(f"{name}(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be tuple of ints,but got "
-                            f"{kind_name(n)}\": {n!r} is no size")
+            raise not_unpacked(name, "size", i, n)
         if not is_integer(n):
             raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind_name(n)} at pos 0")
     sizes = tuple([n.__index__() for n in given])

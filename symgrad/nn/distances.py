@@ -37,6 +37,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return traced.sum(unit_vectors(traced, x1, dim, eps) * unit_vectors(traced, x2, dim, eps), dim)
 
 
+@taking_tensors
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension.
 

@@ -293,3 +293,30 @@ def test_an_interrupt_between_workers_leaves_none():
     with pytest.raises(KeyboardInterrupt):
         iter(DataLoader(range(3), num_workers=2, multiprocessing_context=Second()))
     assert not children()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_pass_that_an_example_ended_is_followed_by_a_whole_one(error):
+    asked = []
+
+    class Once(Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, i):
+            asked.append(i)
+            if len(asked) == 3:
+                raise error
+            return i
+
+    loader = DataLoader(Once(), batch_size=2)
+    batches = iter(loader)
+    assert next(batches).tolist() == [0, 1]
+    with pytest.raises(error):
+        next(batches)
+    assert [batch.tolist() for batch in loader] == [[0, 1], [2, 3]]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_empty_set_has_no_batches(workers):
+    assert list(DataLoader([], batch_size=2, num_workers=workers)) == [] and len(DataLoader([])) == 0
