@@ -33,14 +33,15 @@ NOT_LINES = "Expected 2 to 3 dimensions, but got {}-dimensional tensor for argum
 COORDINATES = {1: ("W",), 2: ("H", "W"), 3: ("T", "H", "W")}
 
 
-def _each(name: str, word: str, given: Any, rank: int) -> tuple[int, ...]:
-    """A size for each dimension. Raises RuntimeError for another number of sizes."""
-    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+def _each(name: str, word: str, given: Any, rank: int, whole: bool = False) -> tuple[int, ...]:
+    """A size for each dimension. Raises RuntimeError for another number of sizes; `whole`: also for a tuple of one."""
+    sizes = tuple(given) if isinstance(given, (tuple, list)) else (given,) * (rank if whole else 1)
+    if whole and len(sizes) != rank:
+        raise RuntimeError(f"{name}: {word} must either be a single Int or tuple of {'three ' * (rank == 3)}Ints, but it is {sizes}")
     if len(sizes) not in (1, rank):
         if rank == 1:
-            if name == "max_pool1d":
-                raise RuntimeError(f"max_pool1d() {word} must be an int, list of ints or tuple of ints of size 1 but got size {len(sizes)}")
-            raise RuntimeError(f"{name}() argument '{word}' should contain one int (got {len(sizes)})")
+            raise RuntimeError(f"max_pool1d() {word} must be an int, list of ints or tuple of ints of size 1 but got size {len(sizes)}"
+                               if name == "max_pool1d" else f"{name}() argument '{word}' should contain one int (got {len(sizes)})")
         raise RuntimeError(f"{name}: {word} must either be a single int, or a tuple of {NUMBERS[rank]}")
     return tuple(n.__index__() for n in sizes) * (rank if len(sizes) == 1 else 1)
 
@@ -75,8 +76,7 @@ def _windows(name: str, input: Tensor, rank: int, kernel_size: Any, stride: Any,
     axes = ("H", *axes) if flat else axes
     if min(strides) < 1:
         words = " ".join(f"d{axis}: {n}" for axis, n in zip(axes, (*flat, *strides)))
-        zero = 0 in strides and name != "max_pool3d"
-        raise RuntimeError("stride should not be zero" if zero else f"stride should be greater than zero, but got {words}")
+        raise RuntimeError(f"stride should {'not be zero' if 0 in strides else 'be greater than zero'}, but got {words}")
     for word, sizes in (("kernel size", kernel), ("dilation", steps)):
         if min(sizes) < 1:
             raise RuntimeError(f"{word} should be greater than zero, but got " + " ".join(
@@ -184,6 +184,8 @@ def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[in
         if kind == "adaptive_max":
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {[*shape[:input.ndim - rank], *size]}")
         raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}")
+    if math.prod((*shape[:input.ndim - rank], *size)) * input.element_size() >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={[*shape[:input.ndim - rank], *size]}: output_size is {output_size}")
     for i in range(1 if kind == "adaptive_max" or rank == 3 else input.ndim - rank, input.ndim):
         if not shape[i]:
             raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} with "
@@ -256,7 +258,7 @@ def _define_fractional(rank: int, sizes: str) -> tuple[Callable[..., Any], Calla
         if output_size is None:
             ratio = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
             output_size = tuple(int(n * r) for n, r in zip(size, ratio))
-        kernel, after = _each(name, "kernel_size", kernel_size, rank), _each(name, "output_size", output_size, rank)
+        kernel, after = _each(name, "kernel_size", kernel_size, rank, True), _each(name, "output_size", output_size, rank, True)
         if min(kernel) < 1:
             raise RuntimeError(f"{name}: kernel_size must be positive, but got {list(kernel)}")
         for word, k, m, n in zip(("time", "height", "width")[3 - rank:], kernel, after, size):
@@ -381,9 +383,8 @@ def _define_unpool(rank: int, sizes: str) -> Callable[..., Tensor]:
         if wrong is not None:
             raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, size))})")
         lead = tuple(input.shape[:input.ndim - rank])
-        places = flat_index(indices.value, rank, count)
         flat = traced.zeros_like(input, (math.prod(lead) * count,))
-        out = traced.index_put(flat, (wrap(places.reshape(-1)),), traced.reshape(input, (-1,)))
+        out = traced.index_put(flat, (wrap(flat_index(indices.value, rank, count).reshape(-1)),), traced.reshape(input, (-1,)))
         return traced.reshape(out, (*lead, *size))
 
     unpool.__name__ = unpool.__qualname__ = name

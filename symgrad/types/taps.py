@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -24,16 +24,21 @@ class Tap:
 
     __slots__ = ("denominators", "elements", "floats", "numerators", "results")
 
-    def __init__(self, results: list[int], elements: list[int], weights: list[Fraction], count: int):
-        self.results = _progression(results) if len(results) < count else None
-        self.elements = _progression(elements)
-        same = len(set(weights)) == 1
-        self.floats = float(weights[0]) if same else np.array(list(map(float, weights)))
-        self.numerators, self.denominators = _exact([w.numerator for w in weights], same), _exact([w.denominator for w in weights], same)
+    def __init__(self, results: Any, elements: Any, numerators: Any, denominators: Any):
+        self.results, self.elements, self.numerators, self.denominators = results, elements, numerators, denominators
+        floats = numerators / denominators
+        self.floats = floats.astype(float) if isinstance(floats, np.ndarray) else floats
 
 
-def _exact(numbers: list[int], same: bool) -> Any:
-    return numbers[0] if same else np.array(numbers, dtype=object)
+def _tap(results: list[int], elements: list[int], weights: list[Fraction], count: int) -> Tap:
+    """A tap of places in lists; `results` is None for all of them."""
+    numerators, denominators = ([getattr(w, part) for w in weights] for part in ("numerator", "denominator"))
+    return Tap(_progression(results) if len(results) < count else None, _progression(elements), _exact(numerators), _exact(denominators))
+
+
+def _exact(numbers: Sequence[int]) -> Any:
+    """Exact integers, or one that all are."""
+    return numbers[0] if len(set(numbers)) == 1 else np.array(numbers, dtype=object)
 
 
 def _progression(places: list[int]) -> Any:
@@ -48,6 +53,8 @@ def _progression(places: list[int]) -> Any:
 def taps(spec: Spec, transposed: bool) -> tuple[int, tuple[Tap, ...]]:
     """The number of results and their taps; transposed, the results are the elements of the axis before."""
     kind, before, after, *given = spec
+    if kind == "mean":
+        return before if transposed else after, tuple(_means(before, after, transposed, *given))
     rows = list(ROWS[kind](before, after, *given))
     if transposed:
         columns: list[Row] = [[] for _ in range(before)]
@@ -58,7 +65,7 @@ def taps(spec: Spec, transposed: bool) -> tuple[int, tuple[Tap, ...]]:
     out = []
     for t in range(max(map(len, rows), default=0)):
         having = [(i, row[t]) for i, row in enumerate(rows) if len(row) > t]
-        out.append(Tap([i for i, _ in having], [j for _, (j, _) in having], [w for _, (_, w) in having], len(rows)))
+        out.append(_tap([i for i, _ in having], [j for _, (j, _) in having], [w for _, (_, w) in having], len(rows)))
     return len(rows), tuple(out)
 
 
@@ -72,14 +79,19 @@ def pooled_size(n: int, kernel: int, stride: int, padding: int, dilation: int, c
     return count - 1 if ceil_mode and (count - 1) * stride >= n + padding else count
 
 
-def _means(before: int, after: int, kernel: int, stride: int, padding: int, border: bool, total: bool) -> Iterator[Row]:
-    """The means over windows, or their sums; `border` counts the zeros around the axis, too."""
-    for i in range(after):
-        start = i * stride - padding
-        end = min(start + kernel, before + padding)
-        inside = range(max(start, 0), min(end, before))
-        count = 1 if total else end - start if border else len(inside)
-        yield [(j, Fraction(1, count)) for j in inside]
+def _means(before: int, after: int, transposed: bool, kernel: int, stride: int, padding: int, border: bool, total: bool) -> Iterator[Tap]:
+    """The means over windows, or their sums, with a tap for each place in a window; `border` counts the zeros around the axis, too."""
+    starts = np.arange(after) * stride - padding
+    ends = np.minimum(starts + kernel, before + padding)
+    counts = ends - starts if border else np.minimum(ends, before) - np.maximum(starts, 0)
+    for k in reversed(range(kernel)) if transposed else range(kernel):  # so that sums are of elements in their order
+        first, end = max(-((k - padding) // stride), 0), min((before - 1 - k + padding) // stride + 1, after)  # the windows whose place k is inside
+        if first < end:
+            at = first * stride - padding + k
+            windows, elements = slice(first, end), slice(at, at + (end - first - 1) * stride + 1, stride)
+            places, number = (elements, before) if transposed else (windows, after)
+            every = len(range(number)[places]) == number
+            yield Tap(None if every else places, windows if transposed else elements, 1, 1 if total else _exact(counts[windows].tolist()))
 
 
 def _adaptive(before: int, after: int) -> Iterator[Row]:
@@ -189,5 +201,5 @@ def _merged(row: Row) -> Row:
     return [(j, weight) for j, weight in sorted(weights.items()) if weight]
 
 
-ROWS: dict[str, Callable[..., Iterator[Row]]] = {"mean": _means, "adaptive": _adaptive, "linear": _linear, "cubic": _cubic, "smoothed": _smoothed,
+ROWS: dict[str, Callable[..., Iterator[Row]]] = {"adaptive": _adaptive, "linear": _linear, "cubic": _cubic, "smoothed": _smoothed,
                                                  "nearest": _nearest}

@@ -92,6 +92,8 @@ def test_affine_grids(size, align):
 REFUSED = [
     "F.avg_pool3d(x, (1, 2, 7), padding=(0, 1, 3))", "F.max_unpool2d(x[0, 0], x[0, 0].long(), 2)", "F.adaptive_max_pool2d(x[:, :0], 2)",
     "F.fractional_max_pool2d(x, 2, 2, _random_samples=x[0, :, :2])", "F.fractional_max_pool2d(x, 2, 2, _random_samples=x[0, :, :2].float())",
+    "F.fractional_max_pool2d(x, (2,), 2)", "F.fractional_max_pool2d(x, 2, (2,))", "F.fractional_max_pool3d(x, (2,), 2)", "F.max_pool3d(x, 2, 0)",
+    "F.avg_pool3d(x, 2, 0)", "F.max_pool2d(x, 2, 0)", "F.adaptive_max_pool2d(x, 2**61)", "F.adaptive_max_pool3d(x, 2**61)",
     "F.grid_sample(x, x[:, :, :3, :3])", "F.grid_sample(x, x[:, 0, :, :2])", "F.grid_sample(x, x[:1, :, :3, :2])",
     "F.grid_sample(x, x[..., :2], 'no')",
     "F.grid_sample(x, x[..., :2], padding_mode='no')", "F.grid_sample(x[..., :0], x[..., :2])", "F.grid_sample(x[0], x[0])",
