@@ -42,3 +42,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(checks, name)
     raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

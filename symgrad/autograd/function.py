@@ -320,19 +320,19 @@ def _saved(t: Tensor, outputs: tuple, finished: tuple, kinds: Sequence[str], inp
     return Saved(t, None, since, any(t is x for x in (*inputs, *outputs)))
 
 
-def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a Function's backward as not differentiable: differentiating it raises RuntimeError.
 
     So does `grad` with `allow_unused`, where torch finds no path to the inputs and returns None.
     """
 
-    @functools.wraps(function)
+    @functools.wraps(fn)
     def backward(ctx: Any, *args: Any) -> Any:
         node = ctx._node
         if node.reading:
-            return function(ctx, *args)
+            return fn(ctx, *args)
         with in_mode(grad=False):
-            outputs = function(ctx, *args)
+            outputs = fn(ctx, *args)
         if not thread.modes.grad:
             return outputs
         sources = [p for p in (*(x._node for x in args if isinstance(x, Tensor)), *node.parents) if p is not None and p.flags & TRACKED]

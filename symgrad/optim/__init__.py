@@ -30,3 +30,7 @@ def __getattr__(name: str) -> Any:
     if name == "swa_utils":  # brings nn
         return importlib.import_module("symgrad.optim.swa_utils")
     raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

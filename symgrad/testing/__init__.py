@@ -23,3 +23,7 @@ def __getattr__(name: str) -> Any:
         if name in found:
             return found[name]
     raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

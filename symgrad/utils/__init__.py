@@ -12,3 +12,7 @@ def __getattr__(name: str) -> Any:  # `import symgrad` needs the serialization a
     if name in __all__:
         return importlib.import_module(f"symgrad.utils.{name}")
     raise missing(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

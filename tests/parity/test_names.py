@@ -129,6 +129,12 @@ def test_settings_of_backends_are_kept_and_have_no_effect():
         cudnn.benchmark = False
 
 
+@pytest.mark.parametrize("place", ["autograd", "optim", "utils", "testing"])
+def test_names_that_are_imported_later_are_listed(place):
+    module = importlib.import_module(f"symgrad.{place}")
+    assert set(module.__all__) <= set(vars(module)["__dir__"]())
+
+
 def test_the_page_lists_the_absent_names():
     """`python symgrad/types/absent.py > examples/guide/absent.md` writes it."""
     assert (ROOT / "examples" / "guide" / "absent.md").read_text(encoding="utf-8") == page()
@@ -145,6 +151,8 @@ def test_an_absent_name_says_why_and_what_to_use():
         symgrad.utils.data.IterDataPipe  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'autocast': nothing is cast automatically"):
         symgrad.autocast("cpu")
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'compile': use symgrad.compile of a function that calls the module"):
+        symgrad.nn.Linear(1, 1).compile()
     for owner in (symgrad, symgrad.nn.functional, symgrad.utils.data, symgrad.nn.parallel, symgrad.testing):
         with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
             owner.nothing  # noqa: B018
