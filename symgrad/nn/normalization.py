@@ -165,12 +165,15 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     """Normalisation of each channel, which are the second dimension, over the batch and all further dimensions.
 
     In training the statistics are those of the input, and the running ones, if they are given, move towards them in place; else the running ones
-    are used. Raises ValueError for one value per channel in training, RuntimeError for shapes that do not fit and without statistics.
+    are used. Raises ValueError for one value per channel in training and for an `eps` that is not positive there, or negative; RuntimeError for
+    shapes that do not fit and without statistics.
     """
     if input.ndim < 2 and not input.numel():
         return input.clone()
     if training and input.shape[0] * math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if eps < 0 or training and eps == 0:
+        raise ValueError(f"batch_norm eps must be {'positive during training' if training else 'non-negative'}, but got {eps}")
     return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 

@@ -127,7 +127,7 @@ CHANGED = ("Default grid_sample and affine_grid behavior has changed to align_co
 
 
 def _inside(x: Any, n: int, border: str, align_corners: bool) -> Any:
-    """Coordinates that are brought into an axis of n elements: to its border, or by reflection there."""
+    """Coordinates that are brought into an axis of n elements: to its border, or by reflection there; NaN, which has no place, to 0."""
     if border == "reflection":
         low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
         if span:
@@ -137,7 +137,7 @@ def _inside(x: Any, n: int, border: str, align_corners: bool) -> Any:
             x = traced.where(wrap(turns.value % 2 == 0), part, span - part) + low
         else:
             x = x * 0
-    return x if border == "zeros" else traced.clamp(x, 0, n - 1)
+    return x if border == "zeros" else traced.clamp(traced.where(x == x, x, 0.0), 0, n - 1)
 
 
 def _whole(value: Any) -> Any:

@@ -103,14 +103,16 @@ class _Writer:
 
     def memory(self, array: np.ndarray, dtype: DType) -> dict[str, Any]:
         """The memory that an array is a view of, with its offset and strides."""
-        root = owner(array)
+        root = owned = owner(array)
+        if not root.flags.c_contiguous:  # of a dense array in another order of the axes the memory is that of one in row-major order
+            root = root.transpose(sorted(range(root.ndim), key=lambda i: -root.strides[i]))
         if not root.flags.c_contiguous or root.dtype != array.dtype or not array.size:
-            root = array = np.ascontiguousarray(array).reshape(array.shape)
-        if id(root) not in self.memory_numbers:
-            self.memory_numbers[id(root)] = len(self.arrays)
+            root = owned = array = np.ascontiguousarray(array).reshape(array.shape)
+        if id(owned) not in self.memory_numbers:
+            self.memory_numbers[id(owned)] = len(self.arrays)
             self.arrays.append(root)
-            self.references.append(root)
-        out: dict[str, Any] = {"memory": self.memory_numbers[id(root)], "dtype": dtype.name, "shape": list(array.shape)}
+            self.references.append(owned)
+        out: dict[str, Any] = {"memory": self.memory_numbers[id(owned)], "dtype": dtype.name, "shape": list(array.shape)}
         if array is not root:
             start = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
             out |= {"offset": start // array.itemsize, "strides": [n // array.itemsize for n in array.strides]}

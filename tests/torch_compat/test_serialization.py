@@ -90,6 +90,14 @@ def test_memory_sharing_after_a_round_trip():
     assert b.tolist() == [3.0, 4.0, 5.0]
 
 
+def test_memory_in_the_order_of_columns_is_shared_after_a_round_trip():
+    whole = symgrad.from_numpy(np.asfortranarray(np.arange(6.0).reshape(2, 3)))
+    a, b = stored([whole, whole[1]])
+    assert a.stride() == (1, 2) and a.tolist() == whole.tolist()
+    a.fill_(7.0)
+    assert b.tolist() == [7.0, 7.0, 7.0]
+
+
 def test_identity_of_tensors_is_preserved():
     x = symgrad.ones(2, requires_grad=True)
     for way in (stored, pickled, copy.deepcopy):

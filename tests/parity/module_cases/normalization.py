@@ -87,7 +87,8 @@ REFUSED = {
     "EmbeddingBag(5, 3, padding_idx=5)": [],
     "EmbeddingBag(5, 3, mode='sum')": ["t([[0, 1]]), per_sample_weights=wave(1, 2).float()"],
     "F.embedding_bag": ["t([[0, 1]]), wave(4, 3), padding_idx=5", "t([[0, 1]]), wave(4, 3), padding_idx=-5", "t([[0.5, 1]]), wave(4, 3)"],
-    "F.batch_norm": ["wave(2, 3).float(), t([0., 0., 0.]), t([1., 1., 1.])"],
+    "F.batch_norm": ["wave(2, 3).float(), t([0., 0., 0.]), t([1., 1., 1.])", "wave(2, 3), None, None, training=True, eps=0.0",
+                     "wave(2, 3), wave(3), wave(3) ** 2, eps=-1e-5"],
     "EmbeddingBag(5, 3)": ["t([0, 1])", "t([[[0]]])"],
     "EmbeddingBag.from_pretrained(wave(3))": [],
 }
