@@ -21,6 +21,7 @@ __all__ = ["GroupMember", "ProcessGroup", "destroy_process_group", "get_backend"
 
 LAUNCHED = "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS"  # variables in which `mpiexec` says how many processes it starts
 TIMEOUT = 1800.0  # seconds in which all processes must have started, as in torch
+LAST = 60.0  # seconds in which they must have where one has failed
 EXTRA = "several processes need mpi4py and an MPI: pip install 'symgrad[mpi]'"
 
 
@@ -137,7 +138,7 @@ def _end_all(kind: type[BaseException], error: BaseException, trace: Any) -> Non
     sys.stderr.write(f"{who} has failed, and ends the job:\n{lines}" if lines else f"{who} was interrupted.\n")
     sys.stderr.flush()
     time.sleep(0.3)  # `mpiexec` forwards what was written, and no more after the abort
-    with contextlib.suppress(ImportError, RuntimeError):  # without MPI there is nothing to end
+    with contextlib.suppress(ImportError, RuntimeError), _ending_after(LAST):  # without MPI there is nothing to end
         from mpi4py import MPI  # joins the others, which may wait for this one to start
 
         MPI.COMM_WORLD.Abort(1)

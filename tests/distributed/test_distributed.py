@@ -199,3 +199,10 @@ def test_modules_that_are_refused(group):
         nn.parallel.DistributedDataParallel(nn.Tanh())
     with pytest.raises(RuntimeError, match="uninitialized parameters"):
         nn.parallel.DistributedDataParallel(nn.LazyLinear(2))
+
+
+def test_what_computes_in_one_process_leaves_exceptions_alone():
+    program = "import sys; import symgrad as s; s.nn.DataParallel; s.utils.data.DistributedSampler; print(sys.excepthook is sys.__excepthook__)"
+    for more, expected in (("", "True\n"), ("; s.nn.parallel.DistributedDataParallel; print(sys.excepthook is sys.__excepthook__)", "True\nFalse\n")):
+        run = subprocess.run([sys.executable, "-c", program + more], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "PMI_SIZE": "2"})
+        assert run.stdout == expected, run.stderr

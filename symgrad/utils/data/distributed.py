@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from typing import Any
 
-from symgrad.distributed.groups import get_rank, get_world_size
 from symgrad.factories.generators import Generator
 from symgrad.factories.random_tensors import randperm
 from symgrad.utils.data.sampler import Sampler
@@ -29,6 +28,8 @@ class DistributedSampler(Sampler[int]):
 
     def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
                  drop_last: bool = False):
+        from symgrad.distributed import get_rank, get_world_size  # only for those who use it: it ends jobs of MPI
+
         self.num_replicas = get_world_size() if num_replicas is None else num_replicas
         self.rank = get_rank() if rank is None else rank
         if not 0 <= self.rank < self.num_replicas:
