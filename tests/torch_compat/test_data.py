@@ -9,16 +9,31 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 
 import numpy as np
 import pytest
 
 import symgrad
-from symgrad.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, RandomSampler, StackDataset, Subset, get_worker_info
+from symgrad.utils.data import (
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    StackDataset,
+    Subset,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    default_collate,
+    default_convert,
+    get_worker_info,
+)
 from tests.support import programs_data
 from tests.support.sides import compare, programs, recorded
 
 RECORDED = recorded(programs_data)
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # more workers than cores
 
 
 @pytest.mark.parametrize("name", programs(programs_data))
@@ -249,6 +264,44 @@ def test_an_iterable_dataset_longer_than_it_says():
     assert len(loader) == 2
     with pytest.warns(UserWarning, match=r"^Length of IterableDataset .* was reported to be 2 \(when accessing len\(dataloader\)\), but 3 samples"):
         list(loader)
+    loader = DataLoader(Wrong(), num_workers=2)
+    assert len(loader) == 2
+    with pytest.warns(UserWarning, match=r"but [3-6] samples have been fetched\. For multiprocessing data-loading, this .* let get_worker_info"):
+        list(loader)
+
+
+def test_more_workers_than_cores_are_a_warning():
+    with pytest.warns(UserWarning, match="^This DataLoader will create 1000 worker processes in total. Our suggested max number of worker"):
+        loader: DataLoader[list[int]] = DataLoader(range(3), num_workers=1000)
+    assert DataLoader[int] and loader.num_workers == 1000
+
+
+@pytest.mark.parametrize("sampler", [RandomSampler(range(6)), RandomSampler(range(6), True), SubsetRandomSampler(range(6)),
+                                     WeightedRandomSampler(range(1, 7), 6)])
+def test_a_sampler_draws_when_its_first_index_is_taken(sampler):
+    passes, found = [iter(sampler), iter(sampler)], []
+    for one in passes:
+        symgrad.manual_seed(3)
+        found.append([next(one)])
+    for one, indices in zip(passes, found):
+        indices += one
+    assert found[0] == found[1]
+
+
+class Attributes(dict):
+    def __init__(self, unit, **items):
+        super().__init__(items)
+        self.unit = unit
+
+
+def test_mutable_structures_keep_what_they_have_besides_their_items():
+    batch = default_collate([Attributes("m", x=1), Attributes("m", x=2)])
+    assert type(batch) is Attributes and batch.unit == "m" and batch["x"].tolist() == [1, 2]
+    counts = default_collate([defaultdict(int, a=1), defaultdict(int, a=3)])
+    assert type(counts) is defaultdict and counts["a"].tolist() == [1, 3] and counts["b"] == 0
+    given = Attributes("m", x=np.ones(1), y=[np.zeros(1)])
+    found = default_convert(given)
+    assert found.unit == "m" and type(found["x"]) is symgrad.Tensor and type(given["x"]) is type(given["y"][0]) is np.ndarray
 
 
 def test_the_order_depends_on_the_seed_alone():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,15 @@ __all__ = ["default_collate", "default_convert"]
 REFUSED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
-def _like(kind: Any, given: Any) -> Any:
-    """A mapping or sequence of a type, or a dict or list if the type's constructor does not take it."""
+def _like(example: Any, given: Any) -> Any:
+    """A mapping or sequence like an example, with what a mutable one has besides its items; a dict or list if its type does not take the items."""
     try:
-        return kind(given)
+        if not isinstance(example, (MutableMapping, MutableSequence)):
+            return type(example)(given)
+        filled = copy(example)
+        for key, value in given.items() if isinstance(given, dict) else enumerate(given):
+            filled[key] = value
+        return filled
     except TypeError:
         return given
 
@@ -51,14 +57,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, (str, bytes)):
         return batch
     if isinstance(first, Mapping):
-        return _like(type(first), {key: default_collate([example[key] for example in batch]) for key in first})
+        return _like(first, {key: default_collate([example[key] for example in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*map(default_collate, zip(*batch)))
     if isinstance(first, Sequence):
         if any(len(example) != len(first) for example in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
         parts = [default_collate(part) for part in zip(*batch)]
-        return parts if isinstance(first, tuple) else _like(type(first), parts)
+        return parts if isinstance(first, tuple) else _like(first, parts)
     raise TypeError(REFUSED.format(type(first)))
 
 
@@ -72,11 +78,11 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biufc":
         return as_tensor(data)
     if isinstance(data, Mapping):
-        return _like(type(data), {key: default_convert(value) for key, value in data.items()})
+        return _like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*map(default_convert, data))
     if isinstance(data, tuple):
         return [default_convert(value) for value in data]
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        return _like(type(data), [default_convert(value) for value in data])
+        return _like(data, [default_convert(value) for value in data])
     return data

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import repeat
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from symgrad.factories.random_tensors import randint
 from symgrad.utils.data.collating import default_collate, default_convert
@@ -17,6 +18,8 @@ from symgrad.utils.data.workers import End, Fetch, Setup, get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
+Example = TypeVar("Example", covariant=True)
+
 
 class _Endless(Sampler[None]):
     """An endless sampler without indices, for iterable data sets."""
@@ -25,7 +28,7 @@ class _Endless(Sampler[None]):
         return repeat(None)
 
 
-class DataLoader:
+class DataLoader(Generic[Example]):
     """The examples of a data set in batches: in order, shuffled, or in the order of a sampler.
 
     `batch_size` None gives single examples; `sampler` gives indices and `batch_sampler` lists of them; `drop_last` omits a last
@@ -86,8 +89,14 @@ class DataLoader:
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.persistent_workers, self.pin_memory, self.pin_memory_device, self.in_order = persistent_workers, pin_memory, pin_memory_device, in_order
         self.multiprocessing_context = multiprocessing_context
-        self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._batched else default_convert
+        self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._auto_collation else default_convert
         self._fixed = True
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if num_workers > cores:
+            warnings.warn(f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker in current "
+                          f"system is {cores}, which is smaller than what this DataLoader is going to create. Please be aware that excessive "
+                          "worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
+                          "slowness/freeze if necessary.", UserWarning, stacklevel=2)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._fixed and name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
@@ -115,12 +124,12 @@ class DataLoader:
         self._context = context
 
     @property
-    def _batched(self) -> bool:
+    def _auto_collation(self) -> bool:
         return self.batch_sampler is not None
 
     @property
-    def _indices(self) -> Any:
-        return self.batch_sampler if self._batched else self.sampler
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Batches:
         return Batches(self)
@@ -136,7 +145,7 @@ class DataLoader:
 
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
-            return len(self._indices)
+            return len(self._index_sampler)
         count = self._reported = len(self.dataset)  # type: ignore[arg-type]
         if self.batch_size is None:
             return count
@@ -147,9 +156,9 @@ class Batches:
     """An iterator over the batches of a loader. It goes on after an example that raises; an interrupt ends its workers, and so does `close`."""
 
     def __init__(self, loader: DataLoader):
-        self._loader, self._yielded, indices = loader, 0, iter(loader._indices)
+        self._loader, self._yielded, indices = loader, 0, iter(loader._index_sampler)
         seed = int(randint(2**63 - 1, (), generator=loader.generator))  # drawn without workers, too, so that their number does not change the order
-        setup = Setup(loader.dataset, isinstance(loader.dataset, IterableDataset), loader._batched, loader.drop_last, loader.collate_fn)
+        setup = Setup(loader.dataset, isinstance(loader.dataset, IterableDataset), loader._auto_collation, loader.drop_last, loader.collate_fn)
         self._workers = loader._workers(setup, seed) if loader.num_workers else None
         self._next = self._in_this_process(setup.fetch(), indices) if self._workers is None else self._workers.start(indices).next
 
@@ -161,7 +170,7 @@ class Batches:
         return self
 
     def __len__(self) -> int:
-        return len(self._loader._indices)
+        return len(self._loader._index_sampler)
 
     def __next__(self) -> Any:
         try:
@@ -179,7 +188,8 @@ class Batches:
         if self._loader._reported is not None and self._yielded > self._loader._reported:
             warnings.warn(f"Length of IterableDataset {self._loader.dataset} was reported to be {self._loader._reported} (when accessing "
                           f"len(dataloader)), but {self._yielded} samples have been fetched."
-                          + (" Each worker has a copy of the data set: let get_worker_info() choose its part." if self._workers else ""),
+                          + (" For multiprocessing data-loading, this could be caused by not properly configuring the IterableDataset replica at "
+                             "each worker: each has a copy of the data set, let get_worker_info() choose its part." if self._workers else ""),
                           UserWarning, stacklevel=2)
         return batch
 

@@ -1,4 +1,4 @@
-"""Samplers: the indices of a data set in some order, alone or in batches."""
+"""Samplers: the indices of a data set in some order, alone or in batches. Random ones draw when the first index is taken, as in torch."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class RandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         # A separate generator, so that other draws do not change the order.
         generator = Generator().manual_seed(int(randint(2**63 - 1, ()))) if self.generator is None else self.generator
-        return islice(self._drawn(len(self.data_source), generator), self.num_samples)
+        yield from islice(self._drawn(len(self.data_source), generator), self.num_samples)
 
     def _drawn(self, count: int, generator: Any) -> Iterator[int]:
         while True:
@@ -84,7 +84,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[int]:
-        return (self.indices[i] for i in randperm(len(self.indices), generator=self.generator).tolist())
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -106,7 +107,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
     def __iter__(self) -> Iterator[int]:
-        return iter(multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist())
+        yield from multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
