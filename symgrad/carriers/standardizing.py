@@ -86,13 +86,12 @@ def standardized(x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: floa
             for s in group:
                 distances = work[:len(x[s])] if len(group) == 1 else _distances(x[s], mean, error, work)
                 if weights[-1] == 1:
-                    np.multiply(distances, scale * w, out=out[s])
+                    distances *= scale * w
                 else:
-                    np.multiply(distances, scale, out=out[s])
+                    distances *= scale
                     if type(w) is not float:
-                        out[s] *= w
-                if type(b) is not float:
-                    out[s] += b
+                        distances *= w
+                np.add(distances, b, out=out[s]) if type(b) is not float else np.copyto(out[s], distances)
     return out.reshape(given.shape), (form, kept)
 
 
@@ -106,7 +105,7 @@ def _distances(x: Any, mean: Any, error: Any, work: Any) -> Any:
 def standardized_pull(g: Any, y: Any, kept: Any, x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: float) -> Any:
     """For d = x - mean and the factors s: s (g w - mean(g w)) - d s³ mean(g w d), Σ g d s and Σ g."""
     (shape, weights, summed), means = kept
-    given, x, g = x, x.reshape(shape), g.reshape(shape)
+    given, x, g = x, x.reshape(shape), np.ascontiguousarray(g).reshape(shape)  # products with a broadcast array would not be those of BLAS
     along, out, groups = weights[-1] > 1 and not type(weight) is type(bias) is float, np.empty_like(x), _groups(x, summed)
     w = weight.reshape(weights) if type(weight) is not float else np.ones(weights, x.dtype) if along else x.dtype.type(1.0)
     work, other = np.empty_like(x[groups[0][0]]), np.empty_like(x[groups[0][0]])
@@ -130,13 +129,11 @@ def standardized_pull(g: Any, y: Any, kept: Any, x: Any, weight: Any, bias: Any,
             first, second = scale * (first / count), scale * (scale * (scale * (second / count)))
             for s in group:
                 distances = work[:len(x[s])] if len(group) == 1 else _distances(x[s], mean, error, work)
+                straight = np.multiply(g[s], w if along else w * scale, out=other[:len(x[s])])
                 if along:
-                    np.multiply(g[s], w, out=out[s])
-                    out[s] *= scale
-                else:
-                    np.multiply(g[s], w * scale, out=out[s])
+                    straight *= scale
                 distances *= second
                 distances += first
-                out[s] -= distances
+                np.subtract(straight, distances, out=out[s])
     return (out.reshape(given.shape), None if type(weight) is float else by_weight.reshape(weight.shape),
             None if type(bias) is float else by_bias.reshape(bias.shape))

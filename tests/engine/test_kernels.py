@@ -123,3 +123,25 @@ def test_recurrences_of_long_vectors(n, reverse):
     for i in reversed(range(n)) if reverse else range(n):
         expected[i] = last = b[i] + a[i] * last
     np.testing.assert_allclose(recurrence(numeric, a, b, 0, reverse), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("index", [(np.arange(200) % 7,), (np.arange(200) % 7 - 7,), (np.arange(200) % 7 - 3, np.arange(200) % 3),
+                                   (np.arange(20)[:, None] % 7, np.arange(6) % 3), (np.arange(40) % 7, np.arange(40) % 3, np.arange(40) % 5 - 5)])
+def test_many_gradients_at_repeated_positions(index):
+    x = symgrad.zeros(7, 3, 5, dtype=symgrad.float64, requires_grad=True)
+    y = x[tuple(symgrad.tensor(i) for i in index)]
+    g = np.random.default_rng(5).normal(size=y.shape)
+    y.backward(symgrad.tensor(g))
+    expected = np.zeros(x.shape)
+    for place in np.ndindex(*np.broadcast_shapes(*[i.shape for i in index])):
+        expected[tuple(np.broadcast_to(i, y.shape[:len(place)])[place] for i in index)] += g[place]
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=0, atol=1e-13)
+
+
+def test_exponentials_far_from_the_largest_have_all_digits():
+    """Among thousands the far ones are corrected alone."""
+    x = np.random.default_rng(6).normal(size=(80, 80)) * 8
+    x[:, 0] = 1 / 3 + 40
+    x[:, 1:5] -= 30
+    narrow, wide = (symgrad.softmax(symgrad.tensor(x.astype(np.float32).astype(dtype)), 1).numpy() for dtype in (np.float32, np.float64))
+    np.testing.assert_allclose(narrow, wide, rtol=1e-6, atol=1e-38)
