@@ -14,6 +14,8 @@ from symgrad.engine.traced import traced
 
 __all__ = ["channel_shuffle", "constant_pad_nd", "fold", "native_channel_shuffle", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]
 
+Sizes = Any  # an integer, or one for each dimension
+
 
 @taking_tensors
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
@@ -178,7 +180,7 @@ def _blocks(name: str, size: Sequence[int], kernel: Any, dilation: Any, padding:
 
 
 @taking_tensors
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def unfold(input: Tensor, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
     """The patches of images as columns: (N, C, H, W) gives (N, C kh kw, L) for L positions of a kernel of kh by kw; N may be missing.
 
     A product with a weight of shape (O, C kh kw) is a convolution, and a maximum over the kernel's elements is pooling.
@@ -208,7 +210,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 
 @taking_tensors
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
     """The sum of patches at their places in an image, the transpose of `unfold`: (N, C kh kw, L) gives (N, C, H, W) for an `output_size` (H, W).
 
     Raises RuntimeError for shapes that do not fit.

@@ -70,6 +70,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
             [3., 4.]])
     """
     if padding_idx is not None:
+        if not hasattr(padding_idx, "__index__"):
+            raise TypeError(f"padding_idx must be int, not {padding_idx!r}")
         if not -weight.shape[0] <= padding_idx < weight.shape[0]:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= weight.shape[0]

@@ -50,6 +50,7 @@ F.pairwise_distance(x, None)
 F.embedding(x, w)
 F.embedding(x, w, max_norm=1.0)
 F.embedding(i + 9, w)
+F.embedding(i, w, padding_idx=1.5)
 F.embedding_bag(i, w, mode='a')
 F.embedding_bag(i[0], w, t([1, 2]))
 F.embedding_bag(i[0], w, t([0, 9]))
@@ -149,6 +150,7 @@ STATES = ["{}", "{'weight': x}", "{'weight': x, 'bias': x, 'b.a': x, 'a': x}", "
 OTHERWISE = {  # what torch says there is of its inside, or of Python's
     "F.max_pool2d()": "TypeError: max_pool2d() missing 2 required positional arguments: 'input' and 'kernel_size'",
     "F.lp_pool1d(None, 2.0, 2)": "TypeError: lp_pool1d(): argument 'input' (position 1) must be Tensor, not NoneType",
+    "F.unfold(img, 1.5)": "TypeError: unfold(): argument 'kernel_size' (position 2) must be tuple of ints, not float",
     "F.unfold('a', 2)": "TypeError: unfold(): argument 'input' (position 1) must be Tensor, not str",
     "nn.MaxPool2d()": "TypeError: MaxPool2d.__init__() missing 1 required positional argument: 'kernel_size'",
     "nn.BatchNorm1d(3)()": "TypeError: BatchNorm1d.forward() missing 1 required positional argument: 'input'",
