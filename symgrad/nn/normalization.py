@@ -18,12 +18,15 @@ __all__ = ["batch_norm", "cross_map_lrn2d", "group_norm", "instance_norm", "laye
            "native_group_norm", "native_layer_norm", "norm_except_dim", "rms_norm"]
 
 
-def _standardized(input: Any, dims: Sequence[int], eps: float, weight: Any = None, bias: Any = None, shape: Any = None) -> Any:
+def _standardized(name: str, input: Any, dims: Sequence[int], eps: float, weight: Any = None, bias: Any = None, shape: Any = None) -> Any:
     """(x - mean) / sqrt(var + eps) weight + bias, with mean and variance over some dimensions; the two are optional and are brought into a shape.
 
-    For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small.
+    For two bytes all are in four, because the derivative of the root overflows in float16 where the variance is small. Raises NotImplementedError
+    for integers and booleans.
     """
     dtype = input.dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'; convert the input with .to()")
     weight, bias = (w if w is None or shape is None else traced.reshape(w, shape) for w in (weight, bias))
     if dtype.is_complex:
         mean, scale = _statistics(input, dims, eps)
@@ -89,7 +92,7 @@ def layer_norm(input: Tensor, normalized_shape: int | Sequence[int], weight: Ten
     """
     dims = _check_layer("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     _check_dtypes("layer_norm", input, weight=weight, bias=bias)
-    return _standardized(input, dims, eps, weight, bias)
+    return _standardized("LayerNormKernelImpl", input, dims, eps, weight, bias)
 
 
 @taking_tensors
@@ -130,13 +133,20 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None, bia
     if num_groups > 0 and n * c // num_groups * math.prod(rest) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}: each of the {num_groups} "
                          f"groups has one value")
-    return native_group_norm(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
+    return _group_norm(input, weight, bias, n, c, math.prod(rest), num_groups, eps)[0]
 
 
 @taking_tensors
 def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int,
                       eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` of N members with C channels of HxW elements, the means, and the factors 1 / √(var + eps)."""
+    out, grouped = _group_norm(input, weight, bias, N, C, HxW, group, eps)
+    mean, scale = (traced.reshape(s, (N, group)).to(input.dtype) for s in _statistics(grouped, (2, 3), eps))
+    return out, mean, scale
+
+
+def _group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> tuple[Any, Any]:
+    """The normalised input, and the input as (N, group, C / group, HxW)."""
     if group <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {group}")
     if C % group:
@@ -148,8 +158,8 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
                                f"{list(w.shape)} and input of shape {list(input.shape)}")
     _check_dtypes("group_norm", input, weight=weight, bias=bias)
     grouped = traced.reshape(input, (N, group, C // group, HxW))
-    out = traced.reshape(_standardized(grouped, (2, 3), eps, weight, bias, (group, C // group, 1)), input.shape)
-    return out, *(traced.reshape(s, (N, group)).to(input.dtype) for s in _statistics(grouped, (2, 3), eps))
+    out = _standardized("GroupNormKernelImpl", grouped, (2, 3), eps, weight, bias, (group, C // group, 1))
+    return traced.reshape(out, input.shape), grouped
 
 
 def _update(running: Any, new: Any, momentum: float) -> None:
@@ -211,7 +221,7 @@ def _batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_v
     _check_dtypes("batch_norm", input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     shape = (c, *(1,) * (input.ndim - 2))
     if training:
-        out = _standardized(input, dims, eps, weight, bias, shape)
+        out = _standardized("batch_norm", input, dims, eps, weight, bias, shape)
         if (count := input.numel() // max(c, 1)) and not (running_mean is running_var is None):
             var, mean = traced.var_mean(input.detach(), dims, correction=count > 1)
             _update(running_mean, mean, momentum)
@@ -238,7 +248,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _check_channels(input.shape[1], running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     dims = tuple(range(2, input.ndim))
-    out = _standardized(input, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
+    out = _standardized("batch_norm", input, dims, eps, weight, bias, (-1, *(1,) * (input.ndim - 2)))
     if not (running_mean is running_var is None):
         var, mean = traced.var_mean(input.detach(), dims, correction=1)
         _update(running_mean, traced.mean(mean, 0), momentum)
