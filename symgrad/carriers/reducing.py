@@ -12,7 +12,7 @@ from symgrad.carriers.batched import raw
 from symgrad.carriers.choosing import MANY, where
 from symgrad.carriers.duck import DuckArray
 from symgrad.carriers.recorded import word
-from symgrad.carriers.structure import zeros_like
+from symgrad.carriers.structure import added, zeros_like
 from symgrad.types.indices import check_ordered
 
 __all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "centred", "exponentials", "log_softmax", "logsumexp", "norm", "reference", "softmax"]
@@ -42,7 +42,7 @@ def logsumexp(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """log Σ exp(x), shifted by the largest element; log1p of the sum of the other terms preserves small terms."""
     if x.dtype.kind == "c":
         peak = _peak(x.real, dim)
-        return np.log(np.add.reduce(exp(x - peak), axis=dim, keepdims=keepdim)) + np.max(peak, axis=dim, keepdims=keepdim)
+        return np.log(added(exp(x - peak), dim, keepdim)) + np.max(peak, axis=dim, keepdims=keepdim)
     peak = _peak(x, dim)
     others = _others(exponentials(x, x - peak, peak), x == peak, dim, keepdim)
     return log1p(others) + peak.reshape(others.shape)
@@ -76,7 +76,7 @@ def _exponentials(out: Any, x: Any, difference: Any, peak: Any) -> Any:
 
 def _others(exponentials: Any, largest: Any, dim: Any, keepdim: bool) -> Any:
     """The sum of exponentials without one of the largest elements, whose exponential is 1."""
-    others = np.add.reduce(where(largest, 0, exponentials), axis=dim, keepdims=keepdim)
+    others = added(where(largest, 0, exponentials), dim, keepdim)
     if others.size == 1 and not isinstance(largest, DuckArray) and np.count_nonzero(largest) == 1:
         return others
     return others + (np.add.reduce(largest, axis=dim, keepdims=keepdim, dtype=exponentials.dtype) - 1)
@@ -102,7 +102,7 @@ def _below_peak(x: Any, dim: Any) -> tuple[Any, Any]:
 @word
 def softmax(x: Any, dim: Any) -> Any:
     out = exponentials(x, *_below_peak(x, dim))
-    total = np.add.reduce(out, axis=dim, keepdims=True)
+    total = added(out, dim, True)
     if type(out) is np.ndarray:
         out /= total
         return out
@@ -142,11 +142,11 @@ def centred(x: Any, dim: Any) -> Any:
     """The distance of every element from the mean along `dim`, corrected by the rounding error of the mean: equal numbers give 0."""
     count = math.prod([x.shape[i] for i in dim]) or math.nan
     if type(x) is np.ndarray and len(dim) == x.ndim:
-        x = x - np.add.reduce(x, None) / count
-        x -= np.add.reduce(x, None) / count
+        x = x - added(x) / count
+        x -= added(x) / count
         return x
-    x = x - np.add.reduce(x, axis=dim, keepdims=True) / count
-    x -= np.add.reduce(x, axis=dim, keepdims=True) / count
+    x = x - added(x, dim, True) / count
+    x -= added(x, dim, True) / count
     return x
 
 
@@ -156,7 +156,7 @@ ROW = 1024  # numbers whose squares are added by BLAS; sums of rows are added in
 def sum_of_squares(x: Any, dim: Any, keepdim: bool) -> Any:
     """Σx² of real numbers; over all of many numbers without an array of the squares."""
     if type(x) is not np.ndarray or x.size < MANY or len(dim) < x.ndim or keepdim or x.dtype.char not in "fd" or not x.flags.c_contiguous:
-        return np.add.reduce(x * x, axis=dim, keepdims=keepdim)
+        return added(x * x, dim, keepdim)
     flat = x.reshape(-1)
     end = len(flat) // ROW * ROW
     rows, rest = flat[:end].reshape(-1, ROW), flat[end:]
@@ -181,7 +181,7 @@ def norm(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     scale = np.maximum.reduce(a, axis=dim, keepdims=True)
     scale = where((scale > 0) & isfinite(scale), scale, 1)
     ratio = a / scale
-    total = sqrt(np.add.reduce(ratio * ratio, axis=dim, keepdims=keepdim))
+    total = sqrt(added(ratio * ratio, dim, keepdim))
     return total * scale.reshape(total.shape)
 
 

@@ -91,6 +91,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if len(pad) not in (2, 4, 6) or input.ndim - len(pad) // 2 not in (1, 2):
         raise NotImplementedError(f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor: the widths are those of the last one to "
                                   f"three dimensions, with one or two before them")
+    rank = len(pad) // 2
+    if mode != "circular" and not all(input.shape[input.ndim - rank - 1:]):
+        raise RuntimeError(f"Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+                           f"input, but got: {list(input.shape)}")
     out = input
     for dim, (before, after) in _widths(input, pad):
         out = traced.index_select(out, dim, wrap(_place(mode, input.shape[dim], before, after, dim, input.shape)))
@@ -224,10 +228,12 @@ def fold(input: Tensor, output_size: Sizes, kernel_size: Sizes, dilation: Sizes 
     if columns % math.prod(kernel):
         raise RuntimeError(f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)={columns} and "
                            f"kernel_size={kernel}.")
-    if min(counts) < 1 or math.prod(counts) != places:
-        raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, expected size "
-                           f"of input's dimension 2 to match the calculated number of sliding blocks {counts[0]} * {counts[1]} = "
-                           f"{math.prod(counts)}, but got input.size(2)={places}.")
+    given = f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}"
+    if min(counts) < 1:
+        raise RuntimeError(f"{given}, calculated shape of the array of sliding blocks as {counts}, which is too small (non-positive)")
+    if math.prod(counts) != places:
+        raise RuntimeError(f"{given}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
+                           f"{counts[0]} * {counts[1]} = {math.prod(counts)}, but got input.size(2)={places}.")
     wide = tuple(n + 2 * p for n, p in zip(size, padding))
     rows, cols = (np.add.outer(np.arange(k) * d, np.arange(c) * s) for k, d, c, s in zip(kernel, dilation, counts, stride))
     at = (rows[:, None, :, None] * wide[1] + cols[None, :, None, :]).reshape(-1)

@@ -257,6 +257,8 @@ def _define_fractional(rank: int, sizes: str) -> tuple[Callable[..., Any], Calla
         size = input.shape[input.ndim - rank:]
         if output_size is None:
             ratio = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
+            if len(ratio) != rank:
+                raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints. It is {output_ratio}")
             output_size = tuple(int(n * r) for n, r in zip(size, ratio))
         kernel, after = _each(name, "kernel_size", kernel_size, rank, True), _each(name, "output_size", output_size, rank, True)
         if min(kernel) < 1:
@@ -268,8 +270,7 @@ def _define_fractional(rank: int, sizes: str) -> tuple[Callable[..., Any], Calla
         samples = rand(*images.shape[:2], rank, dtype=input.dtype) if _random_samples is None else _random_samples
         _check_samples(images, samples, rank)
         order = (1, 0) if rank == 2 else (0, 1, 2)  # torch takes the width first in two dimensions
-        given = np.asarray(samples.value)[:images.shape[0]]
-        starts = [_intervals(given[..., at], n, m, k) for at, n, m, k in zip(order, size, after, kernel)]
+        starts = [_intervals(np.asarray(samples.value)[:images.shape[0], :, at], n, m, k) for at, n, m, k in zip(order, size, after, kernel)]
         values, index = _selected("fractional_max_pool", images, largest_in_places(images.value, starts, kernel), rank)
         return (values, index) if input.ndim == rank + 2 else (traced.squeeze(values, 0), traced.squeeze(index, 0))
 
@@ -383,9 +384,8 @@ def _define_unpool(rank: int, sizes: str) -> Callable[..., Tensor]:
         if wrong is not None:
             raise RuntimeError(f"Found an invalid max index: {wrong} (output volumes are of size {'x'.join(map(str, size))})")
         lead = tuple(input.shape[:input.ndim - rank])
-        flat = traced.zeros_like(input, (math.prod(lead) * count,))
-        out = traced.index_put(flat, (wrap(flat_index(indices.value, rank, count).reshape(-1)),), traced.reshape(input, (-1,)))
-        return traced.reshape(out, (*lead, *size))
+        at, flat = flat_index(indices.value, rank, count).reshape(-1), traced.zeros_like(input, (math.prod(lead) * count,))
+        return traced.reshape(traced.index_put(flat, (wrap(at),), traced.reshape(input, (-1,))), (*lead, *size))
 
     unpool.__name__ = unpool.__qualname__ = name
     unpool.__doc__ = f"""The elements at the places that `max_pool{rank}d` took them from, with zeros elsewhere: (N, C, {sizes}) gives images.

@@ -169,7 +169,7 @@ def _rows(input: Tensor, name: str) -> Tensor:
     if input.ndim not in (0, 1, 2) or not all(input.shape[-1:]):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}; {name} takes (N, C) "
                            f"or (C,)")
-    return input.reshape(input.shape[0] if input.ndim == 2 else 1, -1)
+    return input if input.ndim == 2 else input.reshape(1, -1)
 
 
 @taking_tensors
@@ -213,9 +213,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: bool | N
     """
     expect_tensors("multilabel_margin_loss", input=input, target=target)
     reduction = checked_reduction(reduction_of(size_average, reduce, reduction))
+    rows = _rows(input, "multilabel_margin_loss")
     if input.shape != target.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    rows, labels = _rows(input, "multilabel_margin_loss"), target.value.reshape(-1, input.shape[-1] if input.ndim else 1)
+    labels = target.value.reshape(input.shape if input.ndim == 2 else (1, -1))
     if labels.size and (labels.min() < -1 or labels.max() >= rows.shape[1]):
         raise RuntimeError("argument #2 'target' is out of range")
     counted = np.logical_and.accumulate(labels >= 0, axis=1)

@@ -169,6 +169,6 @@ def _norm_of_power(xp, input, p, dim, keepdim):
         return xp.p_norm(input, p, dim, keepdim)
     if not size.numel() and not math.prod(size.shape[i] for i in axes(dim, size.ndim)):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {p} norm on an empty tensor because the operation does not have an identity")
-    zero = xp.eq(size, 0)  # one zero makes the norm 0, with derivative 0
-    total = xp.p_norm(xp.where(xp.any(zero, dim, True), xp.ones_like(size), input), p, dim, keepdim)
-    return xp.where(xp.any(zero, dim, keepdim), xp.zeros_like(total), total)
+    zero = xp.logical_and(xp.any(xp.eq(size, 0), dim, True), xp.logical_not(xp.any(xp.isnan(size), dim, True)))
+    total = xp.p_norm(xp.where(zero, xp.ones_like(size), input), p, dim, keepdim)
+    return xp.where(xp.any(zero, dim, keepdim), xp.zeros_like(total), total)  # one zero makes the norm 0, with derivative 0

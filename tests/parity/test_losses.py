@@ -92,3 +92,12 @@ def test_modules(text):
     modules = [evaluated(m, f"nn.{text}")[1] for m in (symgrad, torch)]
     assert repr(modules[0]) == repr(modules[1]) and modules[0].reduction == modules[1].reduction
     assert list(modules[0].state_dict()) == list(modules[1].state_dict())
+
+
+def test_margins_of_an_empty_batch():
+    x = symgrad.zeros(0, 3, requires_grad=True)
+    for function, target in ((symgrad.nn.functional.multi_margin_loss, symgrad.zeros(0, dtype=symgrad.int64)),
+                             (symgrad.nn.functional.multilabel_margin_loss, symgrad.zeros(0, 3, dtype=symgrad.int64))):
+        assert function(x, target, reduction="none").shape == (0,)
+        total = function(x, target, reduction="sum")
+        assert total.item() == 0 and symgrad.autograd.grad(total, x)[0].shape == (0, 3)

@@ -1,0 +1,33 @@
+"""Sums over many rows: their errors must not grow with the number of rows, and those of float16 must not stop at 2048."""
+
+import numpy as np
+import pytest
+
+import symgrad
+
+ROWS = np.random.default_rng(0).uniform(size=(20_001, 3))
+
+
+@pytest.mark.parametrize("shape, dim", [((20_001, 3), 0), ((1, 20_001, 3), 1), ((20_001, 3), (0,)), ((59, 113, 3, 3), (0, 1, 2)), ((3, 6667, 3), -2)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_sums_of_many_rows(shape, dim, keepdim):
+    x = np.resize(ROWS, shape).astype(np.float32)
+    found = symgrad.tensor(x).sum(dim, keepdim)
+    expected = x.astype(float).sum(dim, keepdims=keepdim)
+    assert found.shape == expected.shape and found.dtype is symgrad.float32
+    np.testing.assert_allclose(found.numpy(), expected, rtol=3e-7)
+    np.testing.assert_allclose(symgrad.tensor(x).mean(dim, keepdim).numpy(), x.astype(float).mean(dim, keepdims=keepdim), rtol=3e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_narrow_floats(dtype):
+    x = symgrad.ones(5120, 2, dtype=getattr(symgrad, dtype))
+    for found, expected in ((x.sum(0), 5120), (x.T.sum(1), 5120), (x.mean(0), 1), (x.softmax(0).sum(0), 1), (x.var_mean(0)[1], 1)):
+        assert found.dtype is x.dtype and found.tolist() == [expected] * 2
+
+
+def test_the_gradient_of_a_bias_of_many_rows():
+    bias = symgrad.zeros(3, dtype=symgrad.float32, requires_grad=True)
+    g = ROWS.astype(np.float32)
+    (bias + symgrad.zeros(20_001, 3, dtype=symgrad.float32)).backward(symgrad.tensor(g))
+    np.testing.assert_allclose(bias.grad.numpy(), g.astype(float).sum(0), rtol=3e-7)
