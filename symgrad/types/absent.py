@@ -140,7 +140,6 @@ TABLES = {"torch": _table({
     "GIF needs an encoder of its own; add the frames with add_images, or each with add_image and its step": "add_video",
     "draw the boxes with matplotlib, and add the figure with add_figure": "add_image_with_boxes",
     "ONNX is not read; add the module with add_graph": "add_onnx_graph",
-    "the projector's files are not written; save the vectors, or draw two coordinates with matplotlib and add_figure": "add_embedding",
     "draw the mesh with matplotlib, and add the figure with add_figure": "add_mesh",
 }), "torch.distributed": _table({
     _LAUNCHED: """

@@ -26,7 +26,7 @@ DIFFERENT = {
         DistributedDataParallel.will_sync_module_buffers jacrev _ConvNd UninitializedTensorMixin.share_memory_""",
     "None is the default generator": "random_split",
     "in the table of absent names": """
-        Module.compile Module.ipu Module.mtia Module.share_memory Module.xpu SummaryWriter.add_embedding SummaryWriter.add_image_with_boxes
+        Module.compile Module.ipu Module.mtia Module.share_memory Module.xpu SummaryWriter.add_image_with_boxes
         SummaryWriter.add_mesh SummaryWriter.add_onnx_graph SummaryWriter.add_video""",
     "the processes are those of MPI, which has requests without futures, streams or names": """
         DistributedDataParallel DistributedDataParallel.join DistributedDataParallel.join_hook DistributedDataParallel.register_comm_hook

@@ -49,6 +49,25 @@ def test_settings_of_an_experiment_with_their_types(tmp_path):
     assert found["loss"].simple_value == 1.5
 
 
+def test_vectors_for_the_projector(tmp_path):
+    """The files, and the configuration that names them, as the projector reads both."""
+    from google.protobuf import text_format
+    from PIL import Image
+    from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
+
+    pictures = symgrad.arange(5).reshape(5, 1, 1, 1).expand(5, 3, 2, 2) / 5
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_embedding(symgrad.tensor([[1.0, 2.5], [3.0, 4.0]]), symgrad.tensor([7, 8]))
+        writer.add_embedding(symgrad.eye(5), [(i, "ab") for i in range(5)], pictures, 12, "../layer", ["digit", "set"])
+    first, second = text_format.Parse((tmp_path / "projector_config.pbtxt").read_text(), ProjectorConfig()).embeddings
+    assert (first.tensor_name, second.tensor_name) == ("default:00000", "../layer:00012") and not first.sprite.image_path
+    assert (tmp_path / first.tensor_path).read_text() == "1.0\t2.5\n3.0\t4.0\n" and (tmp_path / first.metadata_path).read_text() == "7\n8\n"
+    assert (tmp_path / second.metadata_path).read_text().splitlines()[:2] == ["digit\tset", "0\tab"]
+    assert list(second.sprite.single_image_dim) == [2, 2] and (tmp_path / second.tensor_path).resolve().parent.parent == tmp_path / "00012"
+    sprite = np.asarray(Image.open(tmp_path / second.sprite.image_path))  # three pictures in a row
+    assert sprite.shape == (6, 6, 3) and sprite[::2, ::2, 0].ravel().tolist() == [0, 51, 102, 153, 204, 0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("call, error, message", [
     (lambda w: w.add_image("x", symgrad.ones(2, 3), dataformats="CHW"), AssertionError, "size of input tensor and input format are different"),
     (lambda w: w.add_image("x", symgrad.ones(2, 3, 3), dataformats="HHC"), AssertionError, "same dimension shordhand twice"),
@@ -63,7 +82,12 @@ def test_settings_of_an_experiment_with_their_types(tmp_path):
     (lambda w: w.add_hparams({}, 3), TypeError, "metric_dict should be a dictionary"),
     (lambda w: w.add_hparams({"a": []}, {}), ValueError, "one of int, float, str, bool, or torch.Tensor: a is list"),
     (lambda w: w.add_hparams({"a": 1}, {}, {"b": [1]}), TypeError, "invalid key, b"),
-    (lambda w: w.add_embedding(symgrad.ones(2, 2)), AttributeError, "no attribute 'add_embedding': the projector's files are not written")])
+    (lambda w: w.add_embedding(symgrad.ones(2)), AssertionError, "mat should be 2D"),
+    (lambda w: w.add_embedding(symgrad.ones(2, 2), [1]), AssertionError, "#labels should equal with #data points"),
+    (lambda w: w.add_embedding(symgrad.ones(2, 2), label_img=symgrad.ones(1, 3, 2, 2)), AssertionError, "#images should equal"),
+    (lambda w: w.add_embedding(symgrad.ones(1, 2), [(1, 2)], metadata_header=["a"]), AssertionError, "len of header must be equal"),
+    (lambda w: w.add_embedding(symgrad.ones(1, 2), ["a\tb"]), ValueError, "has a tab or a line break"),
+    (lambda w: w.add_mesh("x", symgrad.ones(1, 2, 3)), AttributeError, "no attribute 'add_mesh': draw the mesh with matplotlib")])
 def test_refusals_write_nothing(call, error, message, tmp_path):
     with SummaryWriter(tmp_path) as writer, pytest.raises(error, match=message):
         call(writer)

@@ -16,7 +16,7 @@ import numpy as np
 from symgrad.engine.tensor import Tensor
 from symgrad.utils.tensorboard.protocol import protocol
 
-__all__ = ["Media", "array_of"]
+__all__ = ["Media", "array_of", "as_bytes", "as_pixels", "png"]
 
 COLUMNS = 8  # pictures in a row of several
 TYPES = {"float16": "DT_HALF", "float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int8": "DT_INT8", "int16": "DT_INT16", "int32": "DT_INT32",
@@ -47,13 +47,10 @@ class Media:
         Numbers are from 0 to 1, or integers of eight bits from 0 to 255; what is outside is clipped. Several pictures, in "NCHW" or "NHWC", are put
         side by side. Raises AssertionError for another number of dimensions or of channels.
         """
-        array = array_of(img_tensor)
-        pixels = _as_pixels(array, dataformats)
-        if pixels.dtype != np.uint8:
-            pixels = (pixels.astype(np.float32) * 255.0).clip(0.0, 255.0).astype(np.uint8)
+        pixels = as_bytes(as_pixels(array_of(img_tensor), dataformats))
         height, width, channels = pixels.shape
         self._summary(self.log_dir, global_step, walltime, tag, image=protocol.Summary.Image(
-            height=height, width=width, colorspace=channels, encoded_image_string=_png(pixels)))
+            height=height, width=width, colorspace=channels, encoded_image_string=png(pixels)))
 
     def add_images(self, tag: str, img_tensor: Any, global_step: int | None = None, walltime: float | None = None, dataformats: str = "NCHW") -> None:
         """Add several pictures side by side, as `add_image` does."""
@@ -148,8 +145,13 @@ class Media:
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
 
-def _as_pixels(array: np.ndarray, dataformats: str) -> np.ndarray:
-    """Pictures as one array by height, width and channel."""
+def as_bytes(pixels: np.ndarray) -> np.ndarray:
+    """Pixels as integers from 0 to 255, from numbers between 0 and 1."""
+    return pixels if pixels.dtype == np.uint8 else (pixels.astype(np.float32) * 255.0).clip(0.0, 255.0).astype(np.uint8)
+
+
+def as_pixels(array: np.ndarray, dataformats: str, columns: int = COLUMNS) -> np.ndarray:
+    """Pictures as one array by height, width and channel, at most `columns` in a row."""
     order = dataformats.upper()
     if len(set(order)) != len(order):
         raise AssertionError(f"You can not use the same dimension shordhand twice. input_format: {dataformats}")
@@ -166,7 +168,7 @@ def _as_pixels(array: np.ndarray, dataformats: str) -> np.ndarray:
         raise AssertionError(f"a picture has 1, 3 or 4 channels, not {channels}; see dataformats, which is {dataformats}")
     if channels == 1:
         array = np.repeat(array, 3, axis=3)
-    columns = min(count, COLUMNS)
+    columns = min(count, columns)
     grid = np.zeros((math.ceil(count / columns) * height, columns * width, array.shape[3]), array.dtype)
     for i, picture in enumerate(array):
         top, left = i // columns * height, i % columns * width
@@ -174,7 +176,7 @@ def _as_pixels(array: np.ndarray, dataformats: str) -> np.ndarray:
     return grid
 
 
-def _png(pixels: np.ndarray) -> bytes:
+def png(pixels: np.ndarray) -> bytes:
     """The PNG of an array of bytes by height, width and channel."""
     height, width, channels = pixels.shape
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with its filter, which is none

@@ -22,6 +22,8 @@ MODULES = {
     **dict.fromkeys(("Category", "Chart", "Layout", "MarginChartContent", "MultilineChartContent"), "tensorboard.plugins.custom_scalar.layout_pb2"),
     **dict.fromkeys(("DataType", "Experiment", "HParamInfo", "MetricInfo", "MetricName", "Status"), "tensorboard.plugins.hparams.api_pb2"),
     **dict.fromkeys(("HParamsPluginData", "SessionEndInfo", "SessionStartInfo"), "tensorboard.plugins.hparams.plugin_data_pb2"),
+    **dict.fromkeys(("EmbeddingInfo", "ProjectorConfig"), "tensorboard.plugins.projector.projector_config_pb2"),
+    "tf": "tensorboard.compat",
     "PrCurvePluginData": "tensorboard.plugins.pr_curve.plugin_data_pb2",
 }
 

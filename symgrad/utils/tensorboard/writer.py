@@ -16,6 +16,7 @@ import numpy as np
 from symgrad.types.absent import TABLES, Absent, explained
 from symgrad.utils.tensorboard.hyperparameters import hyperparameters
 from symgrad.utils.tensorboard.media import Media, array_of
+from symgrad.utils.tensorboard.projector import write_embedding
 from symgrad.utils.tensorboard.protocol import protocol
 
 __all__ = ["SummaryWriter"]
@@ -47,6 +48,7 @@ class SummaryWriter(Media):
         self.log_dir = os.fspath(log_dir)
         self.purge_step, self.max_queue, self.flush_secs, self.filename_suffix = purge_step, max_queue, flush_secs, filename_suffix
         self._writers: dict[str, Any] = {}
+        self._projector: Any = None  # the configuration of the embeddings so far
         self._writer(self.log_dir)
 
     def _writer(self, folder: str) -> Any:
@@ -185,11 +187,26 @@ class SummaryWriter(Media):
         self._summary(self.log_dir, global_step, walltime, f"{tag}/text_summary", "text", protocol.TextPluginData(version=0).SerializeToString(),
                       tensor=tensor)
 
+    def add_embedding(self, mat: Any, metadata: Sequence[Any] | None = None, label_img: Any = None, global_step: int | None = None,
+                      tag: str = "default", metadata_header: Sequence[str] | None = None) -> None:
+        """Add vectors, the rows of `mat`, for TensorBoard's projector, as files in a subfolder for the step and the tag.
+
+        `metadata` has a label for each row, or with `metadata_header` a sequence of labels, one for each column that it names; `label_img` has a
+        picture for each, in the order "NCHW". Raises AssertionError for other numbers of labels, pictures, columns and dimensions, and ValueError for
+        a label with a tab or a line break.
+        """
+        self._writer(self.log_dir)
+        self._projector = protocol.ProjectorConfig() if self._projector is None else self._projector
+        info = write_embedding(self.log_dir, tag, global_step or 0, mat, metadata, label_img, metadata_header)
+        self._projector.embeddings.append(info)
+        with protocol.tf.io.gfile.GFile(os.path.join(self.log_dir, "projector_config.pbtxt"), "wb") as file:
+            file.write(str(self._projector).encode())
+
     # What torch has besides
 
-    add_embedding, add_image_with_boxes, add_mesh, add_onnx_graph, add_video = (
+    add_image_with_boxes, add_mesh, add_onnx_graph, add_video = (
         Absent(name, TABLES["torch.utils.tensorboard.SummaryWriter"][name])
-        for name in ("add_embedding", "add_image_with_boxes", "add_mesh", "add_onnx_graph", "add_video"))
+        for name in ("add_image_with_boxes", "add_mesh", "add_onnx_graph", "add_video"))
 
     # The files
 
