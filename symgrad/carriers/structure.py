@@ -137,6 +137,8 @@ def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     if type(g) is Recorded:
         return g.recorder.emit_index("place", (g,), index, tuple(shape))
     basic = is_basic(index)
+    if not basic and g.dtype.char in "eE":
+        return place(g.astype(np.float32), index, shape).astype(g.dtype)
     if basic and type(g) is Batched:
         return Batched(place(g.data, (slice(None), *(index if type(index) is tuple else (index,))), (g.data.shape[0], *shape)), g.level)
     out = np.zeros(shape, g.dtype) if type(g) is np.ndarray else zeros_like(g, shape)
@@ -229,7 +231,7 @@ mv = dot = mm
 
 
 def einsum(equation: str, xs: Sequence[Any]) -> Any:
-    if xs[0].dtype.kind == "V":  # sums of bfloat16 are computed in float32
+    if xs[0].dtype.char in "eE":  # sums of float16 and bfloat16 are computed in float32
         return einsum(equation, [x.astype(np.float32) for x in xs]).astype(xs[0].dtype)
     return contract(equation, xs)
 

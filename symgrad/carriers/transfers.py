@@ -82,6 +82,8 @@ def place(g: Any, index: Any, shape: tuple[int, ...]) -> Any:
     if type(g) is np.ndarray:
         kinds = {type(index)} if type(index) is not tuple else {*map(type, index)}
         if kinds <= PARTS:
+            if np.ndarray in kinds and g.dtype.char in "eE":
+                return place(g.astype(np.float32), index, shape).astype(g.dtype)
             out = np.zeros(shape, g.dtype)
             if np.ndarray in kinds:  # positions may repeat
                 arrays = index if type(index) is tuple else (index,)
