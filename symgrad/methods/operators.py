@@ -193,7 +193,7 @@ def _part_without_tensors(index: Any) -> Any:
         value = selecting(value)
         return value if value.ndim or value.dtype.kind == "b" or isinstance(value, DuckArray) else int(value)
     if isinstance(index, (list, np.ndarray, range)):
-        value = np.array(as_value(index))  # a copy, as that of a tensor
+        value = np.asarray(as_value(index))
         return value.astype(int) if not value.size and value.dtype.kind == "f" else value
     if isinstance(index, float):
         raise IndexError(f"only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got float): {index!r}")

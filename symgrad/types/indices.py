@@ -45,7 +45,7 @@ def integer_index(index: Any, message: str, dtypes: tuple[str, ...] = ("int64", 
 
 
 def selecting(array: Any) -> Any:
-    """The array of an index tensor as a copy, as in `integer_index`; bytes are a mask, of the elements that are not 0.
+    """The array of an index tensor; bytes are a mask, of the elements that are not 0.
 
     Warns of bytes. Raises IndexError for other dtypes than bool, uint8, int32 and int64.
     """
@@ -55,7 +55,7 @@ def selecting(array: Any) -> Any:
         return array != 0
     if name not in ("bool", "int32", "int64"):
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors: this one is {name}; convert it with .long()")
-    return array.copy() if type(array) is np.ndarray else array
+    return array
 
 
 def _axes_of(part: Any) -> int:
