@@ -61,7 +61,10 @@ linear("sum", lambda xp, input, dim, keepdim: xp.sum(input, dim, keepdim), lambd
 
 
 def mean(xp, input, dim, keepdim):
-    return xp.sum(input, dim, keepdim) / (reduced_count(input.shape, dim) or math.nan)
+    count, dtype = reduced_count(input.shape, dim) or math.nan, getattr(input, "dtype", None)
+    if getattr(dtype, "char", "") in ("e", "E"):  # whose sum may overflow
+        return xp.astype(xp.sum(xp.astype(input, DTYPES["float32"].numpy), dim, keepdim) / count, dtype)
+    return xp.sum(input, dim, keepdim) / count
 
 
 linear("mean", mean, lambda xp, g, shape, dim, keepdim: expand_reduced(xp, g / (reduced_count(shape, dim) or 1), shape, dim, keepdim),

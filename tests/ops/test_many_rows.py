@@ -24,6 +24,9 @@ def test_sums_of_narrow_floats(dtype):
     x = symgrad.ones(5120, 2, dtype=getattr(symgrad, dtype))
     for found, expected in ((x.sum(0), 5120), (x.T.sum(1), 5120), (x.mean(0), 1), (x.softmax(0).sum(0), 1), (x.var_mean(0)[1], 1)):
         assert found.dtype is x.dtype and found.tolist() == [expected] * 2
+    large = symgrad.full((70_000, 2), 40.0, dtype=x.dtype, requires_grad=True)  # whose sum float16 does not have
+    for found in (large.mean(), *large.mean(0), symgrad.func.vmap(lambda z: z.mean(0))(large.T)[0], symgrad.compile(lambda z: z.mean())(large)):
+        assert found.dtype is x.dtype and found.item() == 40
     at = symgrad.zeros(5120, dtype=symgrad.int64)
     for found in (symgrad.einsum("ij->j", x), symgrad.einsum("ij,ij->j", x, x), (x[:2] * 0).index_add(0, at, x)[0],
                   (x[:2] * 0).index_put((at,), x, accumulate=True)[0], (x[:2] * 0).scatter_add(0, at[:, None].expand(-1, 2), x)[0]):
