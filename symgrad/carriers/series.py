@@ -247,7 +247,8 @@ class SeriesCarrier(TaylorCarrier):
         """A function that acts on each coefficient separately."""
         rows = [x.terms if type(x) is Series else [x] for x in tensors]
         length = common_length(tensors)
-        zeros = [0 if type(x) is not Series else value(self._zero(x)) if x.complete and len(row) != length else None
+        constant = self.base.zeros_like if variadic else lambda x: 0  # a list is joined of values with shapes
+        zeros = [constant(x) if type(x) is not Series else value(self._zero(x)) if x.complete and len(row) != length else None
                  for x, row in zip(tensors, rows)]
 
         def step(k: int) -> Any:

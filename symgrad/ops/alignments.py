@@ -8,19 +8,19 @@ def _first(xp, x, count, value):
     if count >= x.shape[-1]:
         return x
     rest = xp.getitem(x, (..., slice(count, None)))
-    return xp.cat((xp.getitem(x, (..., slice(0, count))), xp.zeros_like(rest) + value), -1)
+    return xp.cat((xp.getitem(x, (..., slice(0, count))), xp.zeros_like(rest) + value), len(x.shape) - 1)
 
 
 def _from_before(xp, x, count, value):
     """x of the state `count` places before, and a value where there is none."""
     width = max(x.shape[-1] - count, 0)
-    return xp.cat((xp.zeros_like(xp.getitem(x, (..., slice(width, None)))) + value, xp.getitem(x, (..., slice(0, width)))), -1)
+    return xp.cat((xp.zeros_like(xp.getitem(x, (..., slice(width, None)))) + value, xp.getitem(x, (..., slice(0, width)))), len(x.shape) - 1)
 
 
 def _from_after(xp, x, count):
     """x of the state `count` places after, and 0 where there is none: the transpose of `_from_before`."""
     start = min(count, x.shape[-1])
-    return xp.cat((xp.getitem(x, (..., slice(start, None))), xp.zeros_like(xp.getitem(x, (..., slice(0, start))))), -1)
+    return xp.cat((xp.getitem(x, (..., slice(start, None))), xp.zeros_like(xp.getitem(x, (..., slice(0, start))))), len(x.shape) - 1)
 
 
 def _arriving(xp, y, skips, zero):

@@ -91,7 +91,8 @@ def moves():
         assert found is None or all(map(torch.equal, found, every))
         dist.scatter(x, every[::-1] if rank == 0 else None)
         assert torch.equal(x, every[last - rank])
-    if size() > 1 and (ends := dist.new_group([last, 0], sort_ranks=False)):
+    ends = dist.new_group([last, 0], sort_ranks=False) if size() > 1 else None
+    if ends is not None and rank in (0, last):
         x, every = own()
         dist.broadcast(x, group=ends, group_src=0)
         assert torch.equal(x, every[last])
