@@ -34,7 +34,7 @@ class Backend(ModuleType):
 
 _PRECISION = {"allow_tf32": False, "fp32_precision": "none"}
 _KERNELS = ("flash", "mem_efficient", "cudnn")
-cpu = Backend("cpu", **answers("NumPy", "Who knows the instructions of the CPU: NumPy.", "get_cpu_capability"))
+cpu = Backend("cpu", **answers("NumPy", "The library that chooses the instructions of the CPU: 'NumPy'.", "get_cpu_capability"))
 cuda = Backend("cuda", is_built=_AVAILABLE["is_built"],
                matmul=SimpleNamespace(**_PRECISION, allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True),
                **answers(False, "Whether attention uses such a kernel: False.", *(f"{kernel}_sdp_enabled" for kernel in _KERNELS)),

@@ -91,7 +91,10 @@ def standardized(x: Any, weight: Any, bias: Any, dim: tuple[int, ...], eps: floa
                     distances *= scale
                     if type(w) is not float:
                         distances *= w
-                np.add(distances, b, out=out[s]) if type(b) is not float else np.copyto(out[s], distances)
+                if type(b) is float:
+                    out[s] = distances
+                else:
+                    np.add(distances, b, out=out[s])
     return out.reshape(given.shape), (form, kept)
 
 

@@ -70,7 +70,7 @@ def with_kernel(op: Op, plain: Lifted) -> Lifted:
         parents: tuple[Node | None, ...] = (p,)
         flags = 0 if p is None else p.flags
         if arity != 1:
-            operands = rest[:arity - 1]  # type: ignore[operator]
+            operands = rest[:cast(int, arity) - 1]
             values = [z._value if isinstance(z, Tensor) else z for z in operands]
             if not all([type(z) is float or type(z) is np.ndarray and z.dtype is x.dtype for z in values]):
                 return plain(input, *rest)

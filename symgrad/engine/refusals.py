@@ -11,8 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from symgrad.engine.tensor import Tensor
+from symgrad.types.failures import kind_name
 
-__all__ = ["expect_tensors", "kind_name", "misfit", "no_tensor", "not_unpacked", "of_wrong_kind", "taking_tensors"]
+__all__ = ["expect_tensors", "misfit", "no_tensor", "not_unpacked", "of_wrong_kind", "taking_tensors"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,11 +57,6 @@ def expect_tensors(name: str, **given: Any) -> None:
     for place, (word, x) in enumerate(given.items()):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}(): argument '{word}' (position {place + 1}) must be Tensor, not {kind_name(x)}")
-
-
-def kind_name(x: Any) -> str:
-    """The name of the type of an argument, as torch writes it."""
-    return f"{'numpy.' * (type(x).__module__ == 'numpy')}{type(x).__name__}"
 
 
 def not_unpacked(name: str, word: str, at: int, x: Any) -> TypeError:

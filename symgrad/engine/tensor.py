@@ -11,6 +11,7 @@ from symgrad.engine.storage.versions import promote
 from symgrad.graph.modes import special, thread
 from symgrad.graph.node import BARRED, INFERENCE, Leaf, Node
 from symgrad.types.dtypes import SPOKEN, DType, dtype_of
+from symgrad.types.failures import kind_name
 
 __all__ = ["NOT_A_LEAF", "Size", "Tensor", "wrap"]
 
@@ -136,8 +137,7 @@ class Tensor:
                 del self._grad
             return
         if not isinstance(other, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type "
-                            f"{'numpy.' * (type(other).__module__ == 'numpy')}{type(other).__name__}")
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {kind_name(other)}")
         if other.shape != self.shape:
             raise RuntimeError(f"attempting to assign a gradient of size '{list(other.shape)}' to a tensor of size '{list(self.shape)}'. Please "
                                "ensure that the gradient and the tensor are the same size; reshape the gradient, or set .grad to None")

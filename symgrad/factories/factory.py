@@ -13,13 +13,14 @@ import numpy as np
 
 from symgrad.engine.data import as_value
 from symgrad.engine.inference import made_in_inference
-from symgrad.engine.refusals import kind_name, not_unpacked, of_wrong_kind
+from symgrad.engine.refusals import not_unpacked, of_wrong_kind
 from symgrad.engine.storage.versions import stamp
 from symgrad.engine.storage.writes import check_memory, refuse_inference
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import thread
 from symgrad.types.devices import FORMATS, check_cpu, check_not_pinned, check_strided
 from symgrad.types.dtypes import dtype_of, numpy_dtype
+from symgrad.types.failures import kind_name
 from symgrad.types.layouts import empty_in_format, empty_like
 from symgrad.types.limits import SHORT
 

@@ -6,7 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 __all__ = ["Transformed", "own_name", "transform"]
 
@@ -22,10 +22,11 @@ class Transformed:
     def __init__(self, transform: Callable[..., Any], func: Callable[..., Any], settings: tuple[Any, ...] = (),
                  words: Mapping[str, Any] = types.MappingProxyType({}), body: Callable[..., Any] | None = None):
         functools.update_wrapper(self, func)
-        self._transform, self._settings, self._body = transform, (func, settings, dict(words)), body
+        self._transform, self._settings = transform, (func, settings, dict(words))
+        self._body: Any = body  # None where a subclass computes the result
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._body(*args, **kwargs)  # type: ignore[misc]
+        return self._body(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -54,4 +55,4 @@ def transform(make: T) -> T:
     def transforming(func: Callable[..., Any], *settings: Any, **words: Any) -> Transformed:
         return Transformed(transforming, func, settings, words, make(func, *settings, **words))
 
-    return transforming  # type: ignore[return-value]
+    return cast(T, transforming)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -180,7 +179,7 @@ def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[in
         if rank == 1:
             raise RuntimeError(NOT_LINES.format(input.ndim, name))
         raise RuntimeError(f"{name}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{':' * (kind == 'adaptive_max')} {shape}")
-    size = tuple(n if m is None else operator.index(m) for m, n in zip(given, input.shape[input.ndim - rank:]))
+    size = tuple(n if m is None else m.__index__() for m, n in zip(given, input.shape[input.ndim - rank:]))
     if min(size) < 0:
         if kind == "adaptive_max":
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {[*shape[:input.ndim - rank], *size]}")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from symgrad.engine.refusals import taking_tensors
+from symgrad.engine.refusals import expect_tensors, taking_tensors
 from symgrad.engine.tensor import Tensor
 from symgrad.engine.traced import traced
 from symgrad.nn.dropout import dropout as random_zeros
@@ -181,6 +181,8 @@ def _function(name: str, mode: str) -> Callable[..., Any]:
             raise TypeError(f"{name}() takes the arguments {', '.join(PADDED)}, or {', '.join(PACKED)}, not {len(args)} and {sorted(kwargs)}")
         hx = given["hx"]
         start = tuple(hx) if isinstance(hx, (tuple, list)) else (hx,)
+        tensors = {key: given[key] for key in (PACKED[:2] if packed else PADDED[:1])} | {f"hx[{i}]": x for i, x in enumerate(start)}
+        expect_tensors(name, **tensors)
         if len(start) != kind.states:
             raise RuntimeError(f"{name} expects {'two hidden states' if kind.states == 2 else 'one hidden state'}")
         rest = [given[key] for key in PACKED[3:]]

@@ -196,24 +196,19 @@ _define_replacement("index_fill_tensor", node_name="IndexFillBackward1", layout=
                     doc="A copy of the input with the elements at an index replaced by a tensor.")
 
 
-def _filling(input, value):
-    """The value without dimensions in the dtype of the tensor that it fills."""
-    if value.is_complex() and not input.is_complex():
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    return value.to(input.dtype)
-
-
 @composite("index_fill", usage="symgrad.index_fill(a, 1, symgrad.tensor([0]), 7.0)")
 def index_fill(xp, input, dim, index, value):
     """A copy of the input with a number, or a tensor without dimensions, in the slices along `dim` at a vector of integers."""
     if not input.ndim:
         return xp.reshape(index_fill(xp, xp.reshape(input, (1,)), dim, index, value), ())
     places = _slices_index("index_fill", xp, input, dim, distinct_index(index, input.shape[axis(dim, input.ndim)]))
+    if (isinstance(value, complex) or hasattr(value, "is_complex") and value.is_complex()) and not input.is_complex():
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not hasattr(value, "shape"):
         return xp.index_fill_number(input, input.new_tensor(value), places)
     if value.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    return xp.index_fill_tensor(input, _filling(input, value), places)
+    return xp.index_fill_tensor(input, value.to(input.dtype), places)
 
 
 # Reductions of the elements that are sent to one position

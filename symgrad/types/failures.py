@@ -1,8 +1,10 @@
-"""The errors of linear algebra where a matrix has no answer, as `torch.linalg.LinAlgError`, and of dtypes for which an op has no rule."""
+"""The errors of linear algebra, as `torch.linalg.LinAlgError`, and of dtypes for which an op has no rule; the names of types in errors."""
 
 from __future__ import annotations
 
-__all__ = ["LinAlgError", "UnsupportedDtype"]
+from typing import Any
+
+__all__ = ["LinAlgError", "UnsupportedDtype", "kind_name"]
 
 
 class LinAlgError(RuntimeError):
@@ -26,3 +28,13 @@ class LinAlgError(RuntimeError):
 
 class UnsupportedDtype(TypeError, NotImplementedError):
     """An op has no rule for the dtype of an operand: a TypeError, as in NumPy, and a NotImplementedError, as in torch."""
+
+
+def kind_name(x: Any) -> str:
+    """The name of the type of an argument, as torch's errors write it.
+
+    >>> import numpy as np
+    >>> kind_name(2.0), kind_name(np.ones(2))
+    ('float', 'numpy.ndarray')
+    """
+    return f"{'numpy.' * (type(x).__module__ == 'numpy')}{type(x).__name__}"

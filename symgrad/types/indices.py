@@ -34,14 +34,14 @@ def index_array(x: Any) -> Any:
 
 
 def integer_index(index: Any, message: str, dtypes: tuple[str, ...] = ("int64", "int32")) -> Any:
-    """An integer index as a copy, so that a later write to the index tensor does not change a derivative.
+    """An integer index as an array of int64.
 
     Raises RuntimeError for other dtypes.
     """
     array = index_array(index)
     if array.dtype.name not in dtypes and (array.size or hasattr(index, "requires_grad")):
         raise RuntimeError(f"{message}, not {array.dtype.name}; convert it with .long()")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def selecting(array: Any) -> Any:

@@ -1,7 +1,7 @@
 """Handles of hooks, with torch's names."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from symgrad.types.absent import explained
 from symgrad.types.handles import RemovableHandle
@@ -13,7 +13,8 @@ F = TypeVar("F", bound=Callable)
 
 def unserializable_hook(f: F) -> F:
     """Mark a hook as one that is not saved, as torch does. Hooks of tensors are never saved."""
-    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    marked: Any = f
+    marked.__torch_unserializable__ = True
     return f
 
 

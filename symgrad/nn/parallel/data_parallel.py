@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,12 +14,9 @@ from symgrad.graph.modes import DEFAULT, thread
 from symgrad.graph.node import Node, next_sequence
 from symgrad.nn.modules.module import Module
 from symgrad.types.devices import check_cpu
+from symgrad.types.machine import cores
 
 __all__ = ["DataParallel", "data_parallel", "gather", "scatter", "scatter_kwargs"]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def scatter(inputs: Any, target_gpus: int | Sequence[Any], dim: int = 0) -> list[Any]:
@@ -65,6 +61,7 @@ def gather(outputs: Sequence[Any], target_device: Any = "cpu", dim: int = 0) -> 
     """
     check_cpu(target_device)
     first = outputs[0]
+    kind: Any = type(first)
     if isinstance(first, Tensor):
         return FUNCTIONS["cat"](list(outputs), dim) if first.ndim else FUNCTIONS["stack"](list(outputs))
     if first is None:
@@ -72,10 +69,10 @@ def gather(outputs: Sequence[Any], target_device: Any = "cpu", dim: int = 0) -> 
     if isinstance(first, Mapping):
         if any(len(out) != len(first) for out in outputs):
             raise ValueError("All dicts must have the same number of keys")
-        return type(first)((key, gather([out[key] for out in outputs], dim=dim)) for key in first)  # type: ignore[call-arg]
+        return kind((key, gather([out[key] for out in outputs], dim=dim)) for key in first)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(gather(parts, dim=dim) for parts in zip(*outputs)))
-    return type(first)(gather(parts, dim=dim) for parts in zip(*outputs))
+        return kind(*(gather(parts, dim=dim) for parts in zip(*outputs)))
+    return kind(gather(parts, dim=dim) for parts in zip(*outputs))
 
 
 def _nodes(out: Any) -> Iterator[Node]:
@@ -107,7 +104,7 @@ class DataParallel(Module):
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         super().__init__()
-        count = _cores() if device_ids is None else device_ids if isinstance(device_ids, int) else len(device_ids)
+        count = cores() if device_ids is None else device_ids if isinstance(device_ids, int) else len(device_ids)
         if count < 1:
             raise ValueError("DataParallel needs at least one device: give device_ids a number of threads, or leave it out")
         for device in () if device_ids is None or isinstance(device_ids, int) else device_ids:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-
-import numpy as np
+import importlib
 
 __all__ = ["addresses", "integer_bits"]
 
@@ -29,9 +28,9 @@ def _of_numpy() -> ctypes.Array | None:
     The suffix of the names in NumPy's own builds says that the integers have 64 bits; other names do not say it.
     """
     try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
+        library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
         return (ctypes.c_void_p * len(NAMES))(*[ctypes.cast(getattr(library, f"scipy_{x}_64_"), ctypes.c_void_p).value for x in NAMES])
-    except (AttributeError, OSError):
+    except (AttributeError, ImportError, OSError):
         return None
 
 

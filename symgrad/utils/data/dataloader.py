@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any, Generic, TypeVar
 
 from symgrad.factories.random_tensors import randint
+from symgrad.types.machine import cores
 from symgrad.utils.data.collating import default_collate, default_convert
 from symgrad.utils.data.dataset import IterableDataset
 from symgrad.utils.data.processes import GRACE, Workers
@@ -91,10 +91,9 @@ class DataLoader(Generic[Example]):
         self.multiprocessing_context = multiprocessing_context
         self.collate_fn = collate_fn if collate_fn is not None else default_collate if self._auto_collation else default_convert
         self._fixed = True
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if num_workers > cores:
+        if num_workers > (most := cores()):
             warnings.warn(f"This DataLoader will create {num_workers} worker processes in total. Our suggested max number of worker in current "
-                          f"system is {cores}, which is smaller than what this DataLoader is going to create. Please be aware that excessive "
+                          f"system is {most}, which is smaller than what this DataLoader is going to create. Please be aware that excessive "
                           "worker creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
                           "slowness/freeze if necessary.", UserWarning, stacklevel=2)
 
