@@ -67,7 +67,7 @@ class Node(NamedAsInTorch):
     output_index: int | None = None  # the output number, if this node is only one output of its only parent
     residual_jvp: Any = None  # the numeric jvp from a residual of the forward, if it kept one
     reads_saved = False  # whether the rule reads saved values, whose versions must be verified
-    keeps_index = False  # whether a parameter is an index, of which it keeps a copy
+    keeps_index = False  # whether it has a copy of its index
     kept: Any = None  # what the value of a call of many numbers keeps for its pullback
     by_numbers: Any = None  # the pullbacks of the class as flat functions, written on first use
     by_tensors: Any = None
@@ -236,6 +236,16 @@ def _release_saved(self: Node) -> None:
         self.args, self.value = None, freed
 
 
+def _with_own_index(args: tuple, at: int) -> tuple:
+    """The arguments with a copy of the index, so that a later write to it does not change a derivative."""
+    index = args[at]
+    if type(index) is np.ndarray:
+        index = index.copy()
+    elif type(index) is tuple:
+        index = tuple([part.copy() if type(part) is np.ndarray else part for part in index])
+    return (*args[:at], index, *args[at + 1:])
+
+
 def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
     """The function that makes the nodes of a class, as a call of the class does, in less time."""
     allocate = functools.partial(object.__new__, cls)
@@ -254,7 +264,19 @@ def constructor(cls: type[Node]) -> Callable[[tuple, tuple, Any, int], Node]:
         return make_flagged
 
     if cls.keeps_index:
-        return cls
+        place = _place_of_index(cls.op)
+
+        @specialized
+        def make_with_index(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
+            node = allocate()
+            node.args = _with_own_index(args, place + len(parents))
+            node.parents = parents
+            node.value = value
+            node.flags = flags
+            node.sequence_nr = next_sequence()
+            return node
+
+        return make_with_index
 
     @specialized
     def make(args: tuple, parents: tuple, value: Any, flags: int) -> Node:
@@ -276,15 +298,6 @@ def guarded_class(cls: type[Node]) -> type[Node]:
     return cls if cls.selects else type(cls.__name__, (cls,), words)
 
 
-def _with_own_index(self: Any, args: tuple, parents: tuple[Node | None, ...], value: Any, flags: int) -> None:
-    """Keep a copy of the index, so that a later write to it does not change a derivative."""
-    Node.__init__(self, (*args[:len(parents)], *map(_copied, args[len(parents):])), parents, value, flags)
-
-
-def _copied(x: Any) -> Any:
-    return x.copy() if type(x) is np.ndarray else tuple(map(_copied, x)) if type(x) is tuple else x
-
-
 def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
     """The node class of an op, with the name that `grad_fn` shows.
 
@@ -304,7 +317,10 @@ def node_class(op: Op, broadcasts: bool | None = None) -> type[Node]:
         if own:
             words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(self, args, parents, value, flags | own)
         elif op.saves and any([p.name == "index" for p in op.parameters]):
-            words |= {"__init__": _with_own_index, "keeps_index": True}
+            place = _place_of_index(op)
+            words["__init__"] = lambda self, args, parents, value, flags: Node.__init__(
+                self, _with_own_index(args, place + len(parents)), parents, value, flags)
+            words["keeps_index"] = True
         indices = ("indices",) if op.saved is not None and "index" in op.saved else ()
         first = "input" if op.node_name in NAME_INPUT else "self"
         for name in (first if n == "input" else n for n in (*op.argument_names, "result", *(p.name for p in op.parameters), *indices)):
