@@ -27,10 +27,10 @@ def of_arrays(xp: Any) -> Callable[..., Any]:
     def resample(x: Any, specs: Sequence[Any], transposed: bool) -> Any:
         if type(x) is Batched:
             return x._with(resample(x.data, specs, transposed))
-        if type(x) is not np.ndarray:
-            return _along_each(xp, x, specs, transposed, lambda part, tap, shape: part * _turned(tap.floats, shape, x.dtype))
         if x.dtype.char in "eE":
             return resample(x.astype(np.float32), specs, transposed).astype(x.dtype)
+        if type(x) is not np.ndarray:
+            return _along_each(xp, x, specs, transposed, lambda part, tap, shape: part * _turned(tap.floats, shape, x.dtype))
         for k, spec in enumerate(specs, x.ndim - len(specs)):
             x = x if spec is None else _along(x, k, *taps(spec, transposed))
         return x if any(spec is not None for spec in specs) else x.copy()

@@ -119,8 +119,8 @@ def sum_to_size(g: Any, shape: tuple[int, ...]) -> Any:
     extra = g.ndim - len(shape)
     stretched = tuple([i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1])
     if extra == 1 and not stretched:
-        return added(g, 0)
-    out = added(g, tuple(range(extra)) + stretched)
+        return sum(g, 0)
+    out = sum(g, tuple(range(extra)) + stretched)
     return out.reshape(shape)
 
 

@@ -58,7 +58,7 @@ class ScalarGradient(Walk):
     def along(self, direction: Direction, order: int, needs: Sequence[int]) -> list[Any] | None:
         """The derivative of the gradient of an order, by some of the ends, along a vector; None if an op does not support it."""
         steps, count = self._steps, self.count
-        if thread.modes.program is not None and [*needs] == [*range(count)] and not any([
+        if thread.modes.program is not None and self.is_real and [*needs] == [*range(count)] and not any([
                 t is not None and (i >= count or type(t) is Batched) for i, t in enumerate(direction)]):
             found = recorded_coefficients(self, direction, order)
             return [None if t is None else t * float(math.factorial(order)) for t in found]

@@ -54,6 +54,11 @@ class Walk:
     def __init__(self, root: Node, path: Sequence[Node], ends: Sequence[Node], count: int):
         self.root, self.path, self.ends, self.count = root, path, ends, count
 
+    @functools.cached_property
+    def is_real(self) -> bool:
+        """Whether all values are real: a pullback of series does not conjugate the arguments of rules, which that of complex cotangents needs."""
+        return not any([x.value.dtype.kind == "c" for x in (*self.path, *self.ends)])
+
     def between(self, needs: Sequence[int]) -> set[Node]:
         """The nodes of the path that depend on some of the ends."""
         out = {self.ends[i] for i in needs}

@@ -103,8 +103,15 @@ def _dtype(name: str, operands: Sequence[Any], params: tuple) -> np.dtype:
         return np.zeros(0, first).real.dtype
     if name in ("matmul", "mm", "solve_system", "solve_triangle"):
         return np.result_type(*[e.dtype for e in operands])
-    return first if first.kind in "fc" and first.itemsize >= 4 and name not in ("all", "any") else _computed(
-        name, [np.ones((1,) * len(e.shape), e.dtype) for e in operands], params).dtype
+    kinds = {e.kind for e in operands if isinstance(e.kind, np.dtype)}  # without Python's numbers, which do not determine the dtype of a result
+    if len(kinds) == 1 and (kind := kinds.pop()).kind == "f" and kind.itemsize >= 4 and name not in ("all", "any"):
+        return kind
+    return _computed(name, [_one(e) for e in operands], params).dtype  # that of complex numbers is complex or real
+
+
+def _one(e: Any) -> Any:
+    """An operand of one element in place of many."""
+    return np.ones((1,) * len(e.shape), e.dtype) if isinstance(e.kind, np.dtype) else e.value
 
 
 def _stand_in(e: Any) -> Any:
