@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.carriers.reducing import centred, exponentials, norm, sum_of_squares
 from symgrad.carriers.special.activations import SHRINK_BELOW, shrink_near_0
 from symgrad.carriers.standardizing import standardized, standardized_pull
+from symgrad.types.exponents import has_predecessor
 
 __all__ = ["KERNELS", "Kernel"]
 
@@ -92,7 +93,7 @@ def _tanhshrink(g: Any, y: Any, kept: Any, x: Any) -> Any:
 
 def _power(g: Any, y: Any, kept: None, a: Any, b: Any) -> Any:
     """g b y / a and g y log(a), unless y has lost digits or a is so small that its factor overflows; g b aᵇ⁻¹ for a number b."""
-    if type(b) in (int, float) and type(a) is ndarray and b not in (0, 1) and (b - 1) + 1 == b:
+    if type(b) in (int, float) and type(a) is ndarray and b not in (0, 1) and has_predecessor(b):
         out = b * (a if b == 2 else a ** (b - 1))
         out *= g
         return out, None

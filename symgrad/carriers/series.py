@@ -39,6 +39,7 @@ from symgrad.carriers.coefficients import (
 )
 from symgrad.carriers.taylor import TaylorCarrier, with_defaults
 from symgrad.graph.op import REGISTRY, Op
+from symgrad.types.exponents import has_predecessor
 
 __all__ = ["SeriesCarrier"]
 
@@ -355,7 +356,8 @@ class SeriesCarrier(TaylorCarrier):
                 found = self.mul(half, half) if b % 2 == 0 else self.mul(self.pow(a, b - 1), a)
                 self._memo["pow", id(a), b] = found, (a,)
             return found
-        following = self._find_memoised((op, id(a), (type(b), b + 1), ())) if is_number else None
+        related = is_number and (b + 1) - 1 == b and has_predecessor(b + 1)
+        following = self._find_memoised((op, id(a), (type(b), b + 1), ())) if related else None
         return following / a if following is not None and nonzero(a) else self._solve_op(op, self.forward(op), (a, b), (), None)
 
     def neg(self, x: Any) -> Series:

@@ -21,12 +21,14 @@ from symgrad.graph.node import DETACHED, GRADIENT, PACKED, RELEASED, TANGENT, Le
 from symgrad.graph.op import Op
 from symgrad.types.dtypes import SCALAR_TYPES, dtype_of
 
-__all__ = ["Changed", "Unpacking", "always_saves", "changed", "hold_unpacked", "keeps_old", "read", "read_by", "read_traced", "saved_by",
+__all__ = ["Changed", "Unpacking", "always_saves", "changed", "hold_unpacked", "keeps_old", "read", "read_at", "read_by", "read_traced", "saved_by",
            "traced_args", "unpacking", "verify", "verify_all"]
 
 
 class _ReadTracer:
     """A tracer for an argument of a rule: it records whether the value is read, and not only shape or dtype."""
+
+    __array_ufunc__ = None  # so that NumPy's scalars use the operators of the tracer
 
     def __init__(self, name: str, read: set[str]):
         self.name, self.read = name, read
@@ -68,22 +70,60 @@ def always_saves(op: Op) -> bool:
 
 @functools.cache
 def read_by(op: Op) -> tuple[frozenset[str], ...] | None:
-    """For each argument, the names of the values that the rule for its cotangent reads; None for all."""
+    """For each argument, the names of the values that the rule for its cotangent reads; None for all.
+
+    A rule may read other values if some argument is a Python number. They count, too; `read_at` tells them apart.
+    """
     if not op.saves or op.kind == "linear":
         return (frozenset(),) * (op.arity or 1)
     if op.kind == "multilinear":  # no cotangent needs the result
         return (frozenset(("tensors",)),) if op.arity is None else tuple(frozenset(op.argument_names) - {name} for name in op.argument_names)
     if op.kind != "elementwise":
         return None
+    count = len(op.partials)
+    tensors = (None,) * count
+    calls = [_read_in_call(op, tensors), *(_read_in_call(op, (*tensors[:k], GENERIC, *tensors[k + 1:])) for k in range(count))]
+    return tuple(frozenset[str]().union(*names) for names in zip(*calls))
+
+
+NUMBERS = (int, float, complex)  # NumPy's scalars of 64 bits among them
+GENERIC = 1 / 3  # a number with no special property that a rule may ask for; neither the sum nor the difference with 1 is exact
+
+
+@functools.lru_cache(1024)
+def _read_in_call(op: Op, numbers: tuple) -> tuple[frozenset[str], ...]:
+    """The names of the values that the partial derivatives of an elementwise op read; `numbers` are its arguments, None for tensors."""
     out = []
-    for partial in op.partials:
+    for i, partial in enumerate(op.partials):
         read: set[str] = set()
-        found = partial
-        if callable(partial):
-            tracers = [_ReadTracer(name, read) for name in ("result", *op.argument_names)]
-            found = partial(_ReadTracer("", read), *tracers, *(op.examples[0] if op.examples else ()))
-        out.append(frozenset(read | {found.name} - {""} if isinstance(found, _ReadTracer) else read))
+        if callable(partial) and numbers[i] is None:
+            tracers = [_ReadTracer(name, read) if number is None else number for name, number in zip(op.argument_names, numbers)]
+            for parameters in op.examples or ((),):
+                found = partial(_ReadTracer("", read), _ReadTracer("result", read), *tracers, *parameters)
+                if isinstance(found, _ReadTracer):
+                    found.note()
+        out.append(frozenset(read))
     return tuple(out)
+
+
+@functools.cache
+def _depends_on_numbers(op: Op) -> bool:
+    """Whether a rule reads other values if an argument is a Python number."""
+    return op.kind == "elementwise" and op.saves and read_by(op) != _read_in_call(op, (None,) * len(op.partials))
+
+
+def read_at(node: Node) -> tuple[frozenset[str], ...] | None:
+    """As `read_by`, without what the rule reads for other kinds of arguments only."""
+    op, args, parents, count = node.op, node.args, node.parents, len(node.parents)
+    if not _depends_on_numbers(op) or args is None:
+        return read_by(op)
+    numbers = tuple([args[i] if parents[i] is None and isinstance(args[i], NUMBERS) else None for i in range(count)])
+    unsure = [i for i in range(count) if parents[i] is not None and isinstance(args[i], NUMBERS)]  # a number to the rule if it has no tangent
+    try:
+        certain = _read_in_call(op, numbers)
+    except ArithmeticError:  # a number is a pole of the rule
+        return read_by(op)
+    return tuple([either if any([k != i for k in unsure]) else names for i, (names, either) in enumerate(zip(certain, read_by(op) or ()))])
 
 
 def _needed(node: Node, parents: Sequence[Node | None]) -> list[tuple[str, int]]:
@@ -195,7 +235,7 @@ def verify(node: Node, parents: Sequence[Node | None]) -> None:
             raise changed(value, *found, source if place < 0 else _current(value, source))
     if node.op.inverse is not None and first_write_after(node.args[0], node.sequence_nr) is not None:
         node.args = (node.op.inverse(numeric, node.value), *node.args[1:])
-    read = read_by(node.op)
+    read = read_at(node)
     reads_result = read is None or any("result" in read[min(i, len(read) - 1)] for i, p in enumerate(parents) if p is not None)
     if not result_needed and reads_result and isinstance(node.value, (np.ndarray, Batched)) and first_write_after(node.value, node.sequence_nr):
         count = len(node.parents)

@@ -14,7 +14,7 @@ from symgrad.carriers.batched import Batched, new_level
 from symgrad.carriers.dual import Dual, DualCarrier
 from symgrad.engine.passes import pullback
 from symgrad.engine.replay import pushforward
-from symgrad.engine.saved import read, read_by, read_traced
+from symgrad.engine.saved import read, read_at, read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.func.evaluation import Evaluation, Input
 from symgrad.func.transforms import as_result, input_cotangents, unbatch_units
@@ -84,7 +84,7 @@ def _nodes_read_by_pullback(ev: Evaluation) -> list[Node]:
     between, read = ev.between, set[Any]()
     for node in reversed(ev.path):
         op, parents = node.op, node.parents
-        names = read_by(op)
+        names = read_at(node)
         if names is None:
             read.update([p for p in parents if p in between], (node,))
         else:

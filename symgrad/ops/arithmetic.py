@@ -5,6 +5,7 @@ import math
 from symgrad.graph.op import composite, elementwise, linear, primitive
 from symgrad.ops.rules import is_complex
 from symgrad.types.domains import BOOLEAN, NONZERO, POSITIVE, REAL
+from symgrad.types.exponents import has_predecessor
 from symgrad.types.promotion import common
 
 
@@ -87,7 +88,7 @@ elementwise("square", None, lambda xp, y, x: 2 * x, integers=True, refuses="b", 
 
 def _power_by_base(xp, y, a, b):
     """b a^(b - 1), computed as b a^b / a if b - 1 is not exact, because log(a) would amplify its rounding error."""
-    if isinstance(b, (int, float)) and (b - 1) + 1 == b:
+    if isinstance(b, (int, float)) and has_predecessor(b):
         return xp.zeros_like(a) if b == 0 else b * a ** (b - 1)
     one, zero = xp.ones_like(y), xp.eq(a, 0)
     if isinstance(b, (int, float)):

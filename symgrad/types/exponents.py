@@ -1,4 +1,4 @@
-"""Powers of two by which factors are scaled, so that no product of some of them overflows or loses digits."""
+"""Exponents: those with an exact predecessor, and powers of two by which factors are scaled, so that no product of some of them overflows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["balancing_factors", "running_factors"]
+__all__ = ["balancing_factors", "has_predecessor", "running_factors"]
 
 FEW, MANY = 64, 4096  # numbers that Python multiplies sooner than NumPy compares them, and numbers that are not examined, since that takes longer
 FAR = 4000  # the exponent of a product that is 0 or infinite, with all its derivatives
+
+
+def has_predecessor(b: float) -> bool:
+    """Whether b - 1 is a float: the exponent of the derivative of a power. A rounded one would be wrong by a factor that grows with the base.
+
+    >>> [has_predecessor(b) for b in (2, 0.5, 1.1, 1 / 3, -0.1, 1e16)]
+    [True, True, True, False, False, False]
+    """
+    less = b - 1
+    return less + 1 == b and b - less == 1  # the first of a small number, the second of a large one
 
 
 def balancing_factors(x: Any, dims: tuple[int, ...]) -> tuple[Any, ...]:
