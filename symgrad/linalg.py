@@ -123,10 +123,10 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
            ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) eigenvalues E of A X = B X E for a Hermitian A and a positive definite B, and the vectors X, Xᴴ B X = I.
 
-    A and B are (..., m, m), E is (..., k) and X (..., m, k); k is 1, or the number of columns of `X`, if it is not given, and E descends unless
-    `largest` is False. All eigenvalues are computed directly, so that there is no least size of A, and that what steers torch's iterations
-    (`X`, `n`, `iK`, `niter`, `tol`, `method` and the parameters of the orthogonalization) is accepted and changes nothing. A derivative of vectors
-    raises RuntimeError where two eigenvalues of A are equal.
+    A and B are (..., m, m), and only their lower triangles are read; E is (..., k) and X (..., m, k); k is 1, or the number of columns of `X`, if it
+    is not given, and E descends unless `largest` is False. All eigenvalues are computed directly, so that there is no least size of A, and that what
+    steers torch's iterations (`X`, `n`, `iK`, `niter`, `tol`, `method` and the parameters of the orthogonalization) is accepted and changes nothing.
+    A derivative of vectors raises RuntimeError where two eigenvalues of A are equal.
 
     Raises ValueError for a k that is not from 1 to m, RuntimeError for matrices that are not square, NotImplementedError for a `tracker`.
 
@@ -149,7 +149,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
         values, vectors = eigh(A)
     else:
         factor: Any = cholesky(B)
-        half = solve_triangular(factor, (A + A.mH) / 2, upper=False)
+        half = solve_triangular(factor, traced.hermitian_matrix(A), upper=False)
         values, vectors = eigh(solve_triangular(factor, half.mH, upper=False))
         vectors = solve_triangular(factor.mH, vectors, upper=True)
     if largest is None or largest:

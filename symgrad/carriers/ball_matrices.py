@@ -8,7 +8,8 @@ import numpy as np
 from flint import acb, acb_mat, arb, arb_mat
 
 from symgrad.carriers.digits import Undecided
-from symgrad.carriers.spectra import adjoint_of_cells, eigenvalues_of_numbers, hermitian_part_of_cells
+from symgrad.carriers.spectra import adjoint_of_cells, eigenvalues_of_numbers
+from symgrad.carriers.triangles import hermitian_cells
 
 __all__ = ["BALL_MATRICES"]
 
@@ -51,7 +52,7 @@ def _spectrum(cls: Any, a: Any) -> tuple[list[Any], Any]:
 
     The eigenvalues are real, and their balls do not overlap, so that the order of the midpoints is theirs.
     """
-    a = hermitian_part_of_cells(cls, a)
+    a = hermitian_cells(cls, a)
     if not a.size:
         return [], a
     values, vectors = _separated(a)

@@ -15,18 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers import cofactors, elimination, spectra
+from symgrad.carriers import cofactors, elimination, spectra, triangles
 from symgrad.carriers.batched import Batched, aligned_data
-from symgrad.carriers.lapack import cholesky, det, float64, hermitian, inv, scipy_linalg, slogdet, solve
+from symgrad.carriers.lapack import cholesky, det, float64, inv, scipy_linalg, slogdet, solve
 from symgrad.carriers.recorded import Recorded
-from symgrad.carriers.spectra import hermitian_part_of_cells, is_number
+from symgrad.carriers.spectra import is_number
+from symgrad.carriers.triangles import hermitian_cells, one_triangle
 from symgrad.types.failures import LinAlgError
 
 __all__ = ["MATRIX_WORDS", "of_arrays", "of_cells"]
 
 MATRIX_WORDS = ("matrix_inverse", "solve_system", "solve_triangle", "cholesky_factor", "determinant", "log_abs_det", "sign_of_det",
                 "hermitian_eigenvalues", "hermitian_eigenvectors", "eigenvalue_gaps", "singular_values", "singular_vectors", "pseudo_inverse",
-                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges",
+                "qr_factors", "matrix_exponential", "eigenvalues", "eigenvectors", "ldl_factors", "regular", "row_exchanges", "hermitian_matrix",
                 "order_of_rows", "triangular_factors", "cofactors", "cofactors_along", "log_det_slope")
 ARITIES = dict.fromkeys(MATRIX_WORDS, 1) | {"solve_system": 2, "solve_triangle": 2, "cofactors_along": 2}
 OF_VECTORS = ("eigenvalue_gaps", "order_of_rows")
@@ -161,7 +162,7 @@ def _solve_triangle(a: Any, b: Any, upper: bool, unitriangular: bool) -> Any:
 
 
 def _cholesky_factor(a: Any) -> Any:
-    a = hermitian(a)
+    a = one_triangle("linalg.cholesky", a)
     try:
         return cholesky(a)
     except np.linalg.LinAlgError:
@@ -304,7 +305,7 @@ def _cells_solve_triangle(cls: Any, a: Any, b: Any, upper: bool, unitriangular: 
 
 def _cells_cholesky_factor(cls: Any, a: Any) -> Any:
     n, zero = len(a), cls.number(0)
-    a = hermitian_part_of_cells(cls, a)
+    a = hermitian_cells(cls, a)
     out, conjugates = _identity(cls, n) * zero, _identity(cls, n) * zero
     for j in range(n):
         rest = a[j, j] - sum(out[j, :j] * conjugates[j, :j], zero)
@@ -348,4 +349,4 @@ def _cells_sign_of_det(cls: Any, a: Any) -> Any:
     return xp.sign(xp.determinant(cls.lift(a))).item()
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **vars(cofactors), **globals()}
+FUNCTIONS: dict[str, Callable[..., Any]] = {**vars(spectra), **vars(elimination), **vars(cofactors), **vars(triangles), **globals()}

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.carriers.lapack import adjoint, eig, eigh, eigvalsh, float64, hermitian, is_remembered, remembered, scipy_linalg, svd, svdvals
+from symgrad.carriers.lapack import adjoint, eig, eigh, eigvalsh, float64, is_remembered, remembered, scipy_linalg, svd, svdvals
 from symgrad.carriers.structure import triu
+from symgrad.carriers.triangles import hermitian_cells, one_triangle
 from symgrad.types.failures import LinAlgError
 
-__all__ = ["NoExpression", "adjoint_of_cells", "eigenvalues_of_numbers", "hermitian_part_of_cells", "is_number",
+__all__ = ["NoExpression", "adjoint_of_cells", "eigenvalues_of_numbers", "is_number",
            "refuse_expressions"]
 
 NEITHER = ("so that their vectors are not unique and have no derivative, and the values have no second one. Compute first derivatives with the "
@@ -43,18 +44,26 @@ def _finite(name: str, a: Any, what: str = "eigenvalues") -> Any:
     return a
 
 
+def _finite_triangle(name: str, a: Any, what: str = "eigenvalues") -> Any:
+    """The matrix, of which LAPACK reads the lower triangle; what is in the other one need not be finite."""
+    if not np.logical_and.reduce(np.isfinite(a), None):
+        _finite(name, np.tril(a), what)
+    return a
+
+
 @remembered
 def _hermitian_spectrum(a: Any) -> tuple[Any, Any]:
-    w, v = eigh(hermitian(_finite("linalg.eigh", a)))
+    w, v = eigh(_finite_triangle("linalg.eigh", a))
     return w, v * _phases(v)
 
 
 def _hermitian_eigenvalues(a: Any) -> Any:
-    return _hermitian_spectrum(a)[0].copy() if is_remembered(a) else eigvalsh(hermitian(_finite("linalg.eigvalsh", a)))
+    a = one_triangle("linalg.eigvalsh", a)
+    return _hermitian_spectrum(a)[0].copy() if is_remembered(a) else eigvalsh(_finite_triangle("linalg.eigvalsh", a))
 
 
 def _hermitian_eigenvectors(a: Any) -> Any:
-    return _hermitian_spectrum(a)[1].copy()
+    return _hermitian_spectrum(one_triangle("linalg.eigh", a))[1].copy()
 
 
 def _phases(v: Any) -> Any:
@@ -159,7 +168,7 @@ def _regular(a: Any, name: str) -> Any:
 
 def _ldl_factors(a: Any, hermitian: bool) -> Any:
     """L D with all rows in the order of the end, above the order, 1 at the first column of a block of two, and the exchanges of LAPACK."""
-    a = _finite("linalg.ldl_factor", (a + (adjoint(a) if hermitian else np.swapaxes(a, -1, -2))) / 2, "factors")
+    a = _finite_triangle("linalg.ldl_factor", one_triangle("linalg.ldl_factor", a, hermitian), "factors")
     (factorize,) = scipy_linalg().get_lapack_funcs(("hetrf" if hermitian and np.iscomplexobj(a) else "sytrf",), (a,))
     n = a.shape[-1]
     out = np.zeros((*a.shape[:-2], n + 3, n), a.dtype)
@@ -189,12 +198,6 @@ def _ldl_order(exchanges: Any, packed: Any) -> tuple[list[int], list[int]]:
 def is_number(x: Any) -> bool:
     """Whether an element is a number of many digits, which can be compared."""
     return hasattr(x, "ae")
-
-
-def hermitian_part_of_cells(cls: Any, a: Any) -> Any:
-    """The elements of (A + Aᴴ)/2."""
-    cells = cls.lift(a)
-    return np.array(((cells + cls.carrier.conj(cells.T)) / 2).view(np.ndarray))
 
 
 @functools.cache
@@ -236,7 +239,7 @@ def _cells_phases(v: Any) -> Any:
 
 def _spectrum(cls: Any, a: Any) -> tuple[Any, Any]:
     """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix of many-digit numbers."""
-    a = hermitian_part_of_cells(cls, a)
+    a = hermitian_cells(cls, a)
     if not a.size:
         return a[:0].ravel(), a
     values, vectors = _digits().context.eighe(_matrix("eigh", a))
@@ -359,7 +362,7 @@ def _cells_regular(cls: Any, a: Any, name: str) -> Any:
 
 def _cells_ldl_factors(cls: Any, a: Any, hermitian: bool) -> Any:
     """As of floats, whose exchanges are taken: they are part of the value, and are chosen by comparisons."""
-    a = hermitian_part_of_cells(cls, a) if hermitian else np.array(((cls.lift(a) + cls.lift(a.T)) / 2).view(np.ndarray))
+    a = hermitian_cells(cls, a, hermitian)
     n, zero = len(a), cls.number(0)
     refuse_expressions("ldl_factor", a)
     out = np.full((n + 3, n), zero, object)

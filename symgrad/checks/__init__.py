@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from symgrad.carriers.triangles import hermitian_parts
 from symgrad.checks.checker import Checker
 from symgrad.checks.cross import compare_floats, cross_check
 from symgrad.checks.measuring import DEFAULT, Tolerances
@@ -103,7 +104,16 @@ def check_named(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[st
                 name: str | None = None, tolerances: Tolerances = DEFAULT) -> Report:
     """`check` of a symgrad function with its inputs as a sequence or as a mapping by name; `name` is the name in the report."""
     _order(order)
-    name = name or name_of(function)
+    with hermitian_parts() as read:
+        report = _check(function, inputs, order, wrt, points, seconds, seed, progress, rigorous, name or name_of(function), tolerances)
+    if read:
+        report.notes.append(
+            f"a matrix is not Hermitian: of {', '.join(read)} the Hermitian part was read, as the derivative has it, not one triangle")
+    return report
+
+
+def _check(function: Callable[..., Any], inputs: Sequence[Any] | Mapping[str, Any], order: int, wrt: Sequence[str] | None, points: int | None,
+           seconds: float, seed: int, progress: Any, rigorous: bool, name: str, tolerances: Tolerances) -> Report:
     try:
         problem = Problem(function, inputs, wrt, name)
     except NotCheckable as error:

@@ -45,7 +45,8 @@ from symgrad.matrixcalc.terms import (
 __all__ = ["carrier"]
 
 PUBLIC = {"matrix_exponential": "linalg.matrix_exp", "hermitian_eigenvalues": "linalg.eigvalsh", "hermitian_eigenvectors": "linalg.eigh",
-          "singular_values": "linalg.svdvals", "singular_vectors": "linalg.svd", "qr_factors": "linalg.qr", "pseudo_inverse": "linalg.pinv"}
+          "singular_values": "linalg.svdvals", "singular_vectors": "linalg.svd", "qr_factors": "linalg.qr", "pseudo_inverse": "linalg.pinv",
+          "hermitian_matrix": "one triangle of a matrix"}
 
 
 def _log(x: Any) -> Labelled:

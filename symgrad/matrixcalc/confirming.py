@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.carriers import precise
+from symgrad.carriers.triangles import hermitian_parts
 from symgrad.engine.replay import replay
 from symgrad.matrixcalc.evaluation import FLOATS, PRECISE, of_form, of_sum
 from symgrad.matrixcalc.form import Form
@@ -37,6 +38,7 @@ def sizes_of(symbols: Mapping[str, Symbol], values: Values) -> Callable[[Dimensi
     return lambda d: d.length(known)
 
 
+@hermitian_parts()  # a random matrix is not symmetric, and the notation has no triangles
 def confirm(graph: TensorGraph, by: Sequence[Symbol], compact: Sum, form: Form | None, text: str) -> int:
     """Compare a compact form and its notation with the reference and return the number of points. Raises Disagreement, ValueError."""
     with precise.working_precision(WORKING):

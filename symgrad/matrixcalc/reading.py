@@ -78,6 +78,8 @@ class TensorGraph:
             return lift(0)
         if name == "eq" and _are_places(*lifted):
             return False
+        if name == "cholesky_factor":
+            _check_symmetric(node.parents[0])
         try:
             if name in rules:
                 return rules[name](*[lift(a) for a in lifted], *(node.args or ())[len(node.parents):])
@@ -139,6 +141,14 @@ class TensorGraph:
         each = carrier.square(x - target)
         dims = tuple(range(each.ndim))
         return each if reduction == "none" else carrier.sum(each, dims) if reduction == "sum" else self._mean(each, dims, False)
+
+
+def _check_symmetric(node: Any) -> None:
+    """Refuse a matrix of which linalg.cholesky reads one triangle alone, for which there is no notation."""
+    a = None if node is None else node.value
+    if a is not None and np.any(np.abs(a - a.swapaxes(-1, -2)) > 64 * len(a) * np.finfo(a.dtype).eps * np.max(np.abs(a), initial=0)):
+        raise NoCompactForm("matrix_expr: linalg.cholesky reads the lower triangle of a matrix that is not symmetric, for which there is no "
+                            "notation; give a symmetric matrix, or factorize (A + A.mT) / 2")
 
 
 def _are_places(a: Any, b: Any) -> bool:

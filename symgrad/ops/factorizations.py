@@ -280,12 +280,12 @@ def tolerances(a, atol, rtol):
 def linalg_pinv(xp, A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The pseudo-inverse, without the singular values below the tolerances; its derivative is that at constant rank.
 
-    `hermitian` reads the Hermitian part of A.
+    With `hermitian` only the lower triangle of A is read, and the derivative is that along Hermitian perturbations of A.
     """
     _check_matrix("linalg.pinv", A)
     if hermitian:
         check_square("linalg.pinv", A)
-        A = (A + adjoint(xp, A)) / 2
+        A = xp.hermitian_matrix(A)
     for name, x in ("atol", atol), ("rtol", rcond if rtol is None else rtol):
         if getattr(x, "requires_grad", False):
             raise RuntimeError(f"linalg.pinv is not differentiable by its tolerance '{name}': detach() it")

@@ -1,6 +1,6 @@
 """Factors P L D Lᵀ Pᵀ of symmetric (Hermitian) matrices, D with blocks of one or two rows, and equations solved with them.
 
-The symmetric part of a matrix is factorized, so that value and derivative are those of one function of all elements. The exchanges of rows are
+The lower triangle of a matrix is read, and the derivative is that along symmetric (Hermitian) perturbations. The exchanges of rows are
 LAPACK's, by Bunch and Kaufman, and L D in one array stands as there: the rows of L are exchanged up to their own step alone.
 Source: J. R. Bunch and L. Kaufman, Some stable methods for calculating inertia and solving symmetric linear systems (1977).
 """
@@ -129,8 +129,8 @@ def _factor(xp, name, a, hermitian, check):
 def linalg_ldl_factor_ex(xp, A, *, hermitian=False, check_errors=False):
     """L below D in one array, the row exchanges, and for each matrix 0, or the position of the first zero of D that is a block by itself.
 
-    Two equal negative exchanges mark a block of two rows, as in LAPACK's sytrf and hetrf. The symmetric part of A is factorized, or with `hermitian`
-    the Hermitian part.
+    Two equal negative exchanges mark a block of two rows, as in LAPACK's sytrf and hetrf. Only the lower triangle of A is read, and the
+    derivative is that along symmetric perturbations of A, or with `hermitian` along Hermitian ones.
     """
     return return_types.linalg_ldl_factor_ex(_factor(xp, "ldl_factor_ex", A, hermitian, check_errors))
 
@@ -139,7 +139,7 @@ def linalg_ldl_factor_ex(xp, A, *, hermitian=False, check_errors=False):
 def linalg_ldl_factor(xp, A, *, hermitian=False):
     """L below D in one array, and the row exchanges; two equal negative ones mark a block of two rows. Raises RuntimeError for a zero of D.
 
-    The symmetric part of A is factorized, or with `hermitian` the Hermitian part.
+    Only the lower triangle of A is read, and the derivative is that along symmetric perturbations of A, or with `hermitian` along Hermitian ones.
     """
     return return_types.linalg_ldl_factor(_factor(xp, "ldl_factor", A, hermitian, True)[:2])
 

@@ -1,7 +1,8 @@
 """Inverses, solutions, triangular factors and spectra of matrices; leading axes are a batch.
 
-A matrix that is read as symmetric (Hermitian) is replaced by its symmetric part (A + Aᴴ)/2, so that value and derivative are those of one function of
-all elements. Eigenvectors have a derivative where the eigenvalues are different; equal ones raise RuntimeError.
+Of a symmetric (Hermitian) matrix one triangle is read, as in LAPACK, and the derivative is that along Hermitian perturbations: a cotangent of the
+matrix and a tangent are replaced by their Hermitian parts, so that both modes agree. Eigenvectors have a derivative where the eigenvalues are
+different; equal ones raise RuntimeError.
 Source: M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 """
 
@@ -11,7 +12,7 @@ from symgrad.graph.op import composite, primitive
 from symgrad.ops.linalg import matrix_transpose
 from symgrad.ops.rules import is_complex
 from symgrad.types import return_types
-from symgrad.types.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, TRIANGULAR
+from symgrad.types.domains import DISTINCT, NONSINGULAR, REAL, SEPARATED, SPD, SYMMETRIC, TRIANGULAR
 
 MATRIX = ((2, 2),)
 
@@ -122,6 +123,11 @@ def _push_cholesky(xp, t, y, a):
 primitive("cholesky_factor", lambda xp, input: xp.cholesky_factor(input), vjp=_pull_cholesky, jvp=_push_cholesky, public=False,
           node_name="LinalgCholeskyEx", shapes=MATRIX, domain=SPD, saved=("result",),
           doc="The lower triangular factor L of a positive definite matrix L Lᴴ.")
+
+
+primitive("hermitian_matrix", lambda xp, input: xp.hermitian_matrix(input), vjp=lambda xp, g, y, a: hermitian(xp, g),
+          jvp=lambda xp, t, y, a: hermitian(xp, t), public=False, shapes=MATRIX, domain=SYMMETRIC, saves=False,
+          doc="The Hermitian matrix with the lower triangle of A.")
 
 
 def scaled_columns(xp, v, w):
@@ -262,11 +268,11 @@ def linalg_solve_triangular(xp, A, B, *, upper, left=True, unitriangular=False):
 def linalg_cholesky(xp, A, *, upper=False):
     """The lower triangular factor L of a positive definite matrix A = L Lᴴ, or Lᴴ with `upper`. Raises RuntimeError for another matrix.
 
-    The symmetric part of A is factorized.
+    Only the lower triangle of A is read, or with `upper` the upper one. The derivative is that along Hermitian perturbations of A: the gradient is
+    Hermitian, and of a tangent the Hermitian part counts.
     """
     check_square("linalg.cholesky", A)
-    factor = xp.cholesky_factor(A)
-    return adjoint(xp, factor) if upper else factor
+    return adjoint(xp, xp.cholesky_factor(adjoint(xp, A))) if upper else xp.cholesky_factor(A)
 
 
 @composite("cholesky", usage="symgrad.cholesky(symgrad.tensor([[2.0, 1.0], [1.0, 3.0]]))")
@@ -300,26 +306,29 @@ def cholesky_inverse(xp, L, upper=False):
 
 @composite("linalg_eigvalsh", public=False)
 def linalg_eigvalsh(xp, A, UPLO="L"):
-    """The eigenvalues of a Hermitian matrix, ascending. The symmetric part of A is read, whatever `UPLO` says.
+    """The eigenvalues of a Hermitian matrix, ascending. Only the lower triangle of A is read, or the upper one with the `UPLO` "U".
 
-    The first derivative exists where the eigenvalue is different from the others, the mean of those of equal ones is right; the second derivative
-    raises RuntimeError where two are equal.
+    The derivative is that along Hermitian perturbations of A: the gradient is Hermitian, and of a tangent the Hermitian part counts. The first
+    derivative exists where the eigenvalue is different from the others, the mean of those of equal ones is right; the second derivative raises
+    RuntimeError where two are equal.
     """
-    _check_uplo("linalg.eigvalsh", A, UPLO)
-    return xp.hermitian_eigenvalues(A)
+    return xp.hermitian_eigenvalues(_read_triangle(xp, "linalg.eigvalsh", A, UPLO))
 
 
 @composite("linalg_eigh", public=False, joined="LinalgEighBackward0")
 def linalg_eigh(xp, A, UPLO="L"):
-    """The eigenvalues, ascending, and the eigenvectors, in columns, of a Hermitian matrix. The symmetric part of A is read, whatever `UPLO` says.
+    """The eigenvalues, ascending, and the eigenvectors, in columns, of a Hermitian matrix.
 
-    A derivative of eigenvectors of equal eigenvalues raises RuntimeError.
+    Only the lower triangle of A is read, or the upper one with the `UPLO` "U". The derivative is that along Hermitian perturbations of A: the
+    gradient is Hermitian, and of a tangent the Hermitian part counts. A derivative of eigenvectors of equal eigenvalues raises RuntimeError.
     """
-    _check_uplo("linalg.eigh", A, UPLO)
+    A = _read_triangle(xp, "linalg.eigh", A, UPLO)
     return return_types.linalg_eigh((xp.hermitian_eigenvalues(A), xp.hermitian_eigenvectors(A)))
 
 
-def _check_uplo(name, a, uplo):
+def _read_triangle(xp, name, a, uplo):
+    """A matrix whose lower triangle is that of the Hermitian matrix."""
     check_square(name, a)
     if str(uplo).upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")
+    return adjoint(xp, a) if str(uplo).upper() == "U" else a

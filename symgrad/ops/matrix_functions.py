@@ -354,7 +354,7 @@ def linalg_inv_ex(xp, A, *, check_errors=False):
 def linalg_cholesky_ex(xp, A, *, upper=False, check_errors=False):
     """The Cholesky factor and, for each matrix, 0, or the order of the first leading minor that is not positive definite; the factor is NaN then."""
     check_square("linalg.cholesky_ex", A)
-    factor, info = _with_info(xp, "cholesky_ex", xp.cholesky_factor, [A], check_errors)
+    factor, info = _with_info(xp, "cholesky_ex", xp.cholesky_factor, [adjoint(xp, A) if upper else A], check_errors)
     return return_types.linalg_cholesky_ex((adjoint(xp, factor) if upper else factor, info))
 
 

@@ -61,7 +61,7 @@ SHAPES: dict[str, Callable[..., tuple[int, ...]]] = {
     "reshape": lambda x, shape: tuple(shape), "view": lambda x, shape: tuple(shape), "broadcast_to": lambda x, shape: np.broadcast_shapes(x, shape),
     "sum_to_size": lambda x, shape: tuple(shape), "permute": lambda x, dims: tuple([x[i] for i in dims]), "matmul": _matmul, "mm": _matmul,
     **dict.fromkeys(("matrix_inverse", "cholesky_factor", "hermitian_eigenvectors", "matrix_exponential", "eigenvectors",
-                     "cofactors", "log_det_slope"), lambda x: x),
+                     "cofactors", "log_det_slope", "hermitian_matrix"), lambda x: x),
     **dict.fromkeys(("determinant", "log_abs_det", "sign_of_det"), lambda x: x[:-2]),
     **dict.fromkeys(("hermitian_eigenvalues", "eigenvalues"), lambda x: x[:-1]), "singular_values": lambda x: (*x[:-2], min(x[-2:])),
     "singular_vectors": lambda x: (*x[:-2], sum(x[-2:]), min(x[-2:])), "qr_factors": lambda x: (*x[:-2], sum(x[-2:]), x[-1]),

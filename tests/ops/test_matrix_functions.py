@@ -27,6 +27,7 @@ FUNCTIONS = {
     "cond": linalg.cond, "nuclear": lambda a: linalg.matrix_norm(a @ SHEAR, "nuc"), "eigvals": lambda a: linalg.eigvals(a @ SHEAR).real,
     "eig": lambda a: linalg.eig(a @ SHEAR).eigenvectors.real, "lu_solve": lambda a: linalg.lu_solve(*linalg.lu_factor(a @ SHEAR), a[:, :2] ** 2),
 }
+ONE_TRIANGLE = ("cholesky", "eigvalsh", "eigh")  # whose derivative is that along symmetric perturbations
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -45,6 +46,8 @@ def test_first_derivative_is_that_of_differences(name):
     for at in np.ndindex(3, 3):
         change = np.zeros((3, 3))
         change[at] = step
+        if name in ONE_TRIANGLE:
+            change = (change + change.T) / 2
         expected = (f(SPD + symgrad.tensor(change)) - f(SPD - symgrad.tensor(change))) / (2 * step)
         assert symgrad.allclose(found[(..., *at)], expected, rtol=1e-6, atol=1e-8)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from symgrad.carriers.triangles import hermitian_parts
 from symgrad.frameworks.adapter import NotApplicable
 from symgrad.testing.attack import Attack, Body, Check, When, run_at_example, user_example
 from symgrad.testing.checks.measuring import report_lost_digits
@@ -56,6 +57,7 @@ def check(name: str, draws: str = "points", when: When = lambda attack: "", most
     return make
 
 
+@hermitian_parts()  # of which the rules are the derivatives, element by element
 def run(check: Check, attack: Attack, examples: Sequence[Example] | None = None) -> Result:
     """Run one check at every example up to the first with a wrong result; then simplify the example.
 
