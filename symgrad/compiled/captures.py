@@ -1,101 +1,200 @@
 """Captured values: what a function reads besides its arguments, found through closures, defaults, globals, attributes and containers.
 
-Tensors become inputs of the program, so that the program reads their present values. Everything else is compared before each run: numbers, strings
-and arrays by value, other objects by identity.
+Tensors become inputs of the program, so that the program reads their present values. Everything else is compared before each run, by its content; a
+value that cannot be compared is refused.
 """
 
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-import numpy as np
-
+from symgrad.autograd.function import Function
 from symgrad.carriers.duck import Unrecordable
+from symgrad.compiled.code import reads
+from symgrad.compiled.contents import MISSING, Check, Part, alike, cells_of
+from symgrad.compiled.kinds import State, is_library, kind_of, state_of
 from symgrad.engine.tensor import Tensor
+from symgrad.func.transformed import Transformed
+from symgrad.graph.op import Op
+from symgrad.types import dtypes
 
-__all__ = ["Captures"]
+__all__ = ["Captures", "Unwatched"]
 
-PLAIN = (int, float, complex, bool, str, bytes, type(None), np.generic, np.dtype)
-CONTAINERS = (list, tuple, dict, set, frozenset)
-OPAQUE = ("builtins", "numpy", "scipy", "sympy", "mpmath", "functools", "itertools", "operator", "math", "collections", "typing", "threading")
-OWN = {"symgrad.func": ("_settings",), "symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
-LARGE = 1 << 16  # bytes of an array that is compared without a copy, which takes longer for fewer
-LARGEST = 4000  # places that are compared before each run
-FIXED = (tuple, frozenset)  # what they refer to stays
+LARGEST = 4000  # values that are compared before each run
+SETTINGS = {"symgrad.compiled": ("function",)}  # what the library's own objects depend on; the rest they remember
+RULES = ("forward", "backward", "vjp", "jvp", "vmap", "setup_context", "symbolic")  # methods of a `Function` that the library calls
 Read = Callable[[], Any]
-Check = Callable[[Any], bool]
-MISSING = object()
 
 
-class Part(NamedTuple):
-    """A value that another one refers to."""
-
-    name: str  # with the names of what refers to it
-    attribute: str  # of a class or module
-    read: Read | None  # reads it again; None for methods, which are followed and not compared
-    value: Any
-    fixed: bool = False  # what refers to it is compared, and cannot change
+class Unwatched(Unrecordable):
+    """A function reads a value whose changes cannot be noticed, so that its program might be that of a former value."""
 
 
 class Captures:
-    """The captured tensors of a function, and the other values on which its program depends."""
+    """The captured tensors of a function, and the other values on which its program depends; `given` are arguments that are objects."""
 
-    def __init__(self, function: Any):
+    def __init__(self, function: Any, given: Sequence[tuple[str, Any]] = ()):
         self.tensors: list[Read] = []
-        self.same: list[tuple[Read, Any, Check | None, str]] = []  # values that are the same objects, or equal ones; each with its name
-        self.checks: list[tuple[Read, Check, str]] = []  # values that may change and be the same objects
-        self._seen: set[int] = set()
-        self._held: list[Any] = []  # keeps the objects whose ids are known alive while they are searched
-        names = {"__call__"}  # that reached code may read, or calls without a name
-        waiting: list[Part] = []  # attributes of classes and modules whose names no reached code has
-        stack: list[Part] = [Part("", "", None, function)]
+        self.same: list[tuple[Read, Any, str]] = []  # values that must be the same objects, or equal numbers; each with its name
+        self.checks: list[tuple[Check, str]] = []  # of the contents of objects
+        self.undos: list[Callable[[], None]] = []  # put the contents back
+        self.states: list[tuple[State, Any, str]] = []  # of sources of random numbers, at the beginning
+        self.objects: dict[int, Any] = {}  # what was reached, by id
+        self.names: dict[str, str] = {"__call__": ""}  # that reached code may read, or calls without a name; with a place
+        self._paths: dict[int, Read] = {}  # how a captured tensor is read
+        self._classes: list[type] = []
+        if function is not None:
+            self.same.append((functools.partial(operator.getitem, dtypes.__dict__, "_default"), dtypes.get_default_dtype(), "the default dtype"))
+            self._search([Part("", function), *[Part(name, x) for name, x in given]])
+            self._watch_classes()
+
+    def _search(self, roots: list[Part]) -> None:
+        waiting: list[tuple[Part, frozenset[str], str]] = []  # attributes of classes and modules whose names no reached code has
+        unknown: list[tuple[Part, frozenset[str], str]] = []
+        # each with the names of attributes through which it is reached, and the place of the code that reads it
+        stack = [(part, frozenset[str](), "") for part in reversed(roots)]
         while stack:
-            name, _, read, value, fixed = stack.pop()
-            if read is not None and isinstance(value, Tensor):
-                if id(value) not in self._seen:
-                    self._seen.add(id(value))
-                    self.tensors.append(read)
-                    self._held.append(value)
+            part, needs, where = stack.pop()
+            value, name = part.value, part.name
+            if isinstance(value, Tensor) and part.read is not None:
+                self._add_tensor(value, part)
                 continue
-            if read is not None:
-                check = _check_of(value)
-                if isinstance(value, (np.ndarray, list, dict, set)) and check is not None:
-                    self.checks.append((read, check, name))
-                elif not fixed:
-                    self.same.append((read, value, check, name))
-            if id(value) not in self._seen and not isinstance(value, (*PLAIN, np.ndarray)):
-                self._seen.add(id(value))
-                self._held.append(value)
-                if isinstance(value, types.FunctionType) and not _is_own(value):
-                    names |= _names(value.__code__)
-                stack += [part._replace(name=name + part.name) for part in _parts(value)]
-                waiting += [part._replace(name=name + part.name) for part in _shared_parts(value)]
+            kind = kind_of(value)
+            if part.read is not None and part.loose:
+                self.same.append((part.read, value, name))
+            if part.write is not None:
+                self.undos.append(functools.partial(_put_back, part, value))
+            if kind is None:
+                unknown.append((part, needs, where))
+                continue
+            if id(value) not in self.objects:
+                self.objects[id(value)] = value
+                if not is_constant(value):
+                    library = is_library(type(value).__module__)  # whose code may read any attribute
+                    for below, place in self._parts(part, kind, where):
+                        further = needs | {below.attribute} if below.attribute and not below.shared and not library else needs
+                        (waiting if below.shared else stack).append((below, further, place))
             if not stack:
-                stack = [part for part in waiting if part.attribute in names]
-                waiting = [part for part in waiting if part.attribute not in names]
+                stack = [entry for entry in waiting if entry[0].attribute in self.names]
+                waiting = [entry for entry in waiting if entry[0].attribute not in self.names]
             if len(self.checks) + len(self.same) > LARGEST:
                 raise Unrecordable(f"the function refers to more than {LARGEST} values besides its arguments")
-        self._seen.clear()
-        self._held.clear()
+        for part, needs, where in unknown:
+            if all(name in self.names for name in needs):
+                places = [self.names[name] for name in needs if self.names[name]]
+                raise Unwatched(f"{part.name.lstrip('.')}, of type {type(part.value).__name__}, is read{(places or [where])[0]}, and changes of such "
+                                f"an object cannot be noticed. Pass what is computed from it as an argument")
+
+    def _add_tensor(self, value: Tensor, part: Part) -> None:
+        read: Any = part.read
+        if id(value) not in self._paths:
+            self._paths[id(value)] = read
+            self.objects[id(value)] = value
+            self.tensors.append(read)
+        else:  # the program reads it in one place
+            known = self._paths[id(value)]
+            self.checks.append((lambda: None if read() is known() else "", part.name))
+
+    def _parts(self, part: Part, kind: Any, where: str) -> Iterator[tuple[Part, str]]:
+        """The parts of a value with their whole names, and the place of the code that reads them; notes how its content is compared."""
+        value, name = part.value, part.name
+        own = module_of(value).partition(".")[0] == "symgrad"
+        if isinstance(value, types.FunctionType):
+            found: Any = self._parts_of_function(value, where)
+        elif own and isinstance(value, Transformed):
+            found = [(Part("", x), where) for x in flattened(value._settings)]
+        elif own and module_of(value).startswith(tuple(SETTINGS)):
+            found = [(Part("", getattr(value, field)), where) for names in SETTINGS.values() for field in names if hasattr(value, field)]
+        else:
+            if (state := state_of(value)) is not None:
+                self.states.append((state, state.read(), name))
+            content = kind.content(value)
+            if content is not None:
+                self.checks.append((content.check, name))
+                if content.undo is not None:
+                    self.undos.append(content.undo)
+            found = [(x, where) for x in (*kind.parts(value), *shared_parts(value))]
+            if not isinstance(value, types.ModuleType):
+                self._classes += classes_of(value)
+        for below, place in found:
+            yield below._replace(name=name + below.name), place
+
+    def _parts_of_function(self, f: types.FunctionType, where: str) -> Iterator[tuple[Part, str]]:
+        op = f.__dict__.get("op")
+        if isinstance(op, Op):
+            yield Part("", op), where
+        if is_library(f.__module__ or ""):  # depends on what it closes over alone
+            for part in cells_of(f):
+                if not isinstance(part.value, Tensor) and kind_of(part.value) is not None:
+                    yield part, where
+            return
+        kind = kind_of(f)
+        content = kind.content(f)  # type: ignore[union-attr]
+        self.checks.append((content.check, f".{f.__name__}"))  # type: ignore[union-attr]
+        found = reads(f.__code__)
+        file = f.__code__.co_filename
+        for names in (found.attributes, found.globals):
+            for name, line in names.items():
+                self.names.setdefault(name, f" in {f.__qualname__} (line {line} of {file})")
+        place = f" in {f.__qualname__} (line {f.__code__.co_firstlineno} of {file})"
+        yield from [(part, place) for part in cells_of(f)]
+        for x in (f.__defaults__, f.__kwdefaults__):
+            if x is not None:
+                yield Part("", x), place
+        for key, x in f.__dict__.items():
+            yield Part(f".{key}", x, functools.partial(operator.getitem, f.__dict__, key), attribute=key, loose=True), place
+        space = f.__globals__
+        for name, line in found.globals.items():
+            x = space.get(name, MISSING)
+            if x is MISSING and hasattr(builtins, name):
+                continue
+            read = functools.partial(operator.getitem, space, name) if x is not MISSING else functools.partial(space.get, name, MISSING)
+            yield Part(f".{name}", x, read, functools.partial(put, space, name), loose=True), f" in {f.__qualname__} (line {line} of {file})"
+        for name, line in found.modules.items():
+            if (module := sys.modules.get(name)) is not None:
+                yield Part(f".{name}", module), f" in {f.__qualname__} (line {line} of {file})"
+
+    def _watch_classes(self) -> None:
+        """Compare what a class has under the names that reached code reads, since an attribute may come between an object and its base class."""
+        done = set[type]()
+        for base in self._classes:
+            if base in done:
+                continue
+            done.add(base)
+            self.checks.append((_class_check(base, self.names), f".{base.__name__}"))
 
     def changed(self) -> str | None:
         """The name of a value that is not as it was; None if all but the tensors are."""
+        name = ""
         try:
-            for read, value, equal, name in self.same:
+            for read, value, name in self.same:
                 now = read()
-                if now is not value and (equal is None or not equal(now)):
+                if now is not value and not alike(value, now):
                     return name.lstrip(".")
-            for read, check, name in self.checks:
-                if not check(read()):
-                    return name.lstrip(".")
-        except (KeyError, IndexError, AttributeError, ValueError):  # it is not there any more
+            for check, name in self.checks:
+                if (at := check()) is not None:
+                    return (name + at).lstrip(".")
+        except (LookupError, AttributeError, ValueError, RuntimeError, TypeError):  # it is not there any more
             return name.lstrip(".")
         return None
+
+    def drawn(self) -> str | None:
+        """The name of a source from which random numbers were drawn."""
+        return next((name.lstrip(".") for state, before, name in self.states if state.read() != before), None)
+
+    def undo(self) -> None:
+        """Put everything back as it was."""
+        for undo in reversed(self.undos):
+            undo()
+        for state, before, _ in self.states:
+            if state.read() != before:
+                state.write(before)
 
     def present(self) -> list[Any]:
         """The captured tensors now."""
@@ -109,141 +208,82 @@ def _tried(read: Read) -> Any:
         return MISSING
 
 
-def _same(x: Any) -> Any:
-    return x
+def put(space: dict[str, Any], name: str, value: Any) -> None:
+    """Write a global variable, or delete one that was not there."""
+    if value is MISSING:
+        space.pop(name, None)
+    else:
+        space[name] = value
 
 
-def _check_of(value: Any) -> Check | None:
-    """The comparison of a present value with a former one; None if it must be the same object, which cannot change."""
-    kind = type(value)
-    if isinstance(value, PLAIN):
-        text = repr(value)
-        return lambda now: type(now) is kind and (now == value or repr(now) == text)
-    if kind is np.ndarray:
-        shape, dtype, large = value.shape, value.dtype, value.nbytes > LARGE and value.dtype.kind != "O"
-        bits = np.dtype(f"u{dtype.itemsize}") if large and dtype.itemsize in (1, 2, 4, 8) else None
-        before: Any = value.tobytes() if bits is None else value.copy().view(bits)
-
-        def equal(now: Any) -> bool:
-            same = now is value and now.shape == shape and now.dtype == dtype
-            return same and (now.tobytes() == before if bits is None else bool((now.view(bits) == before).all()))
-
-        return equal
-    if kind in (list, dict, set):
-        count, keys = len(value), tuple(value) if kind is dict else None
-        return lambda now: now is value and len(now) == count and (keys is None or tuple(now) == keys)
-    if kind is types.MethodType:
-        return lambda now: now == value
-    return None
+def _put_back(part: Part, value: Any) -> None:
+    if _tried(part.read) is not value:  # type: ignore[arg-type]
+        part.write(value)  # type: ignore[misc]
 
 
-@functools.cache
-def _is_library(module: str) -> bool:
-    """Whether a module is installed or part of Python, so that a program does not depend on its variables."""
-    package = module.partition(".")[0]
-    if package in OPAQUE or package in sys.stdlib_module_names - {"__main__"}:
-        return True
-    file = getattr(sys.modules.get(package), "__file__", None) or ""
-    return "site-packages" in file or "dist-packages" in file
+def _class_check(base: type, names: Any) -> Check:
+    space = base.__dict__
+    own = [name for name in space if name in names or name.startswith("__") and callable(space[name])]
+    before, count = [space[name] for name in own], len(space)
+
+    def check() -> str | None:
+        if len(space) != count:
+            return ""
+        for name, x in zip(own, before):
+            if space[name] is not x and not alike(x, space[name]):
+                return f".{name}"
+        return None
+
+    return check
 
 
-def _is_opaque(value: Any) -> bool:
-    """Whether an object belongs to a library, so that a program does not depend on its attributes."""
+def module_of(value: Any) -> str:
+    """The module to which an object belongs."""
     if isinstance(value, types.ModuleType):
-        return _is_library(value.__name__) or value.__name__.partition(".")[0] == "symgrad"
-    if isinstance(value, types.BuiltinFunctionType):
-        return True
-    module = (getattr(value, "__module__", None) if isinstance(value, (types.FunctionType, type)) else type(value).__module__) or ""
-    if module.partition(".")[0] == "symgrad":
-        return isinstance(value, type) or not module.startswith(("symgrad.nn", "symgrad.func", "symgrad.compiled"))
-    return _is_library(module)
+        return value.__name__
+    found = value.__module__ if isinstance(value, (types.FunctionType, type)) else type(value).__module__
+    return found if isinstance(found, str) else ""
 
 
-def _is_own(function: types.FunctionType) -> bool:
-    """Whether a function is one of this library, which depends on what it closes over alone."""
-    return (function.__module__ or "").partition(".")[0] == "symgrad"
+def is_constant(value: Any) -> bool:
+    """Whether nothing that an object refers to is searched: a module or class of a library."""
+    return isinstance(value, (types.ModuleType, type)) and is_library(module_of(value))
 
 
-def _shared_parts(value: Any) -> Iterator[Part]:
+def flattened(x: Any) -> list[Any]:
+    """The values in nested tuples and dictionaries, such as the settings of a transform."""
+    if type(x) in (tuple, dict):
+        return [z for y in (x.values() if type(x) is dict else x) for z in flattened(y)]
+    return [x]
+
+
+def classes_of(value: Any) -> list[type]:
+    """The classes in which attributes of an object, or of a class, are looked up, without those of libraries."""
+    kind = type(value)
+    bases = (*value.__mro__, *kind.__mro__) if isinstance(value, type) else kind.__mro__
+    return [base for base in bases if not is_library(base.__module__)]
+
+
+def shared_parts(value: Any) -> Iterator[Part]:
     """The attributes of a module, of a class, or of the class of an object: on which a program depends if code that it comes from has their names."""
     if isinstance(value, types.ModuleType):
-        if not _is_opaque(value):
-            yield from [Part(f".{name}", name, functools.partial(operator.getitem, value.__dict__, name), x) for name, x in value.__dict__.items()]
+        for name, x in list(value.__dict__.items()):
+            yield Part(f".{name}", x, functools.partial(operator.getitem, value.__dict__, name), functools.partial(put, value.__dict__, name), name,
+                       True, True)
         return
-    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial, *CONTAINERS)):
-        return
-    for base in (value if isinstance(value, type) else type(value)).__mro__:
-        if _is_opaque(base):
-            continue
-        for name, x in base.__dict__.items():
+    for base in classes_of(value):
+        for name, x in list(base.__dict__.items()):
             inner = getattr(x, "fget", None) or getattr(x, "__func__", None) or getattr(x, "func", None) or x
             if isinstance(inner, types.FunctionType):
-                yield Part(f".{name}", "__call__" if name == "forward" or name.startswith("__") else name, None, inner)
+                called = name == "forward" or name.startswith("__") or name in RULES and issubclass(base, Function)
+                yield Part(f".{name}", inner, attribute="__call__" if called else name, shared=True)
             elif not name.startswith("__") and not isinstance(x, (types.MemberDescriptorType, types.GetSetDescriptorType)):
-                yield Part(f".{name}", name, functools.partial(operator.getitem, base.__dict__, name), x)
+                yield Part(f".{name}", x, functools.partial(operator.getitem, base.__dict__, name), functools.partial(_set_on, base, name), name,
+                           shared=True)
 
 
-def _parts(value: Any) -> Iterator[Part]:
-    """The values that an object refers to."""
-    kind = type(value)
-    if isinstance(value, CONTAINERS):
-        if isinstance(value, (set, frozenset)):
-            yield from (Part("{...}", "", functools.partial(_same, x), x, True) for x in value)
-        else:
-            for key, x in value.items() if isinstance(value, dict) else enumerate(value):
-                yield Part(f"[{key!r:.40}]", "", functools.partial(operator.getitem, value, key), x, kind is tuple)
-        return
-    if kind is functools.partial:
-        yield from _fields(value, ("func", "args", "keywords"))
-        return
-    if kind is types.MethodType:
-        yield from _fields(value, ("__self__", "__func__"))
-        return
-    if isinstance(value, (types.ModuleType, type)) or _is_opaque(value):
-        return
-    for package, names in OWN.items():
-        if kind.__module__.startswith(package):
-            yield from _fields(value, tuple([name for name in names if hasattr(value, name)]))
-            return
-    if isinstance(value, types.FunctionType):
-        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ()):
-            try:
-                yield Part(f".{name}", "", functools.partial(getattr, cell, "cell_contents"), cell.cell_contents)
-            except ValueError:  # an empty cell
-                continue
-        if _is_own(value):
-            return
-        yield from _fields(value, ("__defaults__", "__kwdefaults__"))
-        space = value.__globals__
-        for name in _names(value.__code__):
-            x = space.get(name)
-            if name in space and not ((callable(x) or isinstance(x, types.ModuleType)) and _is_opaque(x)):
-                yield Part(f".{name}", "", functools.partial(operator.getitem, space, name), x)
-        return
-    found = getattr(value, "__dict__", None)
-    if isinstance(found, dict):
-        for key, x in list(found.items()):
-            yield Part(f".{key}", "", functools.partial(operator.getitem, found, key), x)
-    for slot in (name for base in kind.__mro__ for name in _slots(base)):
-        if hasattr(value, slot) and slot not in ("__dict__", "__weakref__"):
-            yield Part(f".{slot}", "", functools.partial(getattr, value, slot), getattr(value, slot))
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    found = kind.__dict__.get("__slots__", ())
-    return (found,) if isinstance(found, str) else tuple(found)
-
-
-def _fields(value: Any, names: tuple[str, ...]) -> Iterator[Part]:
-    for name in names:
-        yield Part(f".{name}", "", functools.partial(getattr, value, name), getattr(value, name))
-
-
-@functools.lru_cache(4096)
-def _names(code: types.CodeType) -> frozenset[str]:
-    """The names of globals and attributes that a function and the functions defined in it may read."""
-    out = set(code.co_names)
-    for x in code.co_consts:
-        if isinstance(x, types.CodeType):
-            out |= _names(x)
-    return frozenset(out)
+def _set_on(base: type, name: str, value: Any) -> None:
+    if value is MISSING:
+        type.__delattr__(base, name)
+    else:
+        type.__setattr__(base, name, value)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from symgrad.autograd.engine import grad
 from symgrad.carriers import numeric
@@ -15,8 +14,9 @@ from symgrad.engine.replay import pushforward
 from symgrad.engine.saved import read_traced
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.engine.traced import traced
-from symgrad.func.rules import Rule, Some, Tensors, attach_node, close_inputs, fresh_input, is_tracked, recording, rule_op
+from symgrad.func.rules import Rule, Some, Tensors, attach_node, check_unwritten, close_inputs, fresh_input, is_tracked, recording, rule_op
 from symgrad.graph.modes import thread
+from symgrad.graph.node import next_sequence
 from symgrad.types.trees import flatten
 
 __all__ = ["differentiable"]
@@ -25,26 +25,47 @@ __all__ = ["differentiable"]
 class CompiledCall(Rule):
     """The rule of one call: the function runs again where its graph is needed, and the pullback of numbers is a program."""
 
-    def __init__(self, recorder: Recorder, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
+    def __init__(self, recorder: Recorder, variant: Variant, form: Any, leaves: Sequence[Any], places: Sequence[int], captured: Sequence[Tensor],
                  outputs: Sequence[int]):
-        self.recorder, self.form, self.leaves, self.places = recorder, form, leaves, places
-        self.tensors, self.outputs = captured, outputs
-        self.values = tuple([leaves[i]._value for i in places] + [t._value for t in captured])
+        self.recorder, self.variant, self.form, self.places, self.outputs = recorder, variant, form, places, outputs
+        tracked = [is_tracked(t) for t in captured]
+        # where the function reads the captured tensors that are differentiated, and the others
+        self.paths = tuple([i for i, there in zip(variant.used, tracked) if there] + [i for i, there in zip(variant.used, tracked) if not there])
+        self.others = [None if i in places else x for i, x in enumerate(leaves)], [t for t, there in zip(captured, tracked) if not there]
+        self.tensors = [t for t, there in zip(captured, tracked) if there]
+        self.values = tuple([leaves[i]._value for i in places] + [t._value for t in self.tensors])
+        self.since = next_sequence()
 
-    def evaluate(self, tensors: Tensors) -> Tensors:
-        leaves = list(self.leaves)
+    def evaluate(self, tensors: Tensors, others: Any = None) -> Tensors:
+        self._check_unchanged()
+        count, (rest, fixed) = len(self.places), self.others if others is None else others
+        leaves = list(rest)
         for i, t in zip(self.places, tensors):
             leaves[i] = t
-        with substituted(self.tensors, tensors[len(self.places):]):
+        now = [self.variant.captures.tensors[i]() for i in self.paths]  # other tensors than in the call, if a variable got another one
+        if len(set(map(id, now))) < len(now):
+            raise self._changed("tensor")
+        with substituted(now, [*tensors[count:], *fixed]):
             found = flatten(call_tree(self.recorder.function, self.form.unflatten(leaves)))[0]
         return [found[i] for i in self.outputs]
 
-    def pull(self, tensors: Tensors, cotangents: Some, by: tuple[int, ...]) -> list[Tensor | None]:
+    def _check_unchanged(self) -> None:
+        """Raise an error if the function, which runs again for its graph, would read other values than in the call."""
+        if thread.modes.program is None:
+            if (name := self.variant.captures.changed()) is not None:
+                raise self._changed(name)
+            check_unwritten([x for each in self.others for x in each], self.since)
+
+    def _changed(self, name: str) -> RuntimeError:
+        return RuntimeError(f"{self.recorder.label}: the captured value {name} was changed between the call of the compiled function and its "
+                            f"derivative. Compute the derivative first, or pass the value as an argument")
+
+    def pull(self, tensors: Tensors, others: Any, cotangents: Some, by: tuple[int, ...]) -> list[Tensor | None]:
         """The cotangents of some tensors, by the function's graph."""
         create = thread.modes.grad
         places = [fresh_input(t) for t in tensors]
         with recording(True):
-            ys = self.evaluate(places)
+            ys = self.evaluate(places, others)
         pairs = [(y, c) for y, c in zip(ys, cotangents) if c is not None and y.requires_grad]
         found = grad([y for y, _ in pairs], [places[i] for i in by], [c for _, c in pairs], create_graph=create, allow_unused=True) if pairs else ()
         close_inputs(places)
@@ -53,16 +74,21 @@ class CompiledCall(Rule):
     def pullback(self, tensors: Tensors, outputs: Tensors, cotangents: Some, needs: Sequence[Any]) -> Some:
         by = tuple([i for i, need in enumerate(needs) if need is not None])
         numbers = not thread.modes.grad and not any([isinstance(t._value, DuckArray) for t in (*tensors, *cotangents) if t is not None])
-        found = self._pull_program(by).call((tuple(tensors), tuple(cotangents)), {})[0] if numbers else self.pull(tensors, cotangents, by)
+        if numbers:
+            self._check_unchanged()
+            found = self._pull_program(by).call((tuple(tensors), self.others, tuple(cotangents)), {})[0]
+        else:
+            found = self.pull(tensors, self.others, cotangents, by)
         known = dict(zip(by, found))
         return [known.get(i) for i in range(len(needs))]
 
     def _pull_program(self, by: tuple[int, ...]) -> Recorder:
-        fixed = tuple([x if not isinstance(x, (Tensor, np.ndarray)) else None for x in self.leaves])
-        key = self.form, tuple(map(repr, fixed)), tuple(self.places), tuple(map(id, self.tensors)), by
+        key = self.form, tuple(self.places), tuple(self.outputs), self.paths, len(self.tensors), id(self.variant), by
         known = self.recorder.pullbacks
         if key not in known:
-            known[key] = Recorder(lambda tensors, cotangents: tuple(self.pull(tensors, cotangents, by)), self.recorder.subject,
+            bare = copy.copy(self)  # without the values of this call
+            bare.others, bare.tensors, bare.values = ((), ()), (), ()
+            known[key] = Recorder(lambda tensors, others, cotangents: tuple(bare.pull(tensors, others, cotangents, by)), self.recorder.subject,
                                   f"pullback of {self.recorder.name}", self.recorder.backend, self.recorder.max_programs)
         return known[key]
 
@@ -87,15 +113,15 @@ def differentiable(recorder: Recorder, variant: Variant, leaves: Sequence[Any], 
     if not thread.modes.grad:
         return result
     places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor) and x._node is not None and is_tracked(x)]
-    captured = [t for i in variant.used if is_tracked(t := variant.captures.tensors[i]())]
-    if not places and not captured:
+    captured = [variant.captures.tensors[i]() for i in variant.used]
+    if not places and not any(map(is_tracked, captured)):
         return result
     found, shape = flatten(result)
     on = [i for i, y in enumerate(found) if isinstance(y, Tensor) and y._value.dtype.kind in "fc"]
     if not on:
         return result
-    rule = CompiledCall(recorder, form, leaves, places, captured, on)
-    outputs = attach_node(_op, rule, [leaves[i] for i in places] + captured, [found[i] for i in on])
+    rule = CompiledCall(recorder, variant, form, leaves, places, captured, on)
+    outputs = attach_node(_op, rule, [leaves[i] for i in places] + rule.tensors, [found[i] for i in on])
     for i, y in zip(on, outputs):
         found[i] = y
     return shape.unflatten(found)

@@ -16,7 +16,9 @@ from symgrad.carriers import numeric
 from symgrad.carriers.duck import DuckArray, Unrecordable
 from symgrad.carriers.guarding import has_nan
 from symgrad.carriers.recorded import Recorded
-from symgrad.compiled.captures import Captures
+from symgrad.compiled.arguments import KEYS, kinds_of_arguments
+from symgrad.compiled.captures import Captures, Unwatched
+from symgrad.compiled.effects import HasEffects, effects_undone, reaches_recorded
 from symgrad.engine.data import as_value
 from symgrad.engine.tensor import Tensor, wrap
 from symgrad.graph.modes import DEFAULT, in_mode, special, thread
@@ -86,7 +88,7 @@ class Variant:
         if self.reads:
             count = len(found) - len(self.reads)
             for now, before in zip(found[count:], self.reads):
-                if now is not before and not np.array_equal(now, before, equal_nan=before.dtype.kind in "fc"):
+                if not _same_bits(now, before):
                     texts = [np.array2string(np.asarray(x), threshold=4) for x in (before, now)]
                     self.mismatch = f"the function read {texts[0]}, and now {texts[1]}"
                     return NotImplemented
@@ -100,6 +102,19 @@ class Variant:
         return self.form.unflatten([wrap(next(outputs)) if leaf is OUTPUT else leaf for leaf in self.leaves])
 
 
+def _same_bits(now: Any, before: Any) -> bool:
+    """Whether no computation tells two arrays apart: zeros have their signs, and a NaN equals itself."""
+    if now is before or now.tobytes() == before.tobytes() and now.shape == before.shape:
+        return True
+    real = before.dtype.kind in "fc"
+    return np.array_equal(now, before, equal_nan=real) and not (real and _signs_differ(now, before))
+
+
+def _signs_differ(now: Any, before: Any) -> bool:
+    pairs = ((now.real, before.real), (now.imag, before.imag)) if before.dtype.kind == "c" else ((now, before),)
+    return any(bool(((np.signbit(a) != np.signbit(b)) & (a == b)).any()) for a, b in pairs)
+
+
 class Marker(enum.Enum):
     """What stands for a leaf of a result that a program computes; an enumeration, since it must be the same after a pickle."""
 
@@ -110,36 +125,7 @@ OUTPUT = Marker.OUTPUT
 GUARDED = object()  # the result of a run with a NaN, for which a guarded pass may give a number
 
 
-FLOAT = ("float",)
-
-
-def _arguments(leaves: Sequence[Any]) -> tuple[list[tuple[Any, ...]], list[Any], bool, bool]:
-    """The kind of each leaf: a tensor, an array or a number that may differ, with its shape and dtype, or a fixed value; the values that may differ.
-
-    Then whether a tensor may require a gradient, and whether all values are plain arrays. One loop, since it is part of the overhead of each call.
-    """
-    arguments: list[tuple[Any, ...]] = []
-    values: list[Any] = []
-    tracked, plain = False, True
-    for x in leaves:
-        if isinstance(x, Tensor):
-            value = x._value
-            arguments.append(("tensor", value.shape, value.dtype))
-            values.append(value)
-            if x._node_slot is not None:
-                tracked = True
-            if isinstance(value, DuckArray):
-                plain = False
-        elif type(x) is float:
-            arguments.append(FLOAT)
-            values.append(np.float64(x))
-        elif isinstance(x, (np.ndarray, np.generic)):
-            arguments.append(("array", x.shape, x.dtype))
-            values.append(x)
-        else:
-            arguments.append(("fixed", type(x), x))
-            plain = plain and not isinstance(x, DuckArray)
-    return arguments, values, tracked, plain
+EFFECTS = 3  # recordings in which a function changes what it captures, after which it is not recorded again
 
 
 def call_tree(function: Callable[..., Any], tree: Any) -> Any:
@@ -197,12 +183,13 @@ class Recorder:
         self.reasons: dict[Any, str] = {}  # why calls of a kind are not compiled
         self.variants: list[Variant] = []
         self.pullbacks: dict[Any, Recorder] = {}
+        self._effects = 0  # recordings in which the function had effects
         self._newest: Any = None  # the structure and kinds of the last call's arguments, their key, and the programs for them
 
     def call(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Variant | None, Sequence[Any], Any]:
         """The result of a call, the program that computed it if it may require a gradient, the leaves of the arguments, and their structure."""
         leaves, form = flatten([args, kwargs] if kwargs else args)
-        arguments, values, tracked, plain = _arguments(leaves)
+        arguments, values, tracked, plain = kinds_of_arguments(leaves)
         if not (plain and is_plain()):
             return self.function(*args, **kwargs), None, leaves, form
         newest = self._newest
@@ -245,6 +232,11 @@ class Recorder:
             return None, f"{len(found)} programs were recorded for these shapes (max_programs); again {found[0].mismatch}"
         try:
             variant = self.record(leaves, form, arguments, values)
+        except Unwatched as error:
+            raise Unwatched(f"{self.label}: {error}") from None
+        except HasEffects as error:  # it may have them in its first call alone, as what fills a cache
+            self._effects += 1
+            return None, str(error) if self._effects >= EFFECTS else ""
         except Exception as error:  # whatever a function does not support on recorded values, it may support on others
             return None, f"{type(error).__name__}: {error}"
         variant.why = found[0].mismatch if found else ""
@@ -254,7 +246,7 @@ class Recorder:
     def prepare(self, args: tuple) -> None:
         """Record the program for arguments of these shapes, whose values are not read; if that cannot be, the first call records it."""
         leaves, form = flatten(args)
-        arguments = tuple(_arguments(leaves)[0])
+        arguments = tuple(kinds_of_arguments(leaves)[0])
         key = self.key, form, arguments
         if programs.get(key) is None:
             with contextlib.suppress(Exception):  # a function that reads values, or without this derivative
@@ -284,9 +276,15 @@ class Recorder:
         """
         with swapping: return self._record(leaves, form, arguments, values)  # noqa: E701  on one line: as in `run`
 
+    @property
+    def label(self) -> str:
+        """The name of the function, for messages."""
+        return getattr(self.subject, "__name__", type(self.subject).__name__)
+
     def _record(self, leaves: Sequence[Any], form: Form, arguments: Sequence[Any], values: Sequence[Any] | None) -> Variant:
         start = time.perf_counter()
-        captures = Captures(self.subject)
+        objects = [(f"argument {i}", x) for i, (x, a) in enumerate(zip(leaves, arguments)) if a[0] == "fixed" and type(x) not in KEYS]
+        captures = Captures(self.subject, objects)
         present = captures.present()
         specs = [Spec((), np.dtype(np.float64)) if a[0] == "float" else Spec(tuple(a[1]), a[2]) for a in arguments if a[0] != "fixed"]
         captured = [Spec(tuple(t._value.shape), t._value.dtype) for t in present]
@@ -300,15 +298,20 @@ class Recorder:
             recorder.keep_memory(given[-1])
         for t in present:
             recorder.keep_memory(t)
-        with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
-            output = call_tree(self.function, form.unflatten(given))
-            found, shape = flatten(output)
-        if recorder.refused:
-            raise Unrecordable(recorder.refused)
+        tree = form.unflatten(given)
+        with effects_undone(captures, tree, given, present):
+            with collection_paused(), in_mode(program=recorder), substituted(present, list(inputs)):
+                output = call_tree(self.function, tree)
+                found, shape = flatten(output)
+            if recorder.refused:
+                raise Unrecordable(recorder.refused)
         outputs = [as_value(y) if isinstance(y, Tensor) else y for y in found]
         places = [isinstance(y, (np.ndarray, np.generic, Recorded)) for y in outputs]
         if any(isinstance(y, DuckArray) and type(y) is not Recorded for y in outputs):
             raise Unrecordable("a result that is a batch")
+        for y, there in zip(outputs, places):
+            if not there and captures.objects.get(id(y)) is not y and reaches_recorded(y):
+                raise Unrecordable(f"a result of type {type(y).__name__}, which may refer to recorded values")
         kept = [y for y, there in zip(outputs, places) if there]
         program, used = recorder.program(kept, len(specs))
         on = [i - len(specs) for i in used[len(specs):]]

@@ -187,7 +187,7 @@ class ProgramRecorder:
         """The elements of a recorded value, for the inputs of this recording; the program is valid for inputs that give the same."""
         value = self.value_of(x.entry)
         if x.entry.name != "constant" and all(x.entry is not e for e, _ in self.reads):
-            self.reads.append((x.entry, value))
+            self.reads.append((x.entry, np.array(value)[()]))  # a copy: the memory of an input may be written before the next run
         return value
 
     def value_of(self, entry: Entry) -> Any:

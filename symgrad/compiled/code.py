@@ -1,0 +1,49 @@
+"""What the code of a function reads: names of globals, of attributes and of modules that it imports, each with the first line that has it."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from typing import NamedTuple
+
+__all__ = ["Reads", "reads"]
+
+DYNAMIC = ("getattr", "attrgetter", "methodcaller", "hasattr", "setattr", "delattr")
+
+
+class Reads(NamedTuple):
+    """The names in a function and in those that are defined in it."""
+
+    globals: dict[str, int]
+    attributes: dict[str, int]
+    modules: dict[str, int]
+
+
+@functools.lru_cache(4096)
+def reads(code: types.CodeType) -> Reads:
+    """The names that a function reads."""
+    out = Reads({}, {}, {})
+    line = code.co_firstlineno
+    for step in dis.get_instructions(code):
+        if step.starts_line is not None and not isinstance(step.starts_line, bool):
+            line = step.starts_line
+        name = step.argval
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            out.globals.setdefault(name, line)
+        elif step.opname == "IMPORT_NAME":
+            out.modules.setdefault(name, line)
+        elif isinstance(name, str) and name in code.co_names:
+            out.attributes.setdefault(name, line)
+    if any(name in out.globals or name in out.attributes for name in DYNAMIC):  # names of attributes may be among the strings
+        out.attributes.update({x: line for x in code.co_consts if isinstance(x, str) and x.isidentifier()} | out.attributes)
+    for x in code.co_consts:
+        if isinstance(x, types.CodeType):
+            for mine, theirs in zip(out, reads(x)):
+                for name, at in theirs.items():
+                    mine.setdefault(name, at)
+        elif isinstance(x, tuple):  # names of attributes in patterns of `match`
+            for name in x:
+                if isinstance(name, str):
+                    out.attributes.setdefault(name, line)
+    return out

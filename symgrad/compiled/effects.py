@@ -1,0 +1,81 @@
+"""The effects of a function that is recorded: they are seen in what it captures and in its arguments, and put back before it runs as ever."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from symgrad.carriers.duck import DuckArray, Unrecordable
+from symgrad.carriers.recorded import Recorded
+from symgrad.compiled.captures import Captures, Unwatched
+from symgrad.compiled.contents import cells_of
+from symgrad.compiled.kinds import kind_of
+from symgrad.engine.tensor import Tensor
+from symgrad.types.trees import Spec as Form
+from symgrad.types.trees import flatten
+
+__all__ = ["HasEffects", "effects_undone", "reaches_recorded"]
+
+MOST_IN_RESULT = 10_000  # objects that are searched for recorded values
+
+
+class HasEffects(Unrecordable):
+    """A function changes what it captures, or its arguments."""
+
+
+def reaches_recorded(x: Any) -> bool:
+    """Whether a result may refer to recorded values."""
+    seen, stack = set[int](), [x]
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or isinstance(x, Tensor) and type(x._value) is not Recorded:
+            continue
+        seen.add(id(x))
+        kind = kind_of(x)
+        if isinstance(x, (Tensor, DuckArray)) or kind is None or len(seen) > MOST_IN_RESULT:
+            return True
+        stack += [part.value for part in (cells_of(x) if isinstance(x, types.FunctionType) else kind.parts(x))]
+    return False
+
+
+@contextlib.contextmanager
+def effects_undone(captures: Captures, tree: Any, given: Sequence[Any], present: Sequence[Tensor]) -> Iterator[None]:
+    """Put back what a function changes while it is recorded, so that the call that follows finds everything as it was.
+
+    Raises HasEffects if something was changed, Unwatched if that cannot be put back, or if random numbers were drawn.
+    """
+    before, form = flatten(tree)
+    gradients = [(t, getattr(t, "_grad", None)) for t in present]
+    try:
+        yield
+    finally:
+        found = _effect(captures, tree, before, form, given, gradients)
+        drawn = captures.drawn()
+        if found is not None or drawn is not None:
+            captures.undo()
+            for t, gradient in gradients:
+                if getattr(t, "_grad", None) is not gradient:
+                    t._grad = gradient
+        if drawn is not None:
+            raise Unwatched(f"random numbers are drawn from {drawn}, and a program would repeat them in every run. Draw them outside and pass "
+                            f"them as an argument, or draw them by symgrad.rand")
+        if found is not None and (left := captures.changed()) is not None:
+            raise Unwatched(f"{left} is changed while the function is recorded, and cannot be put back. Return the new value in place of writing it")
+    if found is not None:
+        raise HasEffects(f"the function changes {found}")
+
+
+def _effect(captures: Captures, tree: Any, before: Sequence[Any], form: Form, given: Sequence[Any], gradients: Any) -> str | None:
+    """The name of something that a recorded function has changed."""
+    if (name := captures.changed()) is not None:
+        return name
+    if any([now is not t for now, (t, _) in zip(captures.present(), gradients)]):
+        return "a captured tensor"
+    if any([getattr(t, "_grad", None) is not gradient for t, gradient in gradients]):
+        return "the gradient of a captured tensor"
+    if any([isinstance(x, Tensor) and getattr(x, "_grad", None) is not None for x in given]):
+        return "the gradient of an argument"
+    after, form_after = flatten(tree)
+    return "an argument" if form_after != form or any([x is not y for x, y in zip(before, after)]) else None

@@ -1,0 +1,203 @@
+"""The kinds of values that a compiled function may read: how each is compared before a run, put back after a recording, and searched for others.
+
+A value of no kind cannot be compared, and a function that reads it is not recorded.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+import contextvars
+import enum
+import functools
+import operator
+import pickle
+import random
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symgrad.compiled.contents import (
+    MISSING,
+    PLAIN,
+    VALUES,
+    Content,
+    Part,
+    arguments_of,
+    array_content,
+    array_elements,
+    attribute_content,
+    attributes_of,
+    cache_content,
+    cache_parts,
+    cell_content,
+    elements_of,
+    entries_of,
+    fields,
+    function_content,
+    is_python_class,
+    items_of,
+    mapping_content,
+    memory_content,
+    returned,
+    sequence_content,
+    set_content,
+    write_cell,
+)
+from symgrad.factories.generators import Generator
+from symgrad.graph.op import Op
+
+__all__ = ["Kind", "State", "is_library", "is_plain_object", "kind_of", "state_of"]
+
+NUMBERS = (bool, int, float, complex, str, bytes)  # a subclass may have attributes of its own
+# instances that do not change, or from which no number is read
+CONSTANT_MODULES = frozenset("sympy mpmath typing inspect logging ast string pathlib uuid zoneinfo warnings contextlib abc pytest _pytest".split())
+LOCKS = (type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Event, threading.Semaphore)
+C_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+               types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, np.ufunc, type(np.sum))
+CONSTANTS = (*LOCKS, enum.Enum, types.GenericAlias, types.UnionType, types.CodeType, operator.itemgetter)
+RANDOM = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator, Generator)
+RULES = ("forward", "vjp", "jvp", "prepare", "inverse")  # of an op
+OPAQUE = frozenset("builtins numpy scipy sympy mpmath functools itertools operator math collections typing threading".split())
+
+
+class State(NamedTuple):
+    """The state of a source of random numbers."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+
+class Kind(NamedTuple):
+    """How values of a kind are watched."""
+
+    parts: Callable[[Any], Iterable[Part]] = lambda value: ()
+    content: Callable[[Any], Content | None] = lambda value: None
+
+
+@functools.lru_cache(4096)
+def is_library(module: str) -> bool:
+    """Whether a module is installed or part of Python, so that a program does not depend on its variables."""
+    package = module.partition(".")[0]
+    if package in OPAQUE or package == "symgrad" or package in sys.stdlib_module_names - {"__main__"}:
+        return True
+    file = getattr(sys.modules.get(package), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+CONSTANT = Kind()
+OBJECT = Kind(attributes_of, attribute_content)
+
+
+def _with_attributes(kind: Kind) -> Kind:
+    """The kind of instances of subclasses, which may have attributes as well."""
+    def content(x: Any) -> Content | None:
+        own, attributes = kind.content(x), attribute_content(x)
+        if own is None or attributes is None:
+            return own or attributes
+
+        def undo() -> None:
+            for each in (own, attributes):
+                if each.undo is not None:
+                    each.undo()
+
+        return Content(lambda: own.check() if (found := attributes.check()) is None else found, undo)
+
+    return Kind(lambda x: [*kind.parts(x), *attributes_of(x)], content)
+
+
+
+def _views(x: Any) -> Iterator[Part]:
+    yield from entries_of(dict(x))
+
+
+def _proxy(x: Any) -> Content:
+    before = dict(x)
+    return Content(lambda: None if len(x) == len(before) and all(map(operator.is_, x.values(), before.values())) and [*x] == [*before] else "")
+
+
+def _rules(op: Op) -> Iterator[Part]:
+    """The rules of an op that a user has declared."""
+    for name in RULES:
+        rule = getattr(op, name)
+        if rule is not None:
+            yield Part(f".{name}", rule, functools.partial(getattr, op, name))
+    yield from [Part(".partials", rule, functools.partial(returned, rule)) for rule in op.partials if rule is not None]
+
+
+# The first entry of which a value is an instance is that of its kind; instances of a subclass have attributes, too.
+KINDS: tuple[tuple[Any, Kind], ...] = (
+    (CONSTANTS, CONSTANT),
+    (VALUES, CONSTANT),
+    (np.ndarray, Kind(array_elements, array_content)),
+    ((list, collections.deque), Kind(items_of, sequence_content)),
+    (tuple, Kind(items_of)),
+    (dict, Kind(entries_of, mapping_content)),
+    ((set, frozenset), Kind(elements_of, set_content)),
+    ((array.array, bytearray, memoryview), Kind(content=memory_content)),
+    (types.MethodType, Kind(fields("__self__", "__func__"))),
+    (types.FunctionType, Kind(content=function_content)),  # what its code reads is found by `Captures`
+    ((staticmethod, classmethod), Kind(fields("__func__"))),
+    (property, Kind(fields("fget"))),
+    (functools.partial, Kind(fields("func", "args", "keywords"))),
+    (functools._lru_cache_wrapper, Kind(cache_parts, cache_content)),
+    ((operator.attrgetter, operator.methodcaller), Kind(arguments_of)),
+    (types.CellType, Kind(lambda x: [Part("", cell_content(x), functools.partial(cell_content, x), functools.partial(write_cell, x), loose=True)])),
+    ((type({}.keys()), type({}.values()), type({}.items())), Kind(fields("mapping"))),
+    (types.MappingProxyType, Kind(_views, _proxy)),
+    (weakref.ref, Kind(lambda x: [Part("()", x(), x, loose=True)])),
+    (contextvars.ContextVar, Kind(lambda x: [Part(".get()", x.get(MISSING), functools.partial(x.get, MISSING), x.set, loose=True)])),
+    (C_FUNCTIONS, Kind(lambda x: [] if isinstance(getattr(x, "__self__", None), types.ModuleType) else fields("__self__")(x))),
+    (Op, Kind(_rules)),
+    (RANDOM, CONSTANT),  # drawing from one is seen by its state
+    (BaseException, Kind(lambda x: [part._replace(loose=True) for part in fields("args")(x)])),
+    ((types.SimpleNamespace, threading.local), OBJECT),
+    (NUMBERS, CONSTANT),
+    ((types.ModuleType, type), CONSTANT),  # their attributes are found by `Captures`
+)
+
+
+def is_plain_object(x: Any) -> bool:
+    """Whether an object has no state but its attributes."""
+    return kind_of(x) is OBJECT
+
+
+def kind_of(x: Any) -> Kind | None:
+    """The kind of a value; None if it cannot be watched."""
+    if x is MISSING or type(x) in PLAIN:
+        return CONSTANT
+    return _kind_of_type(type(x))
+
+
+@functools.lru_cache(4096)
+def _kind_of_type(kind: type) -> Kind | None:
+    if kind.__module__.partition(".")[0] in CONSTANT_MODULES or kind.__name__ in ("cython_function_or_method", "fused_cython_function"):
+        return CONSTANT
+    native = [base for base in kind.__mro__ if not is_python_class(base) and base is not object]
+    for bases, found in KINDS:
+        if issubclass(kind, bases):
+            known = bases if isinstance(bases, tuple) else (bases,)
+            if kind in known or found is OBJECT:
+                return found
+            return _with_attributes(found) if any(is_python_class(base) for base in kind.__mro__) else found
+    return OBJECT if not native else None
+
+
+# Random numbers
+
+
+def state_of(x: Any) -> State | None:
+    """How the state of a source of random numbers is read and written; None for other values."""
+    if isinstance(x, random.Random):
+        return State(x.getstate, x.setstate)
+    if isinstance(x, np.random.RandomState):
+        return State(lambda: pickle.dumps(x.get_state()), lambda state: x.set_state(pickle.loads(state)))
+    bits = x.bit_generator if isinstance(x, np.random.Generator) else x._bits if isinstance(x, Generator) else x
+    if isinstance(bits, np.random.BitGenerator):
+        return State(lambda: pickle.dumps(bits.state), lambda state: setattr(bits, "state", pickle.loads(state)))
+    return None
