@@ -5,6 +5,7 @@ import math
 from symgrad.graph.op import composite, primitive
 from symgrad.ops.reduction import EXAMPLES, or_infinity, reduction_arguments
 from symgrad.ops.rules import axes, expand_reduced, in_float32, is_complex, real_product, unsqueeze_reduced
+from symgrad.types.exponents import has_predecessor
 from symgrad.types.failures import UnsupportedDtype
 from symgrad.types.layouts import is_plain
 
@@ -89,7 +90,9 @@ def _p_norm_slope(xp, y, x, p, dim, keepdim):
     if _is_smooth(x, p):
         return ratio ** (p - 1)
     unit = ratio / _or_one(xp, xp.abs(ratio)) if is_complex(x) else xp.sign(ratio)
-    return unit * _power_of_size(xp, ratio, p - 1)
+    if has_predecessor(p):
+        return unit * _power_of_size(xp, ratio, p - 1)
+    return unit * _power_of_size(xp, ratio, p) / _or_one(xp, xp.abs(ratio))
 
 
 primitive("p_norm", _p_norm, public=False, prepare=_p_norm_arguments, examples=((3.0, (0,), False), (4.0, (0, 1), True)), shapes=((2, 2),),
