@@ -1219,29 +1219,29 @@ def fresnel_c(input: TensorLike) -> Tensor:
 def fresnel(input: TensorLike) -> Tensor:
     """Fresnel's integrals S and C, as SciPy returns them. DLMF 7.2."""
 def chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial t of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial t of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def chebyshev_polynomial_u(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial u of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial u of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def chebyshev_polynomial_v(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial v of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial v of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def chebyshev_polynomial_w(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial w of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial w of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def hermite_polynomial_h(input: TensorLike, n: builtins.int) -> Tensor:
-    """Hermite polynomial h of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Hermite polynomial h of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def hermite_polynomial_he(input: TensorLike, n: builtins.int) -> Tensor:
-    """Hermite polynomial he of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Hermite polynomial he of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def legendre_polynomial_p(input: TensorLike, n: builtins.int) -> Tensor:
-    """Legendre polynomial p of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Legendre polynomial p of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def laguerre_polynomial_l(input: TensorLike, n: builtins.int) -> Tensor:
-    """Laguerre polynomial l of degree n, a whole number, at input; 0 for n < 0. DLMF 18.3."""
+    """Laguerre polynomial l of degree n, a whole number or a tensor of them, at input; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_t(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial t of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial t of degree n, a whole number or a tensor of them, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_u(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial u of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial u of degree n, a whole number or a tensor of them, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_v(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial v of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial v of degree n, a whole number or a tensor of them, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
 def shifted_chebyshev_polynomial_w(input: TensorLike, n: builtins.int) -> Tensor:
-    """Chebyshev polynomial w of degree n, a whole number, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
+    """Chebyshev polynomial w of degree n, a whole number or a tensor of them, at 2 input - 1; 0 for n < 0. DLMF 18.3."""
 def zeta(input: TensorLike, other: TensorLike) -> Tensor:
     """The zeta function of Hurwitz, the sum of (other + k)^-input over k >= 0, for input > 1. For other < 0, where input must be a whole number, value and derivatives by other are SciPy's, and those by input are NaN. DLMF 25.11.1."""
 @overload

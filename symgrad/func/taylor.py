@@ -38,6 +38,7 @@ from symgrad.types.trees import LEAF
 __all__ = ["derivatives", "directional_derivatives", "jet"]
 
 
+HIGHEST = 821  # the order up to which all factors between derivatives and coefficients are floats
 MAX_UNRELEASED_NODES = 64  # series are not released in graphs of at most this many nodes
 
 # One pass over the graph
@@ -188,6 +189,18 @@ def _without_trailing_zeros(path: list[Any]) -> list[Any]:
     return path
 
 
+def _factors(order: int, caller: str) -> list[float]:
+    """The derivatives of orders 1 to `order` over the coefficients: k! / sᵏ for the parameter t = s τ of the path.
+
+    With s = 1 the coefficients of a high order underflow, and the factorials overflow. A power of two changes no digit.
+    """
+    if order > HIGHEST:
+        raise ValueError(f"{caller}: order {order} is above {HIGHEST}, where derivatives and Taylor coefficients differ by factors that no float is; "
+                         f"use jet with factorial_scaled=False")
+    bits = max(0, round(math.log2(order / math.e)) - 1) if order else 0  # which loses as little above as below
+    return [math.factorial(k) / 2 ** (bits * k) for k in range(1, order + 1)]
+
+
 def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], order: int, scaled: bool,
                              words: Callable[[int, int], str], caller: str) -> tuple[Evaluation, list[list[Tensor]]]:
     """The function evaluated at the primals, and the coefficients 1 to `order` of each of its outputs.
@@ -197,7 +210,7 @@ def _propagated_coefficients(func: Callable[..., Any], primals: Sequence[Any], s
     ev = evaluate(func, tuple(primals), {}, tuple(range(len(primals))), caller)
     given = [[_coefficient(c, x, words, i, k, caller) for k, c in enumerate(row)] for i, (row, x) in enumerate(zip(series, ev.inputs))]
     ev = ev.tracked_if_any([c for row in given for c in row])
-    factors = [float(math.factorial(k)) if scaled else 1.0 for k in range(1, order + 1)]
+    factors = _factors(order, caller) if scaled else [1.0] * order
     if ev.tracked:
         found = coefficient_node(ev, ev.outputs[0], given, factors) if len(ev.outputs) == 1 else None
         if found is not None:

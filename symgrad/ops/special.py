@@ -56,13 +56,18 @@ elementwise("logit_slope", None, lambda xp, y, x: xp.square(y) * (2 * x - 1), do
             doc="1 / (input (1 - input)), the derivative of logit, whose own derivative keeps its digits next to 1/2.")
 
 
+elementwise("times_log", lambda xp, input, other: input * xp.log(other), lambda xp, y, a, b: xp.log(b), lambda xp, y, a, b: a / b,
+            domain=(REAL, POSITIVE), public=False, node_name="Xlogy",
+            doc="input log(other), whose slope is a quotient, finite for two subnormal numbers, of which the reciprocal is not.")
+
+
 @composite("xlogy", elementwise=True, kinks=((0.0, 0.0), (1.0, 0.0)), arity=2, domain=(REAL, POSITIVE), usage="symgrad.xlogy(x, x)",
            saved=("input other",) * 2)
 def xlogy(xp, input, other):
     """input log(other), and 0 where the input is 0, unless other is NaN; the derivatives at (0, 0) are 0."""
     input, other = in_one_dtype(input, other)
     pole = xp.logical_and(xp.eq(input, 0), xp.logical_or(xp.le(other, 0), xp.isinf(other)))
-    return input * xp.log(xp.where(pole, 1, other))
+    return xp.times_log(input, xp.where(pole, 1, other))
 
 
 @composite("xlog1py", elementwise=True, kinks=((0.0, -1.0),), arity=2, domain=(REAL, ABOVE_MINUS_ONE), method=False, usage="symgrad.xlog1py(x, x)")

@@ -21,15 +21,25 @@ def _named(family, name):
     title = name.removeprefix("shifted_").replace("_polynomial_", " polynomial ").capitalize()
 
     @composite(name, elementwise=True, domain=MODERATE, examples=((3,), (8,)), usage=f"symgrad.{name}(x, 3)", method=False,
-               doc=f"{title} of degree n, a whole number, at {'2 input - 1' if shifted else 'input'}; 0 for n < 0. DLMF 18.3.")
+               doc=f"{title} of degree n, a whole number or a tensor of them, at {'2 input - 1' if shifted else 'input'}; 0 for n < 0. DLMF 18.3.")
     def call(xp, input, n):
         if getattr(n, "requires_grad", False):
             raise TypeError(f"{name}: n is a degree, to which there is no derivative, and it requires grad; pass n.detach() or an int")
-        try:
-            degree = operator.index(n)
-        except TypeError:
-            raise TypeError(f"{name}: n must be one whole number, got {n!r}; call it for each degree") from None
-        return xp.orthogonal_polynomial(input, family, degree, 0)
+        if not getattr(n, "ndim", 0):
+            return xp.orthogonal_polynomial(input, family, _degree(name, n), 0)
+        out = 0.0
+        for degree in sorted({_degree(name, each) for each in n.reshape(-1).tolist()} or {0}):
+            out = xp.where(n == degree, xp.orthogonal_polynomial(input, family, degree, 0), out)
+        return out
+
+
+def _degree(name, n):
+    """A degree as an int."""
+    try:
+        number = n.item() if hasattr(n, "item") else n
+        return int(number) if isinstance(number, float) and number.is_integer() else operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name}: n must be a whole number, or a tensor of whole numbers, got {n!r}") from None
 
 
 for family, name in enumerate(NAMES):

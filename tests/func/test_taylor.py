@@ -112,6 +112,30 @@ def test_a_curved_path():
     np.testing.assert_allclose([s.item() for s in series], [s.item() * f for s, f in zip(plain, (1, 2, 6, 24))], rtol=1e-15)
 
 
+@pytest.mark.parametrize("order", [20, 150, 171, 300])
+@pytest.mark.parametrize("rate", [1.0, 1 / 3, 0.04, -7.3])
+def test_high_orders_neither_overflow_nor_underflow_on_the_way(order, rate):
+    """The coefficient of a derivative may be too small for a float, and the factorial of its order too large."""
+    path = [1.0] + [0.0] * (order - 1)
+    with mpmath.workdps(40):
+        r, x = mpmath.mpf(rate), mpmath.mpf(0.25)
+        growths = np.array([r**k * mpmath.exp(r * x) for k in range(1, order + 1)], float)
+        poles = np.array([(-1) ** k * mpmath.factorial(k) / (x - r) ** (k + 1) for k in range(1, order + 1)], float)
+    for at in (0.25, tensor(0.25, requires_grad=True)):
+        for f, true in ((lambda z: symgrad.exp(rate * z), growths), (lambda z: 1 / (z - rate), poles)):
+            with np.errstate(all="ignore"):
+                found = np.array([t.item() for t in jet(f, (at,), (path,))[1]])
+            usual = np.abs(true) < 1e280
+            np.testing.assert_allclose(found[usual], true[usual], rtol=1e-13, atol=1e-230)
+            assert not np.isfinite(found[~np.isfinite(true)]).any()
+    assert jet(lambda z: z, (0.0,), ([3.0] * order,))[1][-1].item() == 3.0
+
+
+def test_an_order_whose_factorials_are_no_floats_is_refused():
+    with pytest.raises(ValueError, match="jet: order 822 is above 821, .* use jet with factorial_scaled=False"):
+        jet(lambda z: z, (0.0,), ([1.0] * 822,))
+
+
 def test_values_of_jax_experimental_jet():
     """jax.experimental.jet(f, (0.7, [1, 2]), ([1, 2, 3], [[1, 0], [0, 1], [0.5, 0.5]])) of f(x, y) = x * sin(y), in double precision."""
     y, series = jet(lambda a, b: a * symgrad.sin(b), (0.7, np.array([1.0, 2.0])),

@@ -40,10 +40,30 @@ def test_degrees_are_whole_numbers():
     assert tuple(FAMILIES) == NAMES
     assert symgrad.legendre_polynomial_p(tensor([0.5]), -1).tolist() == [0.0]
     assert symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2)).tolist() == [-0.125]
-    with pytest.raises(TypeError, match="n must be one whole number"):
+    with pytest.raises(TypeError, match="n must be a whole number"):
         symgrad.legendre_polynomial_p(tensor([0.5]), 1.5)
+    with pytest.raises(TypeError, match="n must be a whole number, or a tensor of whole numbers, got 2.5"):
+        symgrad.legendre_polynomial_p(tensor([0.5]), tensor([1.0, 2.5]))
+    assert symgrad.legendre_polynomial_p(0.5, tensor([1, 2])).tolist() == [0.5, -0.125]
+    assert symgrad.legendre_polynomial_p(tensor([]), tensor([], dtype=symgrad.int64)).tolist() == []
     with pytest.raises(TypeError, match="requires grad"):
         symgrad.legendre_polynomial_p(tensor([0.5]), tensor(2.0, requires_grad=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("degrees", [[1, 2, 3], [[4], [-1]], [2, 2, 2], [3.0, 0.0, 5.0], [[[1]]]])
+def test_a_tensor_of_degrees_broadcasts(name, degrees):
+    polynomial, x = getattr(symgrad, name), np.array([0.3, -0.5, 1.2])
+    f = lambda x: polynomial(x, tensor(degrees))  # noqa: E731
+    both = np.broadcast_arrays(x, np.array(degrees))
+    each = [[g(tensor(a)).item() for g in (h, symgrad.func.grad(h), symgrad.func.hessian(h))] for a, n in zip(*map(np.ravel, both))
+            for h in [lambda a, n=int(n): polynomial(a, n)]]
+    value, first, second = np.reshape(each, (*both[0].shape, 3)).transpose(-1, *range(both[0].ndim))
+    for found in (f(tensor(x)), polynomial(tensor(x), np.array(degrees)), symgrad.compile(f)(tensor(x)), symgrad.func.vmap(f)(tensor([x, x]))[1]):
+        np.testing.assert_allclose(found.numpy(), value, rtol=1e-14)
+    total = lambda x: f(x).sum()  # noqa: E731
+    np.testing.assert_allclose(symgrad.func.grad(total)(tensor(x)).numpy(), first.reshape(-1, 3).sum(0), rtol=1e-14)
+    np.testing.assert_allclose(symgrad.func.hessian_diag(total)(tensor(x)).numpy(), second.reshape(-1, 3).sum(0), rtol=1e-14)
 
 
 @pytest.mark.parametrize("name, true, at", [("expi", mpmath.ei, (-30.0, -1.0, -1e-9, 0.7, 39.9, 40.1, 690.0)),
